@@ -1,0 +1,61 @@
+//! Answers to a batch, collected until all are there: they travel together, as their requests did.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Channel;
+
+/// The engine's number for a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BatchId(u64);
+
+#[derive(Debug, Default)]
+pub(super) struct Batches {
+    next: u64,
+    open: BTreeMap<BatchId, Batch>,
+}
+
+#[derive(Debug)]
+struct Batch {
+    channel: Channel,
+    missing: usize,
+    /// The answers so far, as the beginning of a JSON array.
+    answers: Vec<u8>,
+}
+
+impl Batches {
+    pub(super) fn open(&mut self, channel: Channel) -> BatchId {
+        let id = BatchId(self.next);
+        self.next += 1;
+        // One is missing until the batch has been read to its end, so that it is not complete before.
+        self.open.insert(id, Batch { channel, missing: 1, answers: Vec::new() });
+        id
+    }
+
+    pub(super) fn expect_one(&mut self, id: BatchId) {
+        if let Some(batch) = self.open.get_mut(&id) {
+            batch.missing += 1;
+        }
+    }
+
+    pub(super) fn add(&mut self, id: BatchId, answer: &[u8]) {
+        if let Some(batch) = self.open.get_mut(&id) {
+            batch.answers.push(if batch.answers.is_empty() { b'[' } else { b',' });
+            batch.answers.extend_from_slice(answer);
+        }
+    }
+
+    /// Counts one answer, or the end of the batch, or a request that will get none; gives the whole when it was the last.
+    pub(super) fn take_complete(&mut self, id: BatchId) -> Option<(Channel, Vec<u8>)> {
+        let batch = self.open.get_mut(&id)?;
+        batch.missing = batch.missing.saturating_sub(1);
+        if batch.missing > 0 {
+            return None;
+        }
+        let mut batch = self.open.remove(&id)?;
+        if batch.answers.is_empty() {
+            return None;
+        }
+        batch.answers.push(b']');
+        Some((batch.channel, batch.answers))
+    }
+}

@@ -1,0 +1,262 @@
+//! The requests in flight: from their start to exactly one answer, or to none once they are cancelled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{ReplyTo, ServerEngine, read_params};
+use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Output, Outcome, StateUse};
+use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
+use crate::model::{CancelledParams, LogLevel, ServerResult, SubscribeParams};
+use crate::peer::Peer;
+use crate::revision::{Lifecycle, Method, lower};
+use crate::time::Timestamp;
+
+/// A request in flight.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) to: ReplyTo,
+    pub(super) method: Method,
+    pub(super) peer: Arc<Peer>,
+    pub(super) params: Arc<str>,
+    meta: Option<Box<str>>,
+    pub(super) progress_token: Option<ProgressToken>,
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) answers: Arc<Answers>,
+    pub(super) round: u32,
+    /// Questions to the client that have not been answered.
+    pub(super) open_questions: usize,
+    /// Log messages of this call that the client has seen, and how many the present run has made:
+    /// a handler that runs again does not repeat itself.
+    pub(super) logs_seen: u32,
+    pub(super) logs_made: u32,
+    /// The progress that the client has seen.
+    pub(super) progress: Option<f64>,
+}
+
+impl Call {
+    pub(super) fn dispatch(&self, call: CallId, state: Option<StateUse>) -> Box<Dispatch> {
+        Box::new(Dispatch {
+            call,
+            method: self.method.clone(),
+            params: self.params.clone(),
+            meta: self.meta.clone(),
+            peer: self.peer.clone(),
+            channel: self.to.channel,
+            progress_token: self.progress_token.clone(),
+            log_level: self.log_level,
+            answers: self.answers.clone(),
+            round: self.round,
+            state,
+        })
+    }
+}
+
+/// The calls in flight, by our number and by the client's id.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    next: u64,
+    open: HashMap<CallId, Call>,
+    by_id: HashMap<RequestId, Vec<CallId>>,
+}
+
+impl Calls {
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn get(&self, call: CallId) -> Option<&Call> {
+        self.open.get(&call)
+    }
+
+    pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Call> {
+        self.open.get_mut(&call)
+    }
+
+    pub(super) fn has(&self, id: &RequestId) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    fn open(&mut self, call: Call) -> CallId {
+        let number = CallId(self.next);
+        self.next += 1;
+        self.by_id.entry(call.to.id.clone()).or_default().push(number);
+        self.open.insert(number, call);
+        number
+    }
+
+    pub(super) fn close(&mut self, number: CallId) -> Option<Call> {
+        let call = self.open.remove(&number)?;
+        if let Some(numbers) = self.by_id.get_mut(&call.to.id) {
+            numbers.retain(|other| *other != number);
+            if numbers.is_empty() {
+                self.by_id.remove(&call.to.id);
+            }
+        }
+        Some(call)
+    }
+
+    fn with_id(&self, id: &RequestId) -> Vec<CallId> {
+        self.by_id.get(id).cloned().unwrap_or_default()
+    }
+
+    fn on_channel(&self, channel: Channel) -> Vec<CallId> {
+        let mine = self.open.iter().filter(|(_, call)| call.to.channel == channel);
+        mine.map(|(number, _)| *number).collect()
+    }
+}
+
+impl ServerEngine {
+    /// Hands a request to its handler.
+    #[expect(clippy::too_many_arguments, reason = "one caller for each lifecycle, which know different halves")]
+    pub(super) fn start(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        method: Method,
+        request: &Request<'_>,
+        peer: &Arc<Peer>,
+        progress_token: Option<ProgressToken>,
+        log_level: Option<LogLevel>,
+    ) -> Result<(), RpcError> {
+        self.check_room(&to.id)?;
+        if matches!(method, Method::Subscribe | Method::Unsubscribe) {
+            self.check_subscription(request)?;
+        }
+        let carried = self.carried(now, &method, peer, request)?;
+        let call = Call {
+            to: to.clone(),
+            peer: peer.clone(),
+            params: request.params.text.unwrap_or("{}").into(),
+            meta: request.params.meta.map(Into::into),
+            progress_token,
+            log_level,
+            answers: Arc::new(carried.answers),
+            round: carried.round,
+            open_questions: 0,
+            logs_seen: carried.logs,
+            logs_made: 0,
+            progress: carried.progress,
+            method,
+        };
+        let number = self.calls.open(call);
+        if let Some(call) = self.calls.get(number) {
+            self.outputs.push_back(Output::Run(call.dispatch(number, carried.state)));
+        }
+        Ok(())
+    }
+
+    /// Refuses a request when its id is in use or too many are in flight.
+    pub(super) fn check_room(&mut self, id: &RequestId) -> Result<(), RpcError> {
+        if self.calls.has(id) || self.listeners.iter().any(|listener| listener.to.id == *id) {
+            self.note("RPC-04", format!("id {} is already in flight", excerpt(&id.to_string())));
+            if self.refuses_duplicates() {
+                return Err(RpcError::invalid_request("a request with this id is already in flight"));
+            }
+        }
+        if self.calls.len() >= self.config.max_in_flight {
+            let most = self.config.max_in_flight;
+            return Err(RpcError::internal(format!("too many requests in flight, at most {most} are served")));
+        }
+        Ok(())
+    }
+
+    fn check_subscription(&self, request: &Request<'_>) -> Result<(), RpcError> {
+        let params: SubscribeParams = read_params(request.params.text)?;
+        let full = self.subscriptions.len() >= self.config.max_subscriptions;
+        if full && request.method == "resources/subscribe" && !self.subscriptions.contains(&params.uri) {
+            let most = self.config.max_subscriptions;
+            return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
+        }
+        Ok(())
+    }
+
+    /// Takes the outcome of a call. One that was cancelled meanwhile is dropped.
+    pub fn finish(&mut self, now: Timestamp, call: CallId, outcome: Outcome) {
+        match outcome {
+            Outcome::NeedsInput { questions, once } => self.ask(now, call, questions, once),
+            Outcome::Done(result) => {
+                if let Some(call) = self.calls.close(call) {
+                    self.remember_subscription(&call, &result);
+                    self.answer(&call.to, call.peer.rules(), *result);
+                }
+            }
+            Outcome::Failed(failure) => self.fail(call, failure),
+        }
+    }
+
+    pub(super) fn fail(&mut self, call: CallId, failure: Failure) {
+        let Some(call) = self.calls.close(call) else { return };
+        match lower::failure(call.peer.rules(), &call.method, failure) {
+            Ok(result) => self.answer(&call.to, call.peer.rules(), result),
+            Err(error) => self.answer_error(&call.to, &error),
+        }
+    }
+
+    /// A subscription holds once whoever owns the resources has agreed to it.
+    fn remember_subscription(&mut self, call: &Call, result: &ServerResult) {
+        if !matches!(result, ServerResult::Empty(_)) {
+            return;
+        }
+        let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
+        match call.method {
+            Method::Subscribe => self.subscriptions.insert(uri),
+            Method::Unsubscribe => self.subscriptions.remove(&uri),
+            _ => false,
+        };
+    }
+
+    pub(super) fn cancelled(&mut self, notification: &Notification<'_>) {
+        match read_params::<CancelledParams>(notification.params.text) {
+            Ok(CancelledParams { request_id: Some(id), .. }) => self.cancel_id(&id),
+            Ok(_) => self.note("CANC-01", "a cancellation without a request id"),
+            Err(error) => self.note("CANC-01", error.message),
+        }
+    }
+
+    pub(super) fn foreign_cancelled(&mut self, notification: &Notification<'_>) {
+        #[derive(serde::Deserialize)]
+        struct Foreign {
+            id: RequestId,
+        }
+        if let Ok(Foreign { id }) = read_params(notification.params.text) {
+            self.cancel_id(&id);
+        }
+    }
+
+    /// Cancels whatever runs under this id; ids that are unknown or done are ignored, since messages cross.
+    fn cancel_id(&mut self, id: &RequestId) {
+        for call in self.calls.with_id(id) {
+            self.cancel(call, "the request was cancelled");
+        }
+        self.listeners.retain(|listener| listener.to.id != *id);
+    }
+
+    fn cancel(&mut self, number: CallId, why: &'static str) {
+        let Some(call) = self.calls.close(number) else { return };
+        self.withdraw_questions(number, why);
+        self.outputs.push_back(Output::Cancel(number));
+        if let Some(batch) = call.to.batch {
+            self.flush_batch(batch);
+        }
+    }
+
+    /// An exchange is gone. Where requests stand for themselves nobody can fetch its answer any more, so its work
+    /// is cancelled; in a session the answer can still be fetched.
+    pub fn close_channel(&mut self, channel: Channel) {
+        for number in self.calls.on_channel(channel) {
+            let lifecycle = self.peer_of(number).map(|peer| peer.rules().lifecycle);
+            if lifecycle == Some(Lifecycle::PerRequest) {
+                self.cancel(number, "the connection was closed");
+            }
+        }
+        self.listeners.retain(|listener| listener.to.channel != channel);
+    }
+
+    /// Cancels everything that is still in flight, without answers.
+    pub fn cancel_all(&mut self) {
+        let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
+        for number in numbers {
+            self.cancel(number, "the server is shutting down");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Who hears of what has changed: sessions, by what they subscribed to, and listeners, by what they asked for.
+
+use super::{ReplyTo, ServerEngine, read_params};
+use crate::engine::{Change, Kind, To};
+use crate::jsonrpc::{Request, RequestId, RpcError, encode};
+use crate::model::{
+    AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
+    ResourceUpdatedParams, ResultMeta, SubscriptionFilter, SubscriptionsListenResult,
+};
+use crate::peer::Peer;
+use crate::revision::{Method, Rules};
+
+/// A request to hear of changes; it stays open until one side ends it.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) to: ReplyTo,
+    rules: &'static Rules,
+    filter: SubscriptionFilter,
+}
+
+impl Listener {
+    fn wants(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.filter.tools_list_changed == Some(true),
+            Change::Prompts => self.filter.prompts_list_changed == Some(true),
+            Change::Resources => self.filter.resources_list_changed == Some(true),
+            Change::Resource(uri) => {
+                self.filter.resource_subscriptions.iter().flatten().any(|wanted| covers(wanted, uri))
+            }
+        }
+    }
+}
+
+impl ServerEngine {
+    /// Tells whoever wants to know that something has changed.
+    pub fn changed(&mut self, change: &Change) {
+        if self.is_ready() && self.session_wants(change) {
+            self.send_change(To::Session, change, None);
+        }
+        let wanting: Vec<_> = self
+            .listeners
+            .iter()
+            .filter(|listener| listener.wants(change))
+            .map(|listener| (listener.to.channel, listener.to.id.clone()))
+            .collect();
+        for (channel, id) in wanting {
+            self.send_change(To::Channel(channel), change, Some(id));
+        }
+    }
+
+    fn session_wants(&self, change: &Change) -> bool {
+        let capabilities = &self.config.capabilities;
+        let announced = match change {
+            Change::Tools => capabilities.tools.as_ref().and_then(|tools| tools.list_changed),
+            Change::Prompts => capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed),
+            Change::Resources => capabilities.resources.as_ref().and_then(|resources| resources.list_changed),
+            Change::Resource(uri) => Some(self.subscriptions.iter().any(|wanted| covers(wanted, uri))),
+        };
+        announced == Some(true)
+    }
+
+    fn send_change(&mut self, to: To, change: &Change, subscription: Option<RequestId>) {
+        let meta = subscription.map(|id| NotificationMeta { subscription_id: Some(id), ..Default::default() });
+        let method = match change {
+            Change::Tools => "notifications/tools/list_changed",
+            Change::Prompts => "notifications/prompts/list_changed",
+            Change::Resources => "notifications/resources/list_changed",
+            Change::Resource(_) => "notifications/resources/updated",
+        };
+        self.send(to, Kind::Notification, |json| match change {
+            Change::Resource(uri) => {
+                let params = ResourceUpdatedParams { meta, ..ResourceUpdatedParams::new(uri) };
+                encode::notification(json, method, Some(&params))
+            }
+            _ => {
+                let params = meta.map(|meta| NotificationParams { meta: Some(meta), ..Default::default() });
+                encode::notification(json, method, params.as_ref())
+            }
+        });
+    }
+
+    pub(super) fn listen(&mut self, to: &ReplyTo, request: &Request<'_>, peer: &Peer) -> Result<(), RpcError> {
+        self.check_room(&to.id)?;
+        if self.listeners.len() >= self.config.max_subscriptions {
+            let most = self.config.max_subscriptions;
+            return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
+        }
+        let params: ListenParams = read_params(request.params.text)?;
+        let filter = self.honoured(params.notifications)?;
+        let acknowledged = AcknowledgedParams {
+            notifications: filter.clone(),
+            meta: Some(NotificationMeta { subscription_id: Some(to.id.clone()), ..Default::default() }),
+            ..Default::default()
+        };
+        self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
+        self.send(To::Channel(to.channel), Kind::Notification, |json| {
+            encode::notification(json, "notifications/subscriptions/acknowledged", Some(&acknowledged))
+        });
+        Ok(())
+    }
+
+    /// The part of a filter that this server can honour.
+    fn honoured(&self, asked: SubscriptionFilter) -> Result<SubscriptionFilter, RpcError> {
+        let capabilities = &self.config.capabilities;
+        let most = self.config.max_subscriptions;
+        if asked.resource_subscriptions.as_ref().is_some_and(|uris| uris.len() > most) {
+            return Err(RpcError::invalid_params(format!("at most {most} resources can be listened to")));
+        }
+        let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+        let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+        let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
+        let updates = Method::Subscribe.is_offered(capabilities);
+        let both = |asked: Option<bool>, offered: Option<bool>| asked.filter(|_| offered == Some(true));
+        Ok(SubscriptionFilter {
+            tools_list_changed: both(asked.tools_list_changed, tools),
+            prompts_list_changed: both(asked.prompts_list_changed, prompts),
+            resources_list_changed: both(asked.resources_list_changed, resources),
+            resource_subscriptions: asked.resource_subscriptions.filter(|_| updates),
+            ..SubscriptionFilter::default()
+        })
+    }
+
+    /// Ends every listening stream properly; the rest of the conversation goes on until its calls are done.
+    pub fn wind_down(&mut self) {
+        for listener in std::mem::take(&mut self.listeners) {
+            let id = Some(listener.to.id.clone());
+            if self.config.policy.announce_end {
+                let params = CancelledParams { request_id: id.clone(), ..Default::default() };
+                self.send(To::Channel(listener.to.channel), Kind::Notification, |json| {
+                    encode::notification(json, "notifications/cancelled", Some(&params))
+                });
+            }
+            let result = SubscriptionsListenResult {
+                meta: Some(ResultMeta { subscription_id: id, ..Default::default() }),
+                ..Default::default()
+            };
+            self.answer(&listener.to, listener.rules, result.into());
+        }
+    }
+
+    /// How many streams of changes are open.
+    pub fn listening(&self) -> usize {
+        self.listeners.len()
+    }
+}
+
+/// Whether a subscription to one resource covers another: itself, and whatever lies below it.
+fn covers(wanted: &str, uri: &str) -> bool {
+    uri.strip_prefix(wanted).is_some_and(|below| {
+        below.is_empty() || wanted.ends_with('/') || below.starts_with(['/', '#', '?'])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn a_subscription_covers_what_lies_below() {
+        assert!(covers("file:///a", "file:///a"));
+        assert!(covers("file:///a", "file:///a/b.txt"));
+        assert!(covers("file:///a/", "file:///a/b.txt"));
+        assert!(!covers("file:///a", "file:///ab"));
+        assert!(!covers("file:///a/b", "file:///a"));
+    }
+}

@@ -1,0 +1,180 @@
+//! How a session opens: `initialize`, its answer, `initialized`; and `server/discover`, which replaces it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{ReplyTo, ServerEngine, read_params};
+use crate::engine::{Channel, Early};
+use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
+use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
+use crate::peer::Peer;
+use crate::revision::{Lifecycle, Revision, lift, lower};
+use crate::time::Timestamp;
+
+/// How far a session has come.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Nobody has introduced themselves.
+    Fresh,
+    /// `initialize` is answered, `initialized` has not come yet.
+    Opening(Arc<Peer>),
+    /// The session is open.
+    Ready(Arc<Peer>),
+}
+
+impl Phase {
+    pub(super) fn peer(&self) -> Option<&Arc<Peer>> {
+        match self {
+            Self::Fresh => None,
+            Self::Opening(peer) | Self::Ready(peer) => Some(peer),
+        }
+    }
+}
+
+/// A request that came before `initialized` and waits for it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) until: Timestamp,
+    channel: Channel,
+    id: RequestId,
+    method: String,
+    params: Option<String>,
+    meta: Option<String>,
+}
+
+impl ServerEngine {
+    pub(super) fn initialize(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        request: &Request<'_>,
+    ) -> Result<(), RpcError> {
+        if self.phase.peer().is_some() {
+            self.note("LIFE-01", "initialize in a session that is already open");
+            return Err(RpcError::invalid_request("the session is already initialized"));
+        }
+        let Some(newest) = self.config.spoken(Lifecycle::Handshake).next() else {
+            return Err(self.no_session(request));
+        };
+        self.check_version_member(request)?;
+        let params: InitializeParams = read_params(request.params.text)?;
+        let revision = match Revision::negotiate(&params.protocol_version) {
+            revision if self.config.revisions.contains(&revision) => revision,
+            _ => newest,
+        };
+        let mut capabilities = params.capabilities;
+        lift::client_capabilities(revision.rules(), &mut capabilities);
+        let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
+        let mut server_info = (*self.config.server_info).clone();
+        lower::implementation(peer.rules(), &mut server_info);
+        let offered = lower::capabilities(peer.rules(), &self.config.capabilities);
+        let result = InitializeResult {
+            instructions: self.config.instructions.clone(),
+            ..InitializeResult::new(revision.as_str(), offered, server_info)
+        };
+        self.keepalive.start(now, &self.config.timeouts);
+        self.phase = Phase::Opening(peer.clone());
+        self.answer(to, peer.rules(), result.into());
+        Ok(())
+    }
+
+    /// The member that decides everything gets a better error than a missing member would.
+    fn check_version_member(&self, request: &Request<'_>) -> Result<(), RpcError> {
+        let params: serde_json::Map<String, Value> = read_params(request.params.text)?;
+        let requested = params.get("protocolVersion");
+        if requested.is_some_and(Value::is_string) {
+            return Ok(());
+        }
+        let supported: Vec<&str> = self.config.spoken(Lifecycle::Handshake).map(Revision::as_str).collect();
+        let what = if requested.is_some() { "not a string" } else { "missing" };
+        Err(RpcError::invalid_params(format!("params: protocolVersion is {what}"))
+            .with_data(json!({ "supported": supported, "requested": requested })))
+    }
+
+    fn no_session(&self, request: &Request<'_>) -> RpcError {
+        let spoken: Vec<&str> = self.config.revisions.iter().map(|revision| revision.as_str()).collect();
+        let mut error = RpcError::method_not_found(&request.method);
+        error.message = format!("{}; this server speaks {}", error.message, spoken.join(", ")).into();
+        error
+    }
+
+    pub(super) fn initialized(&mut self, now: Timestamp) {
+        match &self.phase {
+            Phase::Fresh => self.note("LIFE-02", "initialized before initialize"),
+            Phase::Ready(_) => self.note("LIFE-02", "initialized twice"),
+            Phase::Opening(peer) => {
+                self.phase = Phase::Ready(peer.clone());
+                for held in std::mem::take(&mut self.held) {
+                    let (text, meta) = (held.params.as_deref(), held.meta.as_deref());
+                    let params = Params { text, meta, ..Params::default() };
+                    let request = Request { id: held.id, method: held.method.into(), params };
+                    self.message(now, held.channel, Message::Request(request));
+                }
+            }
+        }
+    }
+
+    /// Whether a request between the answer to `initialize` and `initialized` is served now.
+    pub(super) fn admit_early(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        request: &Request<'_>,
+    ) -> Result<bool, RpcError> {
+        match self.config.policy.early_requests {
+            Early::Serve => {
+                self.note("LIFE-02", "a request before initialized");
+                Ok(true)
+            }
+            Early::Hold(time) if to.batch.is_none() => {
+                self.held.push(Held {
+                    until: now + time,
+                    channel: to.channel,
+                    id: to.id.clone(),
+                    method: request.method.to_string(),
+                    params: request.params.text.map(str::to_owned),
+                    meta: request.params.meta.map(str::to_owned),
+                });
+                Ok(false)
+            }
+            Early::Refuse | Early::Hold(_) => {
+                self.note("LIFE-02", "a request before initialized");
+                Err(too_early(&request.method))
+            }
+        }
+    }
+
+    pub(super) fn expire_held(&mut self, now: Timestamp) {
+        let (late, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until <= now);
+        self.held = held;
+        let late: Vec<Held> = late;
+        for held in late {
+            self.note("LIFE-02", "a request before initialized");
+            let to = ReplyTo { channel: held.channel, id: held.id, batch: None };
+            self.answer_error(&to, &too_early(&held.method));
+        }
+    }
+
+    pub(super) fn discover(&mut self, to: &ReplyTo, peer: &Peer) {
+        let result = DiscoverResult {
+            supported_versions: self.supported_versions(),
+            capabilities: lower::capabilities(peer.rules(), &self.config.capabilities),
+            instructions: self.config.instructions.clone(),
+            ..DiscoverResult::default()
+        };
+        self.answer(to, peer.rules(), result.into());
+    }
+
+    /// The revisions that a request without a session can name.
+    pub(super) fn supported_versions(&self) -> Vec<String> {
+        self.config.spoken(Lifecycle::PerRequest).map(|revision| revision.as_str().to_owned()).collect()
+    }
+}
+
+fn too_early(method: &str) -> RpcError {
+    RpcError::invalid_request(format!(
+        "{}: notifications/initialized has to come first",
+        excerpt(method)
+    ))
+}

@@ -1,0 +1,60 @@
+//! Whether the peer is still there: a ping after silence, and the end of the session when it is not answered.
+
+use super::ServerEngine;
+use crate::engine::{CloseReason, Kind, Output, Timeouts, To};
+use crate::jsonrpc::{RequestId, encode};
+use crate::model::JsonObject;
+use crate::time::Timestamp;
+
+#[derive(Debug, Default)]
+pub(super) struct Keepalive {
+    timeouts: Timeouts,
+    last_heard: Option<Timestamp>,
+    /// The ping that is out, and until when it may be.
+    out: Option<(RequestId, Timestamp)>,
+}
+
+impl Keepalive {
+    pub(super) fn start(&mut self, now: Timestamp, timeouts: &Timeouts) {
+        self.timeouts = *timeouts;
+        self.last_heard = Some(now);
+    }
+
+    pub(super) fn heard(&mut self, now: Timestamp) {
+        if self.last_heard.is_some() {
+            self.last_heard = Some(now);
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        match &self.out {
+            Some((_, until)) => Some(*until),
+            None => Some(self.last_heard? + self.timeouts.ping_after?),
+        }
+    }
+
+    /// Takes an answer, if it is one to the ping that is out.
+    pub(super) fn answered(&mut self, id: &RequestId) -> bool {
+        let ours = self.out.as_ref().is_some_and(|(ping, _)| ping == id);
+        if ours {
+            self.out = None;
+        }
+        ours
+    }
+}
+
+impl ServerEngine {
+    pub(super) fn check_pulse(&mut self, now: Timestamp) {
+        if self.keepalive.deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        if self.keepalive.out.take().is_some() {
+            self.outputs.push_back(Output::Close(CloseReason::Stale));
+            self.keepalive.last_heard = None;
+            return;
+        }
+        let id = self.questions.new_id();
+        self.keepalive.out = Some((id.clone(), now + self.keepalive.timeouts.pong));
+        self.send(To::Session, Kind::Request, |json| encode::request(json, &id, "ping", &JsonObject::new()));
+    }
+}

@@ -1,0 +1,60 @@
+//! Progress and log messages: who wants them, and no repetition when a handler runs again.
+
+use super::ServerEngine;
+use crate::engine::{CallId, Kind, Note, Progress, To};
+use crate::jsonrpc::encode;
+use crate::model::{LogParams, ProgressParams, plain_number};
+use crate::revision::LogScope;
+
+impl ServerEngine {
+    /// Reports progress of a call. Without a token, or when it does not grow, nothing is sent.
+    pub fn progress(&mut self, number: CallId, progress: Progress) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let Some(token) = &call.progress_token else { return };
+        let value = progress.progress;
+        if !value.is_finite() || call.progress.is_some_and(|seen| value <= seen) {
+            return;
+        }
+        call.progress = Some(value);
+        let params = ProgressParams {
+            message: progress.message.filter(|_| call.peer.rules().progress_message),
+            total: progress.total.and_then(plain_number),
+            ..ProgressParams::new(token.clone(), value)
+        };
+        let to = To::Channel(call.to.channel);
+        self.send(to, Kind::Notification, |json| {
+            encode::notification(json, "notifications/progress", Some(&params))
+        });
+    }
+
+    /// Sends a log message, for a call or for the session as a whole, if the client wants it.
+    pub fn log(&mut self, call: Option<CallId>, note: Note) {
+        if self.config.capabilities.logging.is_none() {
+            return;
+        }
+        let (to, least) = match call {
+            Some(number) => {
+                let Some(call) = self.calls.get_mut(number) else { return };
+                call.logs_made += 1;
+                if call.logs_made <= call.logs_seen {
+                    return;
+                }
+                call.logs_seen = call.logs_made;
+                let least = match call.peer.rules().log_scope {
+                    LogScope::Session => Some(self.log_level),
+                    LogScope::Request => call.log_level,
+                };
+                (To::Channel(call.to.channel), least)
+            }
+            // Without a session there is nowhere to send what belongs to no request.
+            None => (To::Session, self.phase.peer().map(|_| self.log_level)),
+        };
+        if least.is_none_or(|least| note.level < least) {
+            return;
+        }
+        let params = LogParams { logger: note.logger, ..LogParams::new(note.level, note.data) };
+        self.send(to, Kind::Notification, |json| {
+            encode::notification(json, "notifications/message", Some(&params))
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! Questions to the client, and running a handler again once they are answered.
+//!
+//! A handler never waits. It runs until it needs answers it does not have and ends with its questions. Where the
+//! revision lets a server ask, each becomes a request, and the handler runs again when all are answered; where it
+//! does not, the call ends with a result that asks for input, and the client repeats it with the answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ServerEngine;
+use crate::engine::{Answer, CallId, Kind, Output, Question, To};
+use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
+use crate::model::{CancelledParams, InputRequest, InputRequests, InputRequiredResult};
+use crate::revision::{Asking, lower};
+use crate::time::Timestamp;
+
+/// The questions that are out.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    next: i64,
+    open: BTreeMap<i64, Open>,
+    by_deadline: BTreeSet<(Timestamp, i64)>,
+}
+
+#[derive(Debug)]
+struct Open {
+    call: CallId,
+    key: String,
+    until: Timestamp,
+}
+
+impl Questions {
+    /// An id for a request of ours.
+    pub(super) fn new_id(&mut self) -> RequestId {
+        self.next += 1;
+        RequestId::Integer(self.next)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.by_deadline.first().map(|(until, _)| *until)
+    }
+
+    fn open(&mut self, question: Open) -> RequestId {
+        let id = self.new_id();
+        self.by_deadline.insert((question.until, self.next));
+        self.open.insert(self.next, question);
+        id
+    }
+
+    fn close(&mut self, number: i64) -> Option<Open> {
+        let question = self.open.remove(&number)?;
+        self.by_deadline.remove(&(question.until, number));
+        Some(question)
+    }
+
+    fn of(&self, call: CallId) -> Vec<i64> {
+        self.open.iter().filter(|(_, open)| open.call == call).map(|(number, _)| *number).collect()
+    }
+}
+
+impl ServerEngine {
+    /// A handler wants to know something before it goes on.
+    pub(super) fn ask(
+        &mut self,
+        now: Timestamp,
+        number: CallId,
+        questions: Vec<Question>,
+        once: BTreeMap<String, Value>,
+    ) {
+        let most = self.config.max_rounds;
+        let Some(call) = self.calls.get_mut(number) else { return };
+        if call.round >= most {
+            return self.fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
+        }
+        if !call.method.may_ask() || questions.is_empty() {
+            let error = RpcError::internal("the handler asked where it may not, or asked nothing");
+            return self.fail(number, error.into());
+        }
+        if !once.is_empty() {
+            Arc::make_mut(&mut call.answers).once.extend(once);
+        }
+        let peer = call.peer.clone();
+        let mut lowered = Vec::with_capacity(questions.len());
+        for question in questions {
+            let fits = peer.can_answer(&question.request);
+            match fits.and_then(|()| lower::question(peer.rules(), question.request)) {
+                Ok(request) => lowered.push((question.key, request)),
+                Err(failure) => return self.fail(number, failure),
+            }
+        }
+        match peer.rules().asking {
+            Asking::ByRequest => self.ask_by_request(now, number, lowered),
+            Asking::ByResult => self.ask_by_result(now, number, lowered),
+        }
+    }
+
+    fn ask_by_request(&mut self, now: Timestamp, number: CallId, questions: Vec<(String, InputRequest)>) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        call.open_questions = questions.len();
+        let to = To::Channel(call.to.channel);
+        for (key, mut request) in questions {
+            let until = now + self.config.timeouts.answer;
+            let id = self.questions.open(Open { call: number, key, until });
+            lower::name_url_visit(&mut request, &id);
+            self.send(to, Kind::Request, |json| encode::request(json, &id, request.method(), &request.params()));
+        }
+    }
+
+    fn ask_by_result(&mut self, now: Timestamp, number: CallId, questions: Vec<(String, InputRequest)>) {
+        let Some(call) = self.calls.get(number) else { return };
+        match self.seal_state(now, call) {
+            Err(failure) => self.fail(number, failure),
+            Ok(sealed) => {
+                let Some(call) = self.calls.close(number) else { return };
+                let result = InputRequiredResult {
+                    input_requests: Some(questions.into_iter().collect::<InputRequests>()),
+                    request_state: Some(sealed),
+                    ..InputRequiredResult::default()
+                };
+                self.answer(&call.to, call.peer.rules(), result.into());
+            }
+        }
+    }
+
+    /// Takes an answer of the client.
+    pub(super) fn response(&mut self, response: Response<'_>) {
+        let Some(id) = response.id else {
+            let error = response.result.err().map(|error| excerpt(&error.message)).unwrap_or_default();
+            return self.note("RPC-05", format!("the client answered with an error for no request: {error}"));
+        };
+        if self.keepalive.answered(&id) {
+            return;
+        }
+        let RequestId::Integer(number) = id else {
+            return self.note("RPC-05", format!("an answer to {}, which was never asked", excerpt(&id.to_string())));
+        };
+        let Some(question) = self.questions.close(number) else {
+            if number > self.questions.next || number < 1 {
+                self.note("RPC-05", format!("an answer to {number}, which was never asked"));
+            }
+            // Otherwise it is late, or the second one: messages cross, nobody is to blame.
+            return;
+        };
+        let answer = match response.result {
+            Ok(text) => serde_json::from_str(text).map_or_else(
+                |fault| Answer::Refused(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
+                Answer::Given,
+            ),
+            Err(error) => Answer::Refused(error),
+        };
+        self.record(question.call, question.key, answer);
+    }
+
+    fn record(&mut self, number: CallId, key: String, answer: Answer) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        Arc::make_mut(&mut call.answers).given.insert(key, answer);
+        call.open_questions = call.open_questions.saturating_sub(1);
+        if call.open_questions == 0 {
+            call.round += 1;
+            call.logs_made = 0;
+            let dispatch = call.dispatch(number, None);
+            self.outputs.push_back(Output::Run(dispatch));
+        }
+    }
+
+    pub(super) fn expire_questions(&mut self, now: Timestamp) {
+        while let Some(&(until, number)) = self.questions.by_deadline.first() {
+            if until > now {
+                break;
+            }
+            let Some(question) = self.questions.close(number) else { continue };
+            self.withdraw(number, question.call, "no answer in time");
+            self.record(question.call, question.key, Answer::TimedOut);
+        }
+    }
+
+    /// Tells the client that nobody waits for its answers any more.
+    pub(super) fn withdraw_questions(&mut self, call: CallId, why: &'static str) {
+        for number in self.questions.of(call) {
+            self.questions.close(number);
+            self.withdraw(number, call, why);
+        }
+    }
+
+    fn withdraw(&mut self, number: i64, call: CallId, why: &'static str) {
+        let to = self.calls.get(call).map_or(To::Session, |call| To::Channel(call.to.channel));
+        let params = CancelledParams {
+            request_id: Some(RequestId::Integer(number)),
+            reason: Some(why.to_owned()),
+            ..CancelledParams::default()
+        };
+        self.send(to, Kind::Notification, |json| {
+            encode::notification(json, "notifications/cancelled", Some(&params))
+        });
+    }
+}
+

@@ -1,0 +1,146 @@
+//! What a client carries between two rounds of a call, sealed: nobody but us can read it, change it, or use it for
+//! another call, for another principal, or for ever.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::calls::Call;
+use super::{ServerEngine, read_params};
+use crate::engine::{Answer, Answers, Failure, StateUse};
+use crate::jsonrpc::{Request, RpcError, excerpt};
+use crate::peer::Peer;
+use crate::revision::{Asking, Method};
+use crate::time::Timestamp;
+
+/// The content of a `requestState`.
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    expires: u64,
+    round: u32,
+    answers: Answers,
+    logs: u32,
+    progress: Option<f64>,
+}
+
+/// What a request brings along from earlier rounds.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    pub(super) answers: Answers,
+    pub(super) round: u32,
+    pub(super) logs: u32,
+    pub(super) progress: Option<f64>,
+    pub(super) state: Option<StateUse>,
+}
+
+impl ServerEngine {
+    /// Reads the answers and the state that a request repeats a call with.
+    pub(super) fn carried(
+        &self,
+        now: Timestamp,
+        method: &Method,
+        peer: &Peer,
+        request: &Request<'_>,
+    ) -> Result<Carried, RpcError> {
+        let mut carried = Carried::default();
+        if !method.may_ask() || peer.rules().asking != Asking::ByResult {
+            return Ok(carried);
+        }
+        if let Some(text) = request.params.request_state.filter(|text| *text != "null") {
+            let sealed: String =
+                serde_json::from_str(text).map_err(|_| RpcError::invalid_params("requestState is not a string"))?;
+            // One text for every cause: what exactly is wrong helps only those who try.
+            let invalid = || RpcError::invalid_params("requestState is not valid");
+            let state = self.open_state(now, method, request, &sealed).ok_or_else(invalid)?;
+            carried.answers = state.answers;
+            carried.round = state.round + 1;
+            carried.logs = state.logs;
+            carried.progress = state.progress;
+            let expires = Timestamp::from_millis(state.expires);
+            carried.state = Some(StateUse { sealed: sealed.into(), expires });
+        }
+        if let Some(text) = request.params.input_responses.filter(|text| *text != "null") {
+            let responses: Map<String, Value> = serde_json::from_str(text)
+                .map_err(|_| RpcError::invalid_params("inputResponses is not an object"))?;
+            for (key, response) in responses {
+                if !response.is_object() {
+                    let text = format!("inputResponses[\"{}\"] is not an object", excerpt(&key));
+                    return Err(RpcError::invalid_params(text));
+                }
+                carried.answers.given.entry(key).or_insert(Answer::Given(response));
+            }
+        }
+        Ok(carried)
+    }
+
+    fn open_state(&self, now: Timestamp, method: &Method, request: &Request<'_>, sealed: &str) -> Option<State> {
+        if sealed.len() > self.config.max_state_bytes.saturating_mul(2) {
+            return None;
+        }
+        let purpose = self.purpose(method, request.params.text)?;
+        let content = self.config.sealer.open(&purpose, sealed)?;
+        let state: State = serde_json::from_slice(&content).ok()?;
+        (now.as_millis() < state.expires).then_some(state)
+    }
+
+    /// Seals what the call knows so far.
+    pub(super) fn seal_state(&self, now: Timestamp, call: &Call) -> Result<String, Failure> {
+        let internal = |why: &str| Failure::Rpc(RpcError::internal(format!("the call's state {why}")));
+        let state = State {
+            expires: (now + self.config.timeouts.state).as_millis(),
+            round: call.round,
+            answers: (*call.answers).clone(),
+            logs: call.logs_seen,
+            progress: call.progress,
+        };
+        let content = serde_json::to_vec(&state).map_err(|_| internal("cannot be written"))?;
+        if content.len() > self.config.max_state_bytes {
+            return Err(internal("has grown too large"));
+        }
+        let purpose = self.purpose(&call.method, Some(&call.params)).ok_or_else(|| internal("has no purpose"))?;
+        Ok(self.config.sealer.seal(&purpose, &content))
+    }
+
+    /// What a state is good for: this method with these parameters, for this principal.
+    fn purpose(&self, method: &Method, params: Option<&str>) -> Option<Vec<u8>> {
+        let mut params: Map<String, Value> = read_params(params).ok()?;
+        for changing in ["_meta", "inputResponses", "requestState"] {
+            params.remove(changing);
+        }
+        let mut purpose = b"refmcp requestState 1\n".to_vec();
+        for part in [self.principal.as_deref().unwrap_or_default(), method.name()] {
+            purpose.extend_from_slice(part.len().to_string().as_bytes());
+            purpose.push(b':');
+            purpose.extend_from_slice(part.as_bytes());
+        }
+        write_canonical(&mut purpose, &Value::Object(params)).ok()?;
+        Some(purpose)
+    }
+}
+
+/// Writes JSON with sorted keys, so that equal parameters are equal bytes however a client orders them.
+fn write_canonical(out: &mut Vec<u8>, value: &Value) -> serde_json::Result<()> {
+    match value {
+        Value::Object(members) => {
+            let mut keys: Vec<&String> = members.keys().collect();
+            keys.sort_unstable();
+            out.push(b'{');
+            for key in keys {
+                serde_json::to_writer(&mut *out, key)?;
+                out.push(b':');
+                write_canonical(out, members.get(key).unwrap_or(&Value::Null))?;
+                out.push(b',');
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            for item in items {
+                write_canonical(out, item)?;
+                out.push(b',');
+            }
+            out.push(b']');
+        }
+        plain => serde_json::to_writer(&mut *out, plain)?,
+    }
+    Ok(())
+}

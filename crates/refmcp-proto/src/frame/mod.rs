@@ -1,0 +1,14 @@
+//! Byte framing without IO: how messages lie in a stream of bytes.
+//!
+//! - [`lines`]: one message per line, as on standard input and output.
+//! - [`sse`]: Server-Sent Events, as in the body of an HTTP answer; `encode` writes, `decode` reads.
+//! - `scan`: the byte search both share.
+
+pub mod lines;
+mod scan;
+pub mod sse;
+
+pub use lines::{Line, LineDecoder, encode_line};
+pub use sse::{
+    SseDecoder, SseEncodeError, SseError, SseEvent, SseItem, SseReceived, encode_comment, encode_event,
+};

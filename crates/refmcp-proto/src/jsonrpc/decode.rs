@@ -1,0 +1,339 @@
+//! Bytes to messages: the envelope is read and checked, parameters and results stay text.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::scan::{Fault, Scanner, Wrong};
+use super::{RequestId, RpcError, excerpt};
+
+/// How large a message may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one message.
+    pub message_bytes: usize,
+    /// Arrays and objects inside each other.
+    pub depth: usize,
+    /// Bytes of an id, of a method name.
+    pub name_bytes: usize,
+    /// Messages in one batch.
+    pub batch: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { message_bytes: 4 << 20, depth: 128, name_bytes: 256, batch: 1000 }
+    }
+}
+
+/// A message as it was read; text is borrowed from the bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message<'a> {
+    /// Wants an answer.
+    Request(Request<'a>),
+    /// Wants none.
+    Notification(Notification<'a>),
+    /// Is one.
+    Response(Response<'a>),
+}
+
+/// A request, its parameters unread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request<'a> {
+    /// The requestor's name for it.
+    pub id: RequestId,
+    /// What is asked for.
+    pub method: Cow<'a, str>,
+    /// With what.
+    pub params: Params<'a>,
+}
+
+/// A notification, its parameters unread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification<'a> {
+    /// What it tells.
+    pub method: Cow<'a, str>,
+    /// The details.
+    pub params: Params<'a>,
+}
+
+/// An answer, its result unread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response<'a> {
+    /// The request it answers; an error may come without when the request could not be read.
+    pub id: Option<RequestId>,
+    /// The result's JSON text, or the error.
+    pub result: Result<&'a str, RpcError>,
+}
+
+/// The parameters of a message: an object's JSON text, and the members that concern every method.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params<'a> {
+    /// The text of the object; `None` when the message has no parameters.
+    pub text: Option<&'a str>,
+    /// The text of the member `_meta`, whatever it is.
+    pub meta: Option<&'a str>,
+    /// The text of the member `inputResponses`.
+    pub input_responses: Option<&'a str>,
+    /// The text of the member `requestState`.
+    pub request_state: Option<&'a str>,
+}
+
+/// What one frame held.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming<'a> {
+    /// One message.
+    One(Message<'a>),
+    /// Several; each may be faulty by itself.
+    Batch(Vec<Result<Message<'a>, DecodeError>>),
+}
+
+/// Why bytes are no message. The peer is to blame for all of these.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub struct DecodeError {
+    /// The error to answer with.
+    pub error: RpcError,
+    /// The id to answer to, where one could be read.
+    pub id: Option<RequestId>,
+    /// Whether an answer is due: a malformed notification or response gets none.
+    pub answer: bool,
+}
+
+impl DecodeError {
+    fn parse(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { error: RpcError::parse_error(message), id: None, answer: true }
+    }
+
+    fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { error: RpcError::invalid_request(message), id: None, answer: true }
+    }
+
+    /// The error for a message that was dropped unread because of its length.
+    pub fn too_long(limit: usize) -> Self {
+        Self::invalid(format!("the message is longer than {limit} bytes"))
+    }
+}
+
+impl From<Fault> for DecodeError {
+    fn from(fault: Fault) -> Self {
+        match fault.what {
+            Wrong::DuplicateKey(_) | Wrong::TooDeep(_) => Self::invalid(fault.to_string()),
+            _ => Self::parse(format!("not JSON: {fault}")),
+        }
+    }
+}
+
+/// Reads one frame.
+pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, DecodeError> {
+    if bytes.len() > limits.message_bytes {
+        return Err(DecodeError::too_long(limits.message_bytes));
+    }
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        return Err(DecodeError::parse("not JSON: a byte order mark at byte 0"));
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|fault| DecodeError::parse(format!("not UTF-8 at byte {}", fault.valid_up_to())))?;
+    let mut scanner = Scanner::new(text, limits.depth);
+    match scanner.peek() {
+        Some(b'{') => {
+            let message = Envelope::read(&mut scanner)?;
+            scanner.end()?;
+            Ok(Incoming::One(message.into_message(&scanner, limits)?))
+        }
+        Some(b'[') => batch(&mut scanner, limits),
+        _ => {
+            scanner.value()?;
+            scanner.end()?;
+            Err(DecodeError::invalid("a message is a JSON object"))
+        }
+    }
+}
+
+fn batch<'a>(scanner: &mut Scanner<'a>, limits: &Limits) -> Result<Incoming<'a>, DecodeError> {
+    let mut items: Vec<Result<Envelope<'a>, &'static str>> = Vec::new();
+    scanner.array(|scanner| {
+        items.push(if scanner.peek() == Some(b'{') {
+            Ok(Envelope::read(scanner)?)
+        } else {
+            scanner.value()?;
+            Err("a message is a JSON object")
+        });
+        Ok(())
+    })?;
+    scanner.end()?;
+    if items.is_empty() {
+        return Err(DecodeError::invalid("an empty batch"));
+    }
+    if items.len() > limits.batch {
+        return Err(DecodeError::invalid(format!("a batch of more than {} messages", limits.batch)));
+    }
+    let messages = items.into_iter().map(|item| match item {
+        Ok(envelope) => envelope.into_message(scanner, limits),
+        Err(why) => Err(DecodeError::invalid(why)),
+    });
+    Ok(Incoming::Batch(messages.collect()))
+}
+
+/// The members of a JSON-RPC message, where they stand in the text.
+#[derive(Default)]
+struct Envelope<'a> {
+    version: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<ParamsSpans>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+    /// A key that is one of ours but for its case: some parsers would take it for that.
+    look_alike: Option<Cow<'a, str>>,
+}
+
+impl<'a> Envelope<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Fault> {
+        let mut envelope = Self::default();
+        scanner.object(|scanner, key| {
+            match key {
+                "jsonrpc" => envelope.version = Some(scanner.value()?),
+                "id" => envelope.id = Some(scanner.value()?),
+                "method" => envelope.method = Some(scanner.value()?),
+                "result" => envelope.result = Some(scanner.value()?),
+                "error" => envelope.error = Some(scanner.value()?),
+                "params" => envelope.params = Some(ParamsSpans::read(scanner)?),
+                other => {
+                    if is_look_alike(other) {
+                        envelope.look_alike = Some(Cow::Owned(other.to_owned()));
+                    }
+                    scanner.value()?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(envelope)
+    }
+
+    fn into_message(self, scanner: &Scanner<'a>, limits: &Limits) -> Result<Message<'a>, DecodeError> {
+        let text = |span: &Range<usize>| scanner.text(span.clone());
+        let is_request = self.method.is_some() || (self.result.is_none() && self.error.is_none());
+        let (id, id_fault) = match self.id.as_ref().map(|span| read_id(text(span), limits)) {
+            None => (None, None),
+            Some(Ok(id)) => (Some(id), None),
+            Some(Err(why)) => (None, Some(why)),
+        };
+        let answer = is_request && (self.id.is_some() || self.method.is_none());
+        let fail = |why: String| DecodeError { error: RpcError::invalid_request(why), id: id.clone(), answer };
+        if let Some(key) = &self.look_alike {
+            return Err(fail(format!("key \"{}\" differs from a known one only in case", excerpt(key))));
+        }
+        match self.version.as_ref().map(text) {
+            Some("\"2.0\"") => {}
+            Some(_) => return Err(fail("member \"jsonrpc\" is not \"2.0\"".into())),
+            None => return Err(fail("member \"jsonrpc\" is missing".into())),
+        }
+        if self.method.is_some() && (self.result.is_some() || self.error.is_some()) {
+            return Err(fail("a message has either a method or an answer, not both".into()));
+        }
+        // An error that answers a request nobody could read has no id, or a null one.
+        let null_error = self.error.is_some() && self.id.as_ref().is_some_and(|span| text(span) == "null");
+        if let Some(why) = id_fault.filter(|_| !null_error) {
+            return Err(fail(why));
+        }
+        if let Some(method) = self.method.as_ref().map(text) {
+            let method = read_method(method, limits).map_err(&fail)?;
+            let spans = self.params.unwrap_or_default();
+            let params = Params {
+                text: spans.whole.as_ref().map(text),
+                meta: spans.meta.as_ref().map(text),
+                input_responses: spans.input_responses.as_ref().map(text),
+                request_state: spans.request_state.as_ref().map(text),
+            };
+            if params.text.is_some_and(|params| !params.starts_with('{')) {
+                return Err(fail("member \"params\" is not an object".into()));
+            }
+            return Ok(match id {
+                Some(id) => Message::Request(Request { id, method, params }),
+                None => Message::Notification(Notification { method, params }),
+            });
+        }
+        let result = match (self.result.as_ref().map(text), self.error.as_ref().map(text)) {
+            (Some(_), Some(_)) => return Err(fail("an answer has both result and error".into())),
+            (None, None) => return Err(fail("neither a method nor an answer".into())),
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(serde_json::from_str(error)
+                .map_err(|fault| fail(format!("member \"error\": {}", without_place(&fault))))?),
+        };
+        if id.is_none() && result.is_ok() {
+            return Err(fail("an answer without an id".into()));
+        }
+        Ok(Message::Response(Response { id, result }))
+    }
+}
+
+/// Where parameters stand, and the members of them that are read before the method is looked at.
+#[derive(Default)]
+struct ParamsSpans {
+    whole: Option<Range<usize>>,
+    meta: Option<Range<usize>>,
+    input_responses: Option<Range<usize>>,
+    request_state: Option<Range<usize>>,
+}
+
+impl ParamsSpans {
+    fn read(scanner: &mut Scanner<'_>) -> Result<Self, Fault> {
+        let mut spans = Self::default();
+        if scanner.peek() == Some(b'{') {
+            let start = scanner.position();
+            scanner.object(|scanner, key| {
+                let span = scanner.value()?;
+                match key {
+                    "_meta" => spans.meta = Some(span),
+                    "inputResponses" => spans.input_responses = Some(span),
+                    "requestState" => spans.request_state = Some(span),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            spans.whole = Some(start..scanner.position());
+        } else {
+            spans.whole = Some(scanner.value()?);
+        }
+        Ok(spans)
+    }
+}
+
+fn read_id(text: &str, limits: &Limits) -> Result<RequestId, String> {
+    if text.len() > limits.name_bytes {
+        return Err(format!("member \"id\" is longer than {} bytes", limits.name_bytes));
+    }
+    if text.starts_with('"') {
+        let text: String = serde_json::from_str(text).map_err(|_| "member \"id\" is unreadable".to_owned())?;
+        return Ok(RequestId::Text(text.into()));
+    }
+    RequestId::from_digits(text).ok_or_else(|| "member \"id\" is neither a string nor an integer".to_owned())
+}
+
+fn read_method<'a>(text: &'a str, limits: &Limits) -> Result<Cow<'a, str>, String> {
+    if text.len() > limits.name_bytes {
+        return Err(format!("member \"method\" is longer than {} bytes", limits.name_bytes));
+    }
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    match inner {
+        None => Err("member \"method\" is not a string".to_owned()),
+        Some("") => Err("member \"method\" is empty".to_owned()),
+        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+        Some(_) => serde_json::from_str(text).map(Cow::Owned).map_err(|fault| fault.to_string()),
+    }
+}
+
+fn is_look_alike(key: &str) -> bool {
+    // Upper case first: it folds the long s and the Kelvin sign onto the letters they can pass for.
+    let folded: String = key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    matches!(folded.as_str(), "jsonrpc" | "id" | "method" | "params" | "result" | "error")
+}
+
+/// A serde message without its line and column, which would point into a part of the text only.
+pub fn without_place(fault: &serde_json::Error) -> String {
+    let text = fault.to_string();
+    text.rfind(" at line ").map_or_else(|| text.clone(), |end| text.chars().take(end).collect())
+}
+
+#[cfg(test)]
+mod tests;

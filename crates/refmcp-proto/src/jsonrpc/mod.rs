@@ -1,0 +1,16 @@
+//! JSON-RPC 2.0: bytes to messages and back, strictly.
+//!
+//! [`decode`] reads the envelope of a message and leaves its parameters as text; whoever knows the method parses
+//! them, once. [`encode`] appends messages to a buffer.
+
+mod decode;
+pub mod encode;
+mod error;
+mod id;
+mod scan;
+
+pub use decode::{
+    DecodeError, Incoming, Limits, Message, Notification, Params, Request, Response, decode, without_place,
+};
+pub use error::{RpcError, code, excerpt};
+pub use id::{ProgressToken, RequestId};

@@ -1,0 +1,415 @@
+//! A strict scan over one JSON text: where its values begin and end, and everything that must not be in it.
+//!
+//! General parsers forgive what a referee has to see: they take the last of two equal keys, skip over values
+//! without looking inside strings, and recurse as deep as the text says. This scan allocates nothing for ordinary
+//! messages, refuses all of that with the byte it was found at, and leaves the values as text for whoever needs
+//! them; what has passed it can be parsed again without surprises.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// How far into a text something was found, and what.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at}")]
+pub struct Fault {
+    /// The byte offset in the text.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: Wrong,
+}
+
+/// What a scan refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// The text ends in the middle of a value.
+    #[error("the text ends too early")]
+    Truncated,
+    /// Another character was due.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// More text follows the value.
+    #[error("more text follows the message")]
+    Trailing,
+    /// Half of a surrogate pair.
+    #[error("a lone surrogate")]
+    LoneSurrogate,
+    /// A number nobody can mean.
+    #[error("a number of too many digits")]
+    LongNumber,
+    /// Arrays and objects in each other beyond the limit.
+    #[error("nesting deeper than {0}")]
+    TooDeep(usize),
+    /// A key that the same object already has.
+    #[error("duplicate key \"{0}\"")]
+    DuplicateKey(String),
+}
+
+/// A number longer than this is an attack, not a quantity.
+const MAX_NUMBER: usize = 1024;
+
+/// Objects with more members than this look their keys up in a tree instead of one by one.
+const MANY_KEYS: usize = 24;
+
+/// A position in a text that moves over values.
+#[derive(Debug)]
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    max_depth: usize,
+    /// The first keys of every object that is open right now, outermost first.
+    keys: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str, max_depth: usize) -> Self {
+        Self { text, at: 0, depth: 0, max_depth, keys: Vec::with_capacity(16) }
+    }
+
+    /// The next byte that is not white space, without taking it.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        while let Some(byte) = self.byte() {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Checks that nothing but white space is left.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        self.peek().map_or(Ok(()), |_| Err(self.fault(Wrong::Trailing)))
+    }
+
+    /// The text of a span.
+    pub(super) fn text(&self, span: Range<usize>) -> &'a str {
+        self.text.get(span).unwrap_or_default()
+    }
+
+    /// Moves over one value and tells where it stands.
+    pub(super) fn value(&mut self) -> Result<Range<usize>, Fault> {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'{') => self.object(|scanner, _| scanner.value().map(drop))?,
+            Some(b'[') => self.array(|scanner| scanner.value().map(drop))?,
+            Some(b'"') => drop(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b't') => self.word("true")?,
+            Some(b'f') => self.word("false")?,
+            Some(b'n') => self.word("null")?,
+            Some(_) => return Err(self.fault(Wrong::Expected("a JSON value"))),
+            None => return Err(self.fault(Wrong::Truncated)),
+        }
+        Ok(start..self.at)
+    }
+
+    /// Moves over an object; `member` must move over the value of each key it is given.
+    pub(super) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.take(b'{', "'{'")?;
+        self.enter()?;
+        let first_key = self.keys.len();
+        let mut more_keys = BTreeSet::new();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+        } else {
+            loop {
+                self.peek();
+                let start = self.at;
+                let key = self.string()?;
+                let seen = self.keys.get(first_key..).unwrap_or_default();
+                if seen.contains(&key) || more_keys.contains(&key) {
+                    return Err(Fault { at: start, what: Wrong::DuplicateKey(super::excerpt(&key)) });
+                }
+                if seen.len() < MANY_KEYS {
+                    self.keys.push(key.clone());
+                } else {
+                    more_keys.insert(key.clone());
+                }
+                self.take(b':', "':'")?;
+                member(self, &key)?;
+                if !self.another(b'}', "',' or '}'")? {
+                    break;
+                }
+            }
+        }
+        self.keys.truncate(first_key);
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Moves over an array; `item` must move over each value.
+    pub(super) fn array(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.take(b'[', "'['")?;
+        self.enter()?;
+        if self.peek() == Some(b']') {
+            self.at += 1;
+        } else {
+            loop {
+                item(self)?;
+                if !self.another(b']', "',' or ']'")? {
+                    break;
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Moves over a string and gives its value.
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        self.take(b'"', "a string")?;
+        let start = self.at;
+        let mut unescaped: Option<String> = None;
+        let mut copied = start;
+        loop {
+            let plain = self.rest().iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+            self.at = plain.map_or(self.text.len(), |offset| self.at + offset);
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    let into = unescaped.get_or_insert_default();
+                    into.push_str(self.text.get(copied..self.at).unwrap_or_default());
+                    let character = self.escape()?;
+                    into.push(character);
+                    copied = self.at;
+                }
+                Some(_) => return Err(self.fault(Wrong::Expected("no control character in a string"))),
+                None => return Err(self.fault(Wrong::Truncated)),
+            }
+        }
+        let tail = self.text.get(copied..self.at).unwrap_or_default();
+        self.at += 1;
+        Ok(match unescaped {
+            None => Cow::Borrowed(tail),
+            Some(mut text) => {
+                text.push_str(tail);
+                Cow::Owned(text)
+            }
+        })
+    }
+
+    fn escape(&mut self) -> Result<char, Fault> {
+        let start = self.at;
+        self.at += 1;
+        let kind = self.byte().ok_or_else(|| self.fault(Wrong::Truncated))?;
+        self.at += 1;
+        Ok(match kind {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let lone = Fault { at: start, what: Wrong::LoneSurrogate };
+                let first = self.hex4()?;
+                let code = match first {
+                    0xD800..0xDC00 => {
+                        if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) {
+                            return Err(lone);
+                        }
+                        self.at += 2;
+                        let second = self.hex4()?;
+                        if !(0xDC00..0xE000).contains(&second) {
+                            return Err(lone);
+                        }
+                        0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
+                    }
+                    other => other,
+                };
+                char::from_u32(code).ok_or(lone)?
+            }
+            _ => return Err(Fault { at: start, what: Wrong::Expected("a known escape") }),
+        })
+    }
+
+    fn hex4(&mut self) -> Result<u32, Fault> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4);
+        let digits = digits.ok_or_else(|| self.fault(Wrong::Truncated))?;
+        let mut code = 0;
+        for &digit in digits {
+            let value = char::from(digit).to_digit(16);
+            code = code * 16 + value.ok_or_else(|| self.fault(Wrong::Expected("four hex digits")))?;
+        }
+        self.at += 4;
+        Ok(code)
+    }
+
+    fn number(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.byte() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        if self.at - start > MAX_NUMBER {
+            return Err(Fault { at: start, what: Wrong::LongNumber });
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Fault> {
+        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        match (count, self.byte()) {
+            (0, None) => Err(self.fault(Wrong::Truncated)),
+            (0, Some(_)) => Err(self.fault(Wrong::Expected("a digit"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
+        let rest = self.rest();
+        if rest.starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(())
+        } else if word.as_bytes().starts_with(rest) {
+            Err(Fault { at: self.text.len(), what: Wrong::Truncated })
+        } else {
+            Err(self.fault(Wrong::Expected(word)))
+        }
+    }
+
+    /// After a member or an item: is there another one?
+    fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, Fault> {
+        let next = self.peek();
+        match next {
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(byte) if byte == close => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(_) => Err(self.fault(Wrong::Expected(expected))),
+            None => Err(self.fault(Wrong::Truncated)),
+        }
+    }
+
+    fn take(&mut self, wanted: u8, expected: &'static str) -> Result<(), Fault> {
+        match self.peek() {
+            Some(byte) if byte == wanted => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => Err(self.fault(Wrong::Expected(expected))),
+            None => Err(self.fault(Wrong::Truncated)),
+        }
+    }
+
+    fn enter(&mut self) -> Result<(), Fault> {
+        self.depth += 1;
+        if self.depth > self.max_depth {
+            return Err(self.fault(Wrong::TooDeep(self.max_depth)));
+        }
+        Ok(())
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    /// How far the scan has come.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn fault(&self, what: Wrong) -> Fault {
+        Fault { at: self.at, what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> Result<(), Fault> {
+        let mut scanner = Scanner::new(text, 8);
+        scanner.value()?;
+        scanner.end()
+    }
+
+    #[test]
+    fn accepts_what_json_is() {
+        for text in [
+            "null", " true ", "-0", "1.5e-7", "\"\\ud83d\\ude00\"", "[]", "{}", "[1,[2,[3]]]",
+            r#"{"a":{"a":1},"b":[{"a":2}]}"#, "\"\u{7f}\"",
+        ] {
+            assert_eq!(scan(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest_at_the_right_byte() {
+        let cases = [
+            ("", 0, Wrong::Truncated),
+            ("{\"a\":1,}", 7, Wrong::Expected("a string")),
+            ("[1,]", 3, Wrong::Expected("a JSON value")),
+            ("{\"a\":1,\"a\":2}", 7, Wrong::DuplicateKey("a".into())),
+            ("{\"a\":1,\"\\u0061\":2}", 7, Wrong::DuplicateKey("a".into())),
+            ("[\"\\ud800\"]", 2, Wrong::LoneSurrogate),
+            ("[\"\\ud800\\u0061\"]", 2, Wrong::LoneSurrogate),
+            ("[\"\\udc00\"]", 2, Wrong::LoneSurrogate),
+            ("[\"\\x\"]", 2, Wrong::Expected("a known escape")),
+            ("01", 1, Wrong::Trailing),
+            ("1.", 2, Wrong::Truncated),
+            ("+1", 0, Wrong::Expected("a JSON value")),
+            ("tru", 3, Wrong::Truncated),
+            ("[[[[[[[[[", 9, Wrong::TooDeep(8)),
+            ("{} {}", 3, Wrong::Trailing),
+            ("\"a\nb\"", 2, Wrong::Expected("no control character in a string")),
+        ];
+        for (text, at, what) in cases {
+            assert_eq!(scan(text), Err(Fault { at, what }), "{text}");
+        }
+        assert!(matches!(scan(&"9".repeat(30_000)), Err(Fault { what: Wrong::LongNumber, .. })));
+    }
+
+    #[test]
+    fn many_keys_are_no_quadratic_work() {
+        let members: Vec<String> = (0..100_000).map(|n| format!("\"k{n}\":{n}")).collect();
+        assert_eq!(scan(&format!("{{{}}}", members.join(","))), Ok(()));
+        let twice = format!("{{{},\"k99999\":1}}", members.join(","));
+        assert!(matches!(scan(&twice), Err(Fault { what: Wrong::DuplicateKey(_), .. })));
+    }
+
+    #[test]
+    fn every_prefix_is_refused() {
+        let text = r#"{"a":[1.5,-2e3,"\u00e9\n",true,null],"b":{"c":false}}"#;
+        for end in 0..text.len() {
+            if text.is_char_boundary(end) {
+                assert!(scan(&text[..end]).is_err(), "{}", &text[..end]);
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Tools: what a server lets a model do.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    CacheScope, Content, Extra, Icon, InputResponses, JsonObject, Meta, RequestMeta, ResultMeta, ResultType,
+};
+
+/// A tool. The schemas are shared, since lists are answered often and schemas are large.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    /// The name to call it by.
+    pub name: String,
+    /// The name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments, with `type: object` at the root.
+    pub input_schema: Arc<JsonObject>,
+    /// The JSON Schema of its structured content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<JsonObject>>,
+    /// Hints about its behaviour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<ToolAnnotations>,
+    /// Pictures of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Metadata, `_meta` on the wire.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// Members this model does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Tool {
+    /// A tool that takes any object; see [`Tool::input_schema`].
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let mut any_object = JsonObject::new();
+        any_object.insert("type".to_owned(), Value::from("object"));
+        Self {
+            name: name.into(),
+            title: None,
+            description: Some(description.into()),
+            input_schema: Arc::new(any_object),
+            output_schema: None,
+            annotations: None,
+            icons: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets the JSON Schema of the arguments.
+    #[must_use]
+    pub fn input_schema(mut self, schema: impl Into<Arc<JsonObject>>) -> Self {
+        self.input_schema = schema.into();
+        self
+    }
+
+    setters! {
+        /// Sets the name for people.
+        title: String,
+        /// Sets what it does.
+        description: String,
+        /// Sets the JSON Schema of the structured content.
+        output_schema: Arc<JsonObject>,
+        /// Sets the hints about its behaviour.
+        annotations: ToolAnnotations,
+        /// Sets the pictures.
+        icons: Vec<Icon>,
+        /// Sets `_meta`.
+        meta: Meta,
+    }
+}
+
+/// Hints about a tool's behaviour; a client cannot rely on them unless it trusts the server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolAnnotations {
+    /// The name for people; [`Tool::title`] goes first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It changes nothing; taken as false when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// Its changes may destroy; taken as true when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more; taken as false when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// It reaches out to things beyond the server; taken as true when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+    /// Members this model does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ToolAnnotations {
+    /// Hints that say nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the name for people.
+        title: String,
+    }
+
+    /// Says whether it changes nothing.
+    #[must_use]
+    pub fn read_only(mut self, yes: bool) -> Self {
+        self.read_only_hint = Some(yes);
+        self
+    }
+
+    /// Says whether its changes may destroy.
+    #[must_use]
+    pub fn destructive(mut self, yes: bool) -> Self {
+        self.destructive_hint = Some(yes);
+        self
+    }
+
+    /// Says whether calling it again changes nothing more.
+    #[must_use]
+    pub fn idempotent(mut self, yes: bool) -> Self {
+        self.idempotent_hint = Some(yes);
+        self
+    }
+
+    /// Says whether it reaches out to things beyond the server.
+    #[must_use]
+    pub fn open_world(mut self, yes: bool) -> Self {
+        self.open_world_hint = Some(yes);
+        self
+    }
+}
+
+/// One page of the tools.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListToolsResult {
+    /// The tools.
+    pub tools: Vec<Tool>,
+    /// Where the next page starts; absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How many milliseconds the result stays fresh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may share the cached result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// What kind of result this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Metadata, `_meta` on the wire.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMeta>,
+    /// Members this model does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl ListToolsResult {
+    /// A page, the last one until `next_cursor` is set.
+    pub fn new(tools: Vec<Tool>) -> Self {
+        Self { tools, ..Self::default() }
+    }
+}
+
+/// Parameters of `tools/call`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolParams {
+    /// The tool.
+    pub name: String,
+    /// The arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<JsonObject>,
+    /// Answers to what an earlier round asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// The state an earlier round handed out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// Metadata, `_meta` on the wire.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<RequestMeta>,
+    /// Members this model does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What a tool answered. A failure of the tool itself is an answer too, so that the model can see it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolResult {
+    /// The answer for the model.
+    pub content: Vec<Content>,
+    /// The answer as data; any JSON value. Reading takes `null` for absent, as everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Value>,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// What kind of result this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Metadata, `_meta` on the wire.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResultMeta>,
+    /// Members this model does not name.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl CallToolResult {
+    /// An answer of these blocks.
+    pub fn new(content: Vec<Content>) -> Self {
+        Self { content, ..Self::default() }
+    }
+
+    /// An answer of one block of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![Content::text(text)])
+    }
+
+    /// A failure, told to the model.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::text(text).is_error(true)
+    }
+
+    /// An answer as data, with the same data as text for clients that only read blocks.
+    pub fn structured(value: Value) -> Self {
+        Self::text(value.to_string()).structured_content(value)
+    }
+
+    /// Adds a block.
+    #[must_use]
+    pub fn block(mut self, block: impl Into<Content>) -> Self {
+        self.content.push(block.into());
+        self
+    }
+
+    setters! {
+        /// Sets the answer as data.
+        structured_content: Value,
+        /// Sets whether the tool failed.
+        is_error: bool,
+        /// Sets `_meta`.
+        meta: ResultMeta,
+    }
+}

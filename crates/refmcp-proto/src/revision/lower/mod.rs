@@ -1,0 +1,9 @@
+//! From the model's shape, which is the newest, to the shape a peer knows.
+
+mod failure;
+mod items;
+mod question;
+
+pub use failure::failure;
+pub use items::{capabilities, content, implementation, result};
+pub use question::{name_url_visit, question};

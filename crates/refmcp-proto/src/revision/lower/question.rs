@@ -1,0 +1,86 @@
+//! Questions to the client.
+
+use crate::engine::Failure;
+use crate::jsonrpc::RequestId;
+use crate::model::{
+    ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, FieldSchema, InputRequest,
+    OneOrMany,
+};
+use crate::revision::{Asking, Elicitation, Rules, UrlElicitation};
+
+/// A question in the shape that these rules know, or why it cannot be asked.
+pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, Failure> {
+    Ok(match request {
+        InputRequest::Roots => InputRequest::Roots,
+        InputRequest::Sample(mut params) => {
+            sampling(rules, &mut params)?;
+            InputRequest::Sample(params)
+        }
+        InputRequest::Elicit(ElicitParams::Form(mut params)) => {
+            form(rules, &mut params)?;
+            InputRequest::Elicit(ElicitParams::Form(params))
+        }
+        InputRequest::Elicit(ElicitParams::Url(mut params)) => {
+            match rules.url_elicitation {
+                UrlElicitation::Unknown => return Err(unsupported("URL elicitation")),
+                UrlElicitation::WithId => {}
+                UrlElicitation::Plain => params.elicitation_id = None,
+            }
+            InputRequest::Elicit(ElicitParams::Url(params))
+        }
+    })
+}
+
+/// A visit to a URL needs a name where its completion can be told later; the request's own id will do.
+pub fn name_url_visit(request: &mut InputRequest, id: &RequestId) {
+    if let InputRequest::Elicit(ElicitParams::Url(params)) = request {
+        params.elicitation_id.get_or_insert_with(|| format!("elicitation-{id}"));
+    }
+}
+
+fn form(rules: &Rules, params: &mut ElicitFormParams) -> Result<(), Failure> {
+    match rules.elicitation {
+        Elicitation::Unknown => return Err(unsupported("elicitation")),
+        Elicitation::Forms => return Ok(()),
+        Elicitation::PlainForms => {}
+    }
+    params.mode = None;
+    params.requested_schema.schema = None;
+    for (_, field) in &mut params.requested_schema.properties {
+        match field {
+            FieldSchema::Text(text) => text.default = None,
+            FieldSchema::Number(number) => number.default = None,
+            FieldSchema::Boolean(_) => {}
+            FieldSchema::SingleChoice(choice) => {
+                choice.default = None;
+                choice.choices = choice.choices.to_named();
+            }
+            FieldSchema::MultiChoice(_) => return Err(unsupported("questions with several choices")),
+        }
+    }
+    Ok(())
+}
+
+fn sampling(rules: &Rules, params: &mut CreateMessageParams) -> Result<(), Failure> {
+    if rules.asking == Asking::ByResult {
+        params.meta = None;
+    }
+    for message in &mut params.messages {
+        if rules.sampling_tools {
+            continue;
+        }
+        message.meta = None;
+        let blocks = std::mem::replace(&mut message.content, OneOrMany::Many(Vec::new())).into_vec();
+        let Ok([mut block]) = <[_; 1]>::try_from(blocks) else {
+            return Err(unsupported("sampling messages of several blocks"));
+        };
+        super::content(rules, &mut block);
+        message.content = OneOrMany::One(block);
+    }
+    Ok(())
+}
+
+fn unsupported(what: &str) -> Failure {
+    Failure::MissingCapability { needs: Box::new(ClientCapabilities::default()), what: what.to_owned() }
+}
+

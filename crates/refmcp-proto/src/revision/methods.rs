@@ -1,0 +1,182 @@
+//! The requests a server can get: in which revisions, and what a server must offer for them.
+
+use std::sync::Arc;
+
+use super::{Lifecycle, Revision, Rules};
+use crate::model::ServerCapabilities;
+
+/// A request that a client can make of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// `initialize`
+    Initialize,
+    /// `ping`
+    Ping,
+    /// `server/discover`
+    Discover,
+    /// `tools/list`
+    ListTools,
+    /// `tools/call`
+    CallTool,
+    /// `resources/list`
+    ListResources,
+    /// `resources/templates/list`
+    ListResourceTemplates,
+    /// `resources/read`
+    ReadResource,
+    /// `resources/subscribe`
+    Subscribe,
+    /// `resources/unsubscribe`
+    Unsubscribe,
+    /// `prompts/list`
+    ListPrompts,
+    /// `prompts/get`
+    GetPrompt,
+    /// `completion/complete`
+    Complete,
+    /// `logging/setLevel`
+    SetLevel,
+    /// `subscriptions/listen`
+    Listen,
+    /// A method that this server has beyond the protocol.
+    Custom(Arc<str>),
+}
+
+/// One line of the method table.
+struct Row {
+    method: Method,
+    name: &'static str,
+    lifecycle: Option<Lifecycle>,
+    offered: fn(&ServerCapabilities) -> bool,
+    may_ask: bool,
+}
+
+const ANY: Option<Lifecycle> = None;
+const SESSION: Option<Lifecycle> = Some(Lifecycle::Handshake);
+const STATELESS: Option<Lifecycle> = Some(Lifecycle::PerRequest);
+
+/// Every method of the protocol. None has come or gone between two session revisions, so the lifecycle says it all.
+#[rustfmt::skip]
+static TABLE: [Row; 15] = [
+    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_ask: true },
+    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_ask: false },
+    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_ask: true },
+    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_ask: false },
+    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_ask: false },
+    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_ask: false },
+    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_ask: false },
+    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_ask: true },
+    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_ask: false },
+    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_ask: false },
+    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_ask: false },
+    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_ask: false },
+    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_ask: false },
+    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_ask: false },
+    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_ask: false },
+];
+
+impl Method {
+    /// The protocol's method of this name, in whichever revision.
+    pub fn known(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.method.clone())
+    }
+
+    /// The name on the wire.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Custom(name) => name,
+            known => known.row().map_or("", |row| row.name),
+        }
+    }
+
+    /// Whether a peer under these rules may use the method at all.
+    pub fn exists_in(&self, rules: &Rules) -> bool {
+        self.row().is_none_or(|row| row.lifecycle.is_none_or(|lifecycle| lifecycle == rules.lifecycle))
+    }
+
+    /// Whether a server with these capabilities has it.
+    pub fn is_offered(&self, capabilities: &ServerCapabilities) -> bool {
+        self.row().is_none_or(|row| (row.offered)(capabilities))
+    }
+
+    /// Whether its handler may put questions to the client.
+    pub fn may_ask(&self) -> bool {
+        self.row().is_some_and(|row| row.may_ask)
+    }
+
+    /// The revisions that have the method, for messages.
+    pub fn revisions(&self) -> impl Iterator<Item = Revision> {
+        Revision::ALL.into_iter().filter(|revision| self.exists_in(revision.rules()))
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        TABLE.iter().find(|row| row.method == *self)
+    }
+}
+
+fn always(_: &ServerCapabilities) -> bool {
+    true
+}
+
+fn tools(capabilities: &ServerCapabilities) -> bool {
+    capabilities.tools.is_some()
+}
+
+fn resources(capabilities: &ServerCapabilities) -> bool {
+    capabilities.resources.is_some()
+}
+
+fn subscribe(capabilities: &ServerCapabilities) -> bool {
+    capabilities.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true))
+}
+
+fn prompts(capabilities: &ServerCapabilities) -> bool {
+    capabilities.prompts.is_some()
+}
+
+fn completions(capabilities: &ServerCapabilities) -> bool {
+    capabilities.completions.is_some()
+}
+
+fn logging(capabilities: &ServerCapabilities) -> bool {
+    capabilities.logging.is_some()
+}
+
+/// Listening makes sense once anything can change.
+fn changes(capabilities: &ServerCapabilities) -> bool {
+    let lists = [
+        capabilities.tools.as_ref().and_then(|tools| tools.list_changed),
+        capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed),
+        capabilities.resources.as_ref().and_then(|resources| resources.list_changed),
+    ];
+    lists.contains(&Some(true)) || subscribe(capabilities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_finds_its_row() {
+        for row in &TABLE {
+            assert_eq!(Method::known(row.name), Some(row.method.clone()));
+            assert_eq!(row.method.name(), row.name);
+        }
+        assert_eq!(Method::known("tools/Call"), None);
+        assert_eq!(Method::Custom("x/y".into()).name(), "x/y");
+    }
+
+    #[test]
+    fn methods_belong_to_their_era() {
+        let exists = |method: &Method, revision: Revision| method.exists_in(revision.rules());
+        for method in [Method::Ping, Method::Initialize, Method::SetLevel, Method::Subscribe] {
+            assert!(exists(&method, Revision::V2025_11_25));
+            assert!(!exists(&method, Revision::V2026_07_28));
+        }
+        for method in [Method::Discover, Method::Listen] {
+            assert!(!exists(&method, Revision::V2025_11_25));
+            assert!(exists(&method, Revision::V2026_07_28));
+        }
+    }
+}

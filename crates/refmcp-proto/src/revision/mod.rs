@@ -1,0 +1,136 @@
+//! The five revisions of the protocol: the only place that knows their dates.
+//!
+//! Each revision file is a [`Rules`] table that differs from the one before, so it reads like the changelog of the
+//! specification. The rest of the code asks the table what holds for a peer and never which revision it speaks.
+//! [`lower`] turns values of the model, which has the newest shape, into the shape a peer knows; [`lift`] does the
+//! opposite where older shapes differ; [`Method`] knows which revision has which method.
+
+pub mod lift;
+pub mod lower;
+mod methods;
+mod rules;
+mod v2024_11_05;
+mod v2025_03_26;
+mod v2025_06_18;
+mod v2025_11_25;
+mod v2026_07_28;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use methods::Method;
+pub use rules::{
+    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Rules, StructuredOutput, UnreadableId,
+    UrlElicitation,
+};
+
+/// A dated revision of the specification, oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Revision {
+    /// The first one: stdio and HTTP+SSE.
+    V2024_11_05,
+    /// Streamable HTTP, batches, audio, tool annotations.
+    V2025_03_26,
+    /// Elicitation, structured output, resource links; batches leave.
+    V2025_06_18,
+    /// URL elicitation, richer enums, icons, sampling with tools.
+    V2025_11_25,
+    /// No sessions: every request stands for itself.
+    V2026_07_28,
+}
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+
+    /// The newest revision.
+    pub const LATEST: Self = Self::V2026_07_28;
+
+    /// The newest revision that is opened by a handshake.
+    pub const LATEST_SESSION: Self = Self::V2025_11_25;
+
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// What holds in this revision.
+    pub const fn rules(self) -> &'static Rules {
+        match self {
+            Self::V2024_11_05 => &v2024_11_05::RULES,
+            Self::V2025_03_26 => &v2025_03_26::RULES,
+            Self::V2025_06_18 => &v2025_06_18::RULES,
+            Self::V2025_11_25 => &v2025_11_25::RULES,
+            Self::V2026_07_28 => &v2026_07_28::RULES,
+        }
+    }
+
+    /// How a conversation in this revision is opened.
+    pub const fn lifecycle(self) -> Lifecycle {
+        self.rules().lifecycle
+    }
+
+    /// The revisions with this lifecycle, newest first.
+    pub fn with(lifecycle: Lifecycle) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().rev().filter(move |revision| revision.lifecycle() == lifecycle)
+    }
+
+    /// What a server answers to an `initialize` that asks for `requested`: the same revision when it is one that a
+    /// handshake can open, else the newest of those.
+    pub fn negotiate(requested: &str) -> Self {
+        match requested.parse::<Self>() {
+            Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => revision,
+            _ => Self::LATEST_SESSION,
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A version string that names no revision known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a known revision of the protocol")]
+pub struct UnknownRevision;
+
+impl FromStr for Revision {
+    type Err = UnknownRevision;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRevision> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == text).ok_or(UnknownRevision)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_order() {
+        for revision in Revision::ALL {
+            assert_eq!(revision.as_str().parse(), Ok(revision));
+        }
+        assert!(Revision::ALL.is_sorted());
+        assert_eq!(Revision::ALL.last(), Some(&Revision::LATEST));
+        assert_eq!(Revision::with(Lifecycle::Handshake).next(), Some(Revision::LATEST_SESSION));
+    }
+
+    #[test]
+    fn a_handshake_never_yields_a_revision_without_one() {
+        assert_eq!(Revision::negotiate("2025-06-18"), Revision::V2025_06_18);
+        for other in ["2026-07-28", "2099-01-01", "", "latest"] {
+            assert_eq!(Revision::negotiate(other), Revision::LATEST_SESSION, "{other}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What differs between revisions, as one table of answers.
+
+use super::Revision;
+
+/// Everything about a revision that other code may ask.
+///
+/// A new revision is a new table; a new difference is a new member here. Nothing else in the project compares
+/// revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Which revision this is, for messages and logs.
+    pub revision: Revision,
+    /// How a conversation opens, and where the facts about the client come from.
+    pub lifecycle: Lifecycle,
+    /// Whether several messages may come in one array.
+    pub batches: Batches,
+    /// What a question to the client becomes on the wire.
+    pub asking: Asking,
+    /// What the log level is attached to.
+    pub log_scope: LogScope,
+    /// Audio content blocks.
+    pub audio: bool,
+    /// Links to resources as content blocks.
+    pub resource_links: bool,
+    /// Structured tool output and its schema.
+    pub structured_output: StructuredOutput,
+    /// Hints about what a tool does.
+    pub tool_annotations: bool,
+    /// Human-readable titles, `_meta` and modification times on items.
+    pub titles: bool,
+    /// Icons, and descriptions and web sites of implementations.
+    pub icons: bool,
+    /// A text beside the numbers of a progress notification.
+    pub progress_message: bool,
+    /// The `completions` capability (completion itself is older).
+    pub completions_capability: bool,
+    /// What a server may ask a person.
+    pub elicitation: Elicitation,
+    /// Whether a person may be sent to a web page.
+    pub url_elicitation: UrlElicitation,
+    /// Tools and lists of content blocks in sampling.
+    pub sampling_tools: bool,
+    /// The map of extensions in capabilities.
+    pub extensions: bool,
+    /// `resultType` and the server's identity in every result.
+    pub stamped_results: bool,
+    /// How long and for whom results may be kept.
+    pub cache_hints: bool,
+    /// Changes reach only those who listen for them.
+    pub changes_by_listening: bool,
+    /// The code for a resource that does not exist.
+    pub resource_not_found: i64,
+    /// What becomes of tool arguments that do not fit the schema.
+    pub bad_arguments: BadArguments,
+    /// What stands for the id in an answer to something unreadable.
+    pub unreadable_id: UnreadableId,
+}
+
+/// How a conversation opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lifecycle {
+    /// By `initialize`; what was agreed holds for the session.
+    Handshake,
+    /// Not at all; each request carries what the server must know.
+    PerRequest,
+}
+
+/// Whether several messages may come in one array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batches {
+    /// An array is refused.
+    Refused,
+    /// An array is read.
+    Accepted,
+}
+
+/// What a question to the client becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// A request of the server's own.
+    ByRequest,
+    /// A result that asks for input; the client repeats its request with the answers.
+    ByResult,
+}
+
+/// What a log level is attached to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogScope {
+    /// The session, set by a request of its own.
+    Session,
+    /// Each request, which has to opt in.
+    Request,
+}
+
+/// How much structure tool output may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StructuredOutput {
+    /// None.
+    Unknown,
+    /// A JSON object.
+    Object,
+    /// Any JSON value.
+    Any,
+}
+
+/// What a server may ask a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elicitation {
+    /// Nothing.
+    Unknown,
+    /// Plain forms: one choice of several, defaults for yes-or-no only.
+    PlainForms,
+    /// Forms with titled and multiple choices and defaults everywhere.
+    Forms,
+}
+
+/// Whether a person may be sent to a web page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlElicitation {
+    /// No.
+    Unknown,
+    /// Yes, and the request has an id that its completion can refer to.
+    WithId,
+    /// Yes.
+    Plain,
+}
+
+/// What becomes of tool arguments that do not fit the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadArguments {
+    /// A JSON-RPC error.
+    ProtocolError,
+    /// A tool result that says what to correct.
+    ToolResult,
+}
+
+/// What stands for the id in an answer to something unreadable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnreadableId {
+    /// `null`, as JSON-RPC has it.
+    Null,
+    /// Nothing.
+    Absent,
+}

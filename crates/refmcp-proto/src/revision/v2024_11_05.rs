@@ -1,0 +1,34 @@
+//! 2024-11-05: the first revision. Tools, resources, prompts, completion, logging, roots and sampling.
+
+use super::rules::{
+    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Rules, StructuredOutput, UnreadableId,
+    UrlElicitation,
+};
+use super::Revision;
+use crate::jsonrpc::code;
+
+pub(super) const RULES: Rules = Rules {
+    revision: Revision::V2024_11_05,
+    lifecycle: Lifecycle::Handshake,
+    batches: Batches::Refused,
+    asking: Asking::ByRequest,
+    log_scope: LogScope::Session,
+    audio: false,
+    resource_links: false,
+    structured_output: StructuredOutput::Unknown,
+    tool_annotations: false,
+    titles: false,
+    icons: false,
+    progress_message: false,
+    completions_capability: false,
+    elicitation: Elicitation::Unknown,
+    url_elicitation: UrlElicitation::Unknown,
+    sampling_tools: false,
+    extensions: false,
+    stamped_results: false,
+    cache_hints: false,
+    changes_by_listening: false,
+    resource_not_found: code::RESOURCE_NOT_FOUND,
+    bad_arguments: BadArguments::ProtocolError,
+    unreadable_id: UnreadableId::Null,
+};

@@ -1,0 +1,21 @@
+//! 2026-07-28: no handshake and no sessions. Each request says who asks, questions travel inside results, changes
+//! reach those who listen, results say how long they keep.
+
+use super::rules::{Asking, Lifecycle, LogScope, Rules, StructuredOutput, UrlElicitation};
+use super::{Revision, v2025_11_25};
+use crate::jsonrpc::code;
+
+pub(super) const RULES: Rules = Rules {
+    revision: Revision::V2026_07_28,
+    lifecycle: Lifecycle::PerRequest,
+    asking: Asking::ByResult,
+    log_scope: LogScope::Request,
+    structured_output: StructuredOutput::Any,
+    url_elicitation: UrlElicitation::Plain,
+    extensions: true,
+    stamped_results: true,
+    cache_hints: true,
+    changes_by_listening: true,
+    resource_not_found: code::INVALID_PARAMS,
+    ..v2025_11_25::RULES
+};

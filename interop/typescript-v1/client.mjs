@@ -1,0 +1,120 @@
+// The tour on @modelcontextprotocol/sdk, the TypeScript SDK's version 1.
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import {
+    CreateMessageRequestSchema,
+    ElicitRequestSchema,
+    ListRootsRequestSchema,
+    LoggingMessageNotificationSchema,
+    McpError,
+    PromptListChangedNotificationSchema,
+    ResourceListChangedNotificationSchema,
+    ResourceUpdatedNotificationSchema,
+    SUPPORTED_PROTOCOL_VERSIONS,
+    ToolListChangedNotificationSchema
+} from '@modelcontextprotocol/sdk/types.js';
+import { runTour } from '../typescript/tour.mjs';
+
+const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
+const NOTIFICATIONS = [
+    LoggingMessageNotificationSchema,
+    PromptListChangedNotificationSchema,
+    ResourceListChangedNotificationSchema,
+    ResourceUpdatedNotificationSchema,
+    ToolListChangedNotificationSchema
+];
+const LISTERS = {
+    tools: 'listTools',
+    resources: 'listResources',
+    resourceTemplates: 'listResourceTemplates',
+    prompts: 'listPrompts'
+};
+
+function openTransport({ command, args }) {
+    return new StdioClientTransport({ command, args, stderr: 'inherit' });
+}
+
+/** The SDK proposes its newest revision and has no option for another; `request` is public, so it can be told here. */
+class RevisionClient extends Client {
+    revision;
+
+    request(request, schema, options) {
+        if (request.method === 'initialize') request.params.protocolVersion = this.revision;
+        return super.request(request, schema, options);
+    }
+}
+
+function newClient(revision, capabilities) {
+    const client = new RevisionClient(INFO, { capabilities });
+    client.revision = revision;
+    return client;
+}
+
+async function connect({ revision, command, args, notified, failed, sampling, elicitation, roots }) {
+    const capabilities = { sampling: {}, roots: { listChanged: true } };
+    if (revision === '2025-06-18') capabilities.elicitation = {};
+    if (revision >= '2025-11-25') capabilities.elicitation = { form: {}, url: {} };
+    const client = newClient(revision, capabilities);
+    client.onerror = failed;
+    client.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => sampling(params));
+    client.setRequestHandler(ListRootsRequestSchema, async () => ({ roots: roots() }));
+    if (capabilities.elicitation) client.setRequestHandler(ElicitRequestSchema, async ({ params }) => elicitation(params));
+    for (const schema of NOTIFICATIONS) client.setNotificationHandler(schema, ({ method, params }) => notified(method, params));
+
+    const transport = openTransport({ command, args });
+    let negotiated;
+    transport.setProtocolVersion = version => (negotiated = version);
+    await client.connect(transport);
+
+    const listPage = (kind, cursor) => client[LISTERS[kind]](cursor === undefined ? undefined : { cursor });
+    return {
+        revision: negotiated,
+        serverInfo: client.getServerVersion(),
+        capabilities: client.getServerCapabilities(),
+        listPage,
+        async listAll(kind) {
+            const items = [];
+            let cursor;
+            do {
+                const page = await listPage(kind, cursor);
+                items.push(...page[kind]);
+                cursor = page.nextCursor;
+            } while (cursor !== undefined);
+            return items;
+        },
+        callTool: (name, args, { meta, ...options }) => client.callTool({ name, arguments: args, ...(meta && { _meta: meta }) }, undefined, options),
+        readResource: uri => client.readResource({ uri }),
+        getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
+        complete: params => client.complete(params),
+        setLevel: level => client.setLoggingLevel(level),
+        subscribe: uri => client.subscribeResource({ uri }),
+        unsubscribe: uri => client.unsubscribeResource({ uri }),
+        rootsChanged: () => client.sendRootsListChanged(),
+        ping: () => client.ping(),
+        discover: () => client.discover(),
+        close: () => client.close()
+    };
+}
+
+/** What the SDK says to a server that answers `initialize` with this revision; nothing when it agrees. */
+async function refusal(revision) {
+    if (SUPPORTED_PROTOCOL_VERSIONS.includes(revision)) return undefined;
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    far.onmessage = ({ id }) => {
+        const result = { protocolVersion: revision, capabilities: {}, serverInfo: INFO };
+        if (id !== undefined) far.send({ jsonrpc: '2.0', id, result });
+    };
+    await far.start();
+    try {
+        await newClient(revision, {}).connect(near);
+    } catch (error) {
+        return `${error.name}: ${error.message} (SUPPORTED_PROTOCOL_VERSIONS: ${SUPPORTED_PROTOCOL_VERSIONS.join(' ')})`;
+    }
+    return undefined;
+}
+
+const rpcError = error => (error instanceof McpError ? { code: error.code, message: error.message, data: error.data } : undefined);
+
+await runTour({ name: 'typescript-v1', connect, refusal, rpcError }, process.argv.slice(2));

@@ -1,0 +1,764 @@
+// The feature tour for the clients on the TypeScript SDKs. An adapter (../typescript-v1/client.mjs,
+// ../typescript-v2/client.mjs) puts one SDK behind the few calls used here; see ../README.md.
+
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const FEATURE_TIMEOUT_MS = 10_000;
+const NOTIFICATION_TIMEOUT_MS = 3_000;
+const QUIET_MS = 250; // how long to listen before believing that nothing comes
+const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
+const NEWEST = REVISIONS.at(-1);
+const TODO = 'file:///notes/todo.txt';
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
+const TOOLS = (
+    'echo sum get_weather long_task slow big_result image audio resource_link embedded_resource annotated mixed ' +
+    'fail protocol_error log_all ask_user ask_model list_roots add_tool remove_tool add_prompt remove_prompt ' +
+    'add_resource remove_resource touch_resource about_me cancellations test_simple_text test_image_content'
+).split(' ');
+const RESOURCES = [
+    TODO,
+    'file:///data/custom.json',
+    'file:///project/src/main.rs',
+    'file:///resources/notes.txt',
+    'file:///resources/plans.md',
+    'file:///resources/diagram.png',
+    'test://static-text',
+    'test://static-binary'
+];
+const PROMPTS = ['code_review', 'bug_report', 'refactor', 'test_simple_prompt', 'test_prompt_with_arguments'];
+const LISTS = {
+    tools: tool => tool.name,
+    resources: resource => resource.uri,
+    resourceTemplates: template => template.uriTemplate,
+    prompts: prompt => prompt.name
+};
+
+/** The SDK cannot do it, or the revision does not have it; the message is the evidence. */
+class Unsupported extends Error {}
+
+/** What the server sends on its own, kept until a feature asks for it. */
+class Inbox {
+    messages = [];
+    #waiting = [];
+
+    push(method, params = {}) {
+        this.messages.push({ method, params });
+        for (const look of [...this.#waiting]) look();
+    }
+
+    of(method) {
+        return this.messages.filter(message => message.method === method).map(message => message.params);
+    }
+
+    clear() {
+        this.messages = [];
+    }
+
+    async next(method, matches = () => true) {
+        return new Promise((resolve, reject) => {
+            const stop = () => {
+                clearTimeout(timer);
+                this.#waiting = this.#waiting.filter(other => other !== look);
+            };
+            const look = () => {
+                const params = this.of(method).find(matches);
+                if (params === undefined) return;
+                stop();
+                resolve(params);
+            };
+            const timer = setTimeout(() => {
+                stop();
+                reject(new Error(`no ${method} within ${NOTIFICATION_TIMEOUT_MS} ms`));
+            }, NOTIFICATION_TIMEOUT_MS);
+            this.#waiting.push(look);
+            look();
+        });
+    }
+}
+
+/** The server processes started for one connection, as ../witness.sh saw them. */
+class Witness {
+    constructor(folder, name) {
+        this.log = join(folder, name);
+        writeFileSync(this.log, '');
+    }
+
+    wrap([command, ...args]) {
+        const script = fileURLToPath(new URL('../witness.sh', import.meta.url));
+        return { command: 'sh', args: [script, this.log, command, ...args] };
+    }
+
+    lines() {
+        return readFileSync(this.log, 'utf8')
+            .split('\n')
+            .filter(Boolean)
+            .map(line => line.split(' '));
+    }
+
+    started() {
+        return this.lines().filter(([event]) => event === 'started').map(([, pid]) => Number(pid));
+    }
+
+    /** The end of the server of the session: the last one started, as an SDK may probe on an earlier one. */
+    async clean() {
+        const pid = this.started().at(-1);
+        assert(pid, 'no server was started');
+        const about = event => this.lines().find(line => line[0] === event && Number(line[1]) === pid);
+        const deadline = Date.now() + 5_000;
+        while (!about('exited') && Date.now() < deadline) await sleep(20);
+        assert(!about('signalled'), `server ${pid} did not end when its stdin closed: the SDK had to send a signal`);
+        assert(about('exited'), `server ${pid} did not end`);
+        assert.equal(about('exited')[2], '0', `exit code of server ${pid}`);
+        for (const other of this.started()) assert(!alive(other), `server ${other} was left behind`);
+    }
+
+    /** Leaves nothing running, whatever happened. */
+    reap() {
+        for (const pid of this.started()) if (alive(pid)) process.kill(pid, 'SIGKILL');
+    }
+}
+
+function alive(pid) {
+    try {
+        process.kill(pid, 0);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+const json = value => JSON.stringify(value) ?? String(value);
+const brief = value => (json(value).length > 300 ? json(value).slice(0, 300) + '…' : json(value));
+const describe = error => `${error?.name ?? 'Error'}: ${error?.message ?? error}${error?.code === undefined ? '' : ` (code ${error.code})`}`;
+const textOf = result => result.content.filter(block => block.type === 'text').map(block => block.text).join('\n');
+const blocksOf = (result, type) => result.content.filter(block => block.type === type);
+const has = (haystack, needle) => assert((typeof haystack === 'string' ? haystack : json(haystack)).includes(needle), `"${needle}" is not in ${brief(haystack)}`);
+
+function hasAll(found, wanted) {
+    const missing = wanted.filter(item => !found.includes(item));
+    assert.deepEqual(missing, [], `missing from the list of ${found.length}`);
+}
+
+function decode(data, start, what) {
+    assert.match(data, /^[A-Za-z0-9+/]+={0,2}$/, `${what} is not base64`);
+    const bytes = Buffer.from(data, 'base64');
+    assert(bytes.subarray(0, start.length).equals(Buffer.from(start, 'latin1')), `${what} starts with ${bytes.subarray(0, 8).toString('hex')}`);
+    return bytes.length;
+}
+
+const PNG = '\x89PNG\r\n';
+
+/** An answer that fits one field of an elicitation form. */
+function answerField(name, field) {
+    const options = field.enum ?? field.oneOf?.map(option => option.const);
+    if (options) return options.at(-1);
+    switch (field.type) {
+        case 'array': {
+            const choices = field.items.enum ?? field.items.anyOf.map(option => option.const);
+            return choices.slice(0, Math.max(field.minItems ?? 0, Math.min(2, field.maxItems ?? 2)));
+        }
+        case 'boolean':
+            return true;
+        case 'integer':
+        case 'number':
+            return Math.min(Math.max(42, field.minimum ?? 42), field.maximum ?? 42);
+        case 'string': {
+            const formats = { email: 'tour@example.org', uri: 'https://example.org/tour', date: '2026-01-02', 'date-time': '2026-01-02T03:04:05Z' };
+            const text = formats[field.format] ?? `tour-${name}`;
+            return text.padEnd(field.minLength ?? 0, 'x').slice(0, field.maxLength);
+        }
+        default:
+            throw new Error(`field ${name} has a type that no revision allows: ${brief(field)}`);
+    }
+}
+
+/** All the session knows, and the calls that several features make. */
+class Tour {
+    inbox = new Inbox();
+    sdkErrors = [];
+    answers = { sampling: undefined, elicitation: undefined, roots: [] };
+
+    constructor(adapter, revision, command, folder) {
+        Object.assign(this, { adapter, revision, command, folder });
+        this.witness = new Witness(folder, 'main');
+    }
+
+    since(revision) {
+        return this.revision >= revision;
+    }
+
+    get modern() {
+        return this.since(NEWEST);
+    }
+
+    async connect(witness, command, inbox) {
+        return this.adapter.connect({
+            revision: this.revision,
+            ...witness.wrap(command),
+            notified: (method, params) => inbox.push(method, params),
+            failed: error => this.sdkErrors.push(describe(error)),
+            sampling: params => this.answers.sampling(params),
+            elicitation: params => this.answers.elicitation(params),
+            roots: () => this.answers.roots
+        });
+    }
+
+    async call(name, args = {}, options = {}) {
+        const result = await this.session.callTool(name, args, options);
+        assert(Array.isArray(result.content), `${name} gave no content: ${brief(result)}`);
+        return result;
+    }
+
+    async ok(name, args, options) {
+        const result = await this.call(name, args, options);
+        assert(!result.isError, `${name} failed: ${brief(result)}`);
+        return result;
+    }
+
+    /** The JSON-RPC error that the call must end with. */
+    async rpcError(promise) {
+        let value;
+        try {
+            value = await promise;
+        } catch (error) {
+            const found = this.adapter.rpcError(error);
+            if (found) return found;
+            throw error;
+        }
+        assert.fail(`expected a JSON-RPC error, got ${brief(value)}`);
+    }
+
+    /** For what this revision does not have: the refusal is the evidence, an answer is a fault. */
+    async refused(why, attempt) {
+        let value;
+        try {
+            value = await attempt();
+        } catch (error) {
+            throw new Unsupported(`${why}: ${describe(error)}`);
+        }
+        if (value?.isError) throw new Unsupported(`${why}: the tool answered ${brief(textOf(value))}`);
+        assert.fail(`${why}, yet it was answered with ${brief(value)}`);
+    }
+
+    /** Runs `work` while the server reports the named changes, by whatever means the revision has. */
+    async watching(filter, work) {
+        this.inbox.clear();
+        if (!this.modern) return work();
+        const stop = await this.session.listen(filter);
+        try {
+            return await work();
+        } finally {
+            await stop();
+        }
+    }
+}
+
+const FEATURES = {
+    async handshake(tour) {
+        tour.session = await tour.connect(tour.witness, tour.command, tour.inbox);
+        const { revision, serverInfo, capabilities } = tour.session;
+        assert.equal(revision, tour.revision, 'negotiated revision');
+        assert.equal(serverInfo?.name, 'RefMCP-TestServer');
+        assert(serverInfo.version, 'no server version');
+        assert.equal(capabilities.tools?.listChanged, true, 'tools.listChanged');
+        assert.equal(capabilities.prompts?.listChanged, true, 'prompts.listChanged');
+        assert.equal(capabilities.resources?.listChanged, true, 'resources.listChanged');
+        assert.equal(capabilities.resources?.subscribe, true, 'resources.subscribe');
+        assert(capabilities.logging, 'logging');
+        if (tour.since('2025-03-26')) assert(capabilities.completions, 'completions');
+        return `${serverInfo.name} ${serverInfo.version}, capabilities ${Object.keys(capabilities).join(' ')}`;
+    },
+
+    async 'tools/list'(tour) {
+        const tools = await tour.session.listAll('tools');
+        hasAll(tools.map(tool => tool.name), TOOLS);
+        for (const tool of tools) {
+            assert(tool.description, `${tool.name} has no description`);
+            assert.equal(tool.inputSchema.type, 'object', `${tool.name} inputSchema`);
+        }
+        const sum = tools.find(tool => tool.name === 'sum');
+        assert.deepEqual(Object.keys(sum.inputSchema.properties).sort(), ['a', 'b']);
+        assert.equal(Boolean(sum.outputSchema), tour.since('2025-06-18'), 'outputSchema of sum');
+        if (tour.since('2025-03-26')) assert(sum.annotations, 'annotations of sum');
+        if (tour.since('2025-06-18')) assert(sum.title, 'title of sum');
+        return `${tools.length} tools`;
+    },
+
+    async pagination(tour) {
+        const witness = new Witness(tour.folder, 'paged');
+        const session = await tour.connect(witness, [...tour.command, '--page-size', '5'], new Inbox());
+        const counts = [];
+        try {
+            for (const [kind, key] of Object.entries(LISTS)) {
+                const whole = (await tour.session.listAll(kind)).map(key);
+                const seen = [];
+                let pages = 0;
+                for (let cursor; pages === 0 || cursor !== undefined; pages++) {
+                    assert(pages <= whole.length, `${kind}: the cursors never end`);
+                    const page = await session.listPage(kind, cursor);
+                    assert(page[kind].length <= 5, `${kind}: a page of ${page[kind].length}`);
+                    seen.push(...page[kind].map(key));
+                    cursor = page.nextCursor;
+                }
+                assert.equal(new Set(seen).size, seen.length, `${kind}: duplicates in ${brief(seen)}`);
+                assert.deepEqual([...seen].sort(), [...whole].sort(), `${kind}: paged and unpaged differ`);
+                assert(pages >= Math.ceil(whole.length / 5), `${kind}: ${pages} pages`);
+                counts.push(`${seen.length} ${kind} in ${pages} pages`);
+            }
+            const aggregated = await session.listAll('tools');
+            assert.deepEqual(aggregated.map(LISTS.tools).sort(), (await tour.session.listAll('tools')).map(LISTS.tools).sort());
+        } finally {
+            await session.close();
+            witness.reap();
+        }
+        return counts.join(', ');
+    },
+
+    async text(tour) {
+        const message = 'tour: grüße, 世界, "quotes"\nand a second line \u{1F600}';
+        const result = await tour.ok('echo', { message });
+        assert.equal(result.content[0].type, 'text');
+        has(textOf(result), message);
+    },
+
+    async image(tour) {
+        const [image] = blocksOf(await tour.ok('image'), 'image');
+        assert(image, 'no image block');
+        assert.equal(image.mimeType, 'image/png');
+        return `${decode(image.data, PNG, 'image')} bytes`;
+    },
+
+    async audio(tour) {
+        const result = await tour.ok('audio');
+        const [audio] = blocksOf(result, 'audio');
+        if (!tour.since('2025-03-26')) {
+            assert(!audio, 'an audio block, which this revision does not have');
+            assert(textOf(result), 'nothing in place of the audio');
+            return `no audio in this revision, instead: ${brief(textOf(result))}`;
+        }
+        assert(audio, 'no audio block');
+        assert.equal(audio.mimeType, 'audio/wav');
+        return `${decode(audio.data, 'RIFF', 'audio')} bytes`;
+    },
+
+    async resource_link(tour) {
+        const result = await tour.ok('resource_link');
+        const [link] = blocksOf(result, 'resource_link');
+        if (!tour.since('2025-06-18')) {
+            assert(!link, 'a resource_link block, which this revision does not have');
+            has(result, '://');
+            return `no resource_link in this revision, instead: ${brief(result.content)}`;
+        }
+        assert(link?.name, 'no resource_link block with a name');
+        assert.match(link.uri, /^[a-z]+:\/\//);
+        return link.uri;
+    },
+
+    async embedded_resource(tour) {
+        const [block] = blocksOf(await tour.ok('embedded_resource'), 'resource');
+        assert(block, 'no resource block');
+        assert.match(block.resource.uri, /^[a-z]+:\/\//);
+        assert(block.resource.text || block.resource.blob, 'an empty resource');
+        return block.resource.uri;
+    },
+
+    async annotated(tour) {
+        const result = await tour.ok('annotated');
+        const annotations = result.content.map(block => block.annotations).filter(Boolean);
+        assert(annotations.length > 0, `no annotations in ${brief(result.content)}`);
+        for (const { audience = [], priority } of annotations) {
+            assert(audience.every(role => ['user', 'assistant'].includes(role)), `audience ${brief(audience)}`);
+            assert(priority === undefined || (priority >= 0 && priority <= 1), `priority ${priority}`);
+        }
+        assert(annotations.some(one => one.audience?.length || one.priority !== undefined), `nothing said in ${brief(annotations)}`);
+        return brief(annotations);
+    },
+
+    async mixed(tour) {
+        const result = await tour.ok('mixed');
+        const kinds = result.content.map(block => block.type);
+        assert(new Set(kinds).size >= 3, `kinds ${kinds}`);
+        for (const kind of ['text', 'image']) assert(kinds.includes(kind), `no ${kind} in ${kinds}`);
+        return kinds.join(' ');
+    },
+
+    async structured_output(tour) {
+        const sum = await tour.ok('sum', { a: 2, b: 3 });
+        has(textOf(sum), '5');
+        const weather = await tour.ok('get_weather', { location: 'Berlin' });
+        assert(textOf(weather).includes('\n'), 'the weather is not several lines');
+        assert.deepEqual(await tour.ok('get_weather', { location: 'Berlin' }), weather, 'the same place, other weather');
+        if (!tour.since('2025-06-18')) {
+            assert.equal(sum.structuredContent, undefined, 'structuredContent, which this revision does not have');
+            return 'no structured output in this revision, the text has it';
+        }
+        assert.deepEqual(sum.structuredContent, { total: 5 });
+        const { temperature, conditions, humidity } = weather.structuredContent;
+        assert.deepEqual([typeof temperature, typeof conditions, typeof humidity], ['number', 'string', 'number']);
+        return brief(weather.structuredContent);
+    },
+
+    async tool_error(tour) {
+        const result = await tour.call('fail', { message: 'tour failure' });
+        assert.equal(result.isError, true);
+        has(textOf(result), 'tour failure');
+    },
+
+    async protocol_error(tour) {
+        const error = await tour.rpcError(tour.call('protocol_error', { message: 'tour protocol error' }));
+        assert(Number.isInteger(error.code), `code ${error.code}`);
+        has(error, 'tour protocol error');
+        return brief(error);
+    },
+
+    async invalid_arguments(tour) {
+        const call = tour.call('sum', { a: 'two', b: 3 });
+        if (!tour.since('2025-11-25')) {
+            const error = await tour.rpcError(call);
+            assert.equal(error.code, -32602);
+            return brief(error);
+        }
+        const result = await call;
+        assert.equal(result.isError, true);
+        has(textOf(result), 'a');
+        return brief(textOf(result));
+    },
+
+    async 'resources/list'(tour) {
+        const resources = await tour.session.listAll('resources');
+        hasAll(resources.map(LISTS.resources), RESOURCES);
+        for (const resource of resources) assert(resource.name, `${resource.uri} has no name`);
+        const todo = resources.find(resource => resource.uri === TODO);
+        assert.match(todo.mimeType, /^text\/plain/);
+        assert(todo.annotations, 'todo.txt has no annotations');
+        return `${resources.length} resources`;
+    },
+
+    async 'resources/read'(tour) {
+        const [todo] = (await tour.session.readResource(TODO)).contents;
+        assert.equal(todo.uri, TODO);
+        assert(todo.text?.length > 0, 'todo.txt has no text');
+        assert.equal(todo.blob, undefined);
+        const [diagram] = (await tour.session.readResource('file:///resources/diagram.png')).contents;
+        assert.equal(diagram.mimeType, 'image/png');
+        assert.equal(diagram.text, undefined);
+        return `${todo.text.length} characters, ${decode(diagram.blob, PNG, 'diagram.png')} bytes`;
+    },
+
+    async resource_templates(tour) {
+        const templates = await tour.session.listAll('resourceTemplates');
+        hasAll(templates.map(LISTS.resourceTemplates), ['test://template/{id}/data']);
+        const [data] = (await tour.session.readResource('test://template/123/data')).contents;
+        assert.equal(data.uri, 'test://template/123/data');
+        assert.equal(data.mimeType, 'application/json');
+        assert.equal(String(JSON.parse(data.text).id), '123');
+        return `${templates.length} templates`;
+    },
+
+    async resource_not_found(tour) {
+        const uri = 'file:///notes/no-such-file.txt';
+        const error = await tour.rpcError(tour.session.readResource(uri));
+        assert.equal(error.code, tour.modern ? -32602 : -32002);
+        assert.equal(error.data?.uri, uri, `data ${brief(error.data)}`);
+        return brief(error);
+    },
+
+    async subscribe(tour) {
+        const read = async () => (await tour.session.readResource(TODO)).contents[0].text;
+        const updated = params => params.uri === TODO;
+        const before = await read();
+        if (!tour.modern) await tour.session.subscribe(TODO);
+        await tour.watching({ resourceSubscriptions: [TODO] }, async () => {
+            await tour.ok('touch_resource', { uri: TODO });
+            await tour.inbox.next('notifications/resources/updated', updated);
+            assert.notEqual(await read(), before, 'the content did not change');
+        });
+        if (!tour.modern) await tour.session.unsubscribe(TODO);
+        tour.inbox.clear();
+        await tour.ok('touch_resource', { uri: TODO });
+        await sleep(QUIET_MS);
+        assert.deepEqual(tour.inbox.of('notifications/resources/updated'), [], 'updated without a subscription');
+    },
+
+    async list_changed(tour) {
+        const changes = [
+            ['tools', 'tool', { name: 'tour_tool' }],
+            ['prompts', 'prompt', { name: 'tour_prompt' }],
+            ['resources', 'resource', { uri: 'file:///tour/added.txt' }]
+        ];
+        const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+        await tour.watching(filter, async () => {
+            for (const [kind, one, args] of changes) {
+                const key = args.name ?? args.uri;
+                const listed = async () => (await tour.session.listAll(kind)).map(LISTS[kind]).includes(key);
+                assert(!(await listed()), `${key} was there before`);
+                for (const [change, present] of [['add', true], ['remove', false]]) {
+                    tour.inbox.clear();
+                    await tour.ok(`${change}_${one}`, args);
+                    await tour.inbox.next(`notifications/${kind}/list_changed`);
+                    assert.equal(await listed(), present, `${key} listed after ${change}_${one}`);
+                }
+            }
+        });
+    },
+
+    async 'prompts/list'(tour) {
+        const prompts = await tour.session.listAll('prompts');
+        hasAll(prompts.map(LISTS.prompts), PROMPTS);
+        for (const prompt of prompts) assert(prompt.description, `${prompt.name} has no description`);
+        const args = prompts.find(prompt => prompt.name === 'code_review').arguments;
+        assert.equal(args.find(arg => arg.name === 'code')?.required, true, 'code is required');
+        assert(!args.find(arg => arg.name === 'language').required, 'language is optional');
+        return `${prompts.length} prompts`;
+    },
+
+    async 'prompts/get'(tour) {
+        const code = 'fn tour() -> u8 { 42 }';
+        const { messages } = await tour.session.getPrompt('code_review', { code, language: 'rust' });
+        assert(messages.length > 0, 'no messages');
+        for (const { role } of messages) assert(['user', 'assistant'].includes(role), `role ${role}`);
+        has(messages, code);
+        has(messages, 'rust');
+        return `${messages.length} messages`;
+    },
+
+    async completion(tour) {
+        const ref = { type: 'ref/prompt', name: 'code_review' };
+        const argument = { name: 'language', value: 'py' };
+        const plain = (await tour.session.complete({ ref, argument })).completion;
+        assert(plain.values.length <= 100, `${plain.values.length} values`);
+        assert(plain.values.some(value => value.includes('python')), `values ${brief(plain.values)}`);
+        if (!tour.since('2025-06-18')) return brief(plain.values);
+        const context = { arguments: { code: 'print(1)' } };
+        const informed = (await tour.session.complete({ ref, argument, context })).completion;
+        assert(informed.values.some(value => value.includes('python')), `with context: ${brief(informed.values)}`);
+        return `${brief(plain.values)}, also with context`;
+    },
+
+    async logging(tour) {
+        const logged = async (level, options) => {
+            tour.inbox.clear();
+            if (level && !tour.modern) await tour.session.setLevel(level);
+            await tour.ok('log_all', { text: 'tour log' }, options);
+            await sleep(QUIET_MS);
+            const messages = tour.inbox.of('notifications/message').filter(({ data }) => json(data).includes('tour log'));
+            return messages.map(message => message.level).sort();
+        };
+        for (const level of ['warning', 'debug']) {
+            const wanted = LEVELS.slice(LEVELS.indexOf(level)).sort();
+            const options = tour.modern ? { meta: { [LOG_LEVEL_KEY]: level } } : {};
+            assert.deepEqual(await logged(level, options), wanted, `levels logged at ${level}`);
+        }
+        if (!tour.modern) return;
+        tour.inbox.clear();
+        await tour.ok('log_all', { text: 'tour log' });
+        await sleep(QUIET_MS);
+        assert.deepEqual(tour.inbox.of('notifications/message'), [], 'logged for a request without logLevel');
+    },
+
+    async progress(tour) {
+        const seen = [];
+        await tour.ok('long_task', { steps: 3, step_ms: 20 }, { onprogress: progress => seen.push(progress) });
+        // Both SDKs hand over a notification later than a result read with it, and so drop the progress that comes
+        // right before the result. They say so, and say what they dropped.
+        const dropped = tour.sdkErrors.map(error => error.match(/progress notification for an unknown token: (\{.*\})/)?.[1]).filter(Boolean);
+        seen.push(...dropped.map(message => JSON.parse(message).params));
+        const steps = seen.map(({ progress }) => progress);
+        assert.equal(steps.length, 3, `progress ${steps}`);
+        assert(steps.every((step, index) => index === 0 || step > steps[index - 1]), `progress does not grow: ${steps}`);
+        const { total } = seen.at(-1);
+        assert(total === undefined || total === steps[2], `ended at ${steps[2]} of ${total}`);
+        return `${steps}${total === undefined ? '' : ` of ${total}`}`;
+    },
+
+    async cancellation(tour) {
+        const tag = `tour-${process.pid}-${Date.now()}`;
+        const abort = new AbortController();
+        const call = tour.call('long_task', { steps: 100, step_ms: 100, tag }, { signal: abort.signal });
+        const ended = call.then(
+            result => assert.fail(`the call was not cancelled: ${brief(result)}`),
+            error => error
+        );
+        await sleep(300);
+        const cancelledAt = Date.now();
+        abort.abort('tour cancels');
+        const error = await ended;
+        if (error instanceof assert.AssertionError) throw error;
+        assert(Date.now() - cancelledAt < 1_000, `the call ended only after ${Date.now() - cancelledAt} ms`);
+        for (;;) {
+            const report = json(await tour.ok('cancellations', { tag }));
+            if (report.includes(tag) && /stopped/i.test(report) && !/stopped[^:,]*:\s*(null|false)/i.test(report)) return describe(error);
+            assert(Date.now() - cancelledAt < 3_000, `not cancelled and stopped after 3 s: ${brief(report)}`);
+            await sleep(100);
+        }
+    },
+
+    async sampling(tour) {
+        let asked;
+        tour.answers.sampling = params => {
+            asked = params;
+            return { role: 'assistant', model: 'tour-model', stopReason: 'endTurn', content: { type: 'text', text: 'the tour answers 4711' } };
+        };
+        const result = await tour.ok('ask_model', { prompt: 'what does the tour answer?' });
+        assert(asked, 'the client was not asked');
+        has(asked.messages, 'what does the tour answer?');
+        assert(asked.maxTokens > 0, `maxTokens ${asked.maxTokens}`);
+        has(result, 'the tour answers 4711');
+    },
+
+    async elicitation_form(tour) {
+        let asked, content;
+        tour.answers.elicitation = params => {
+            asked = params;
+            const fields = Object.entries(params.requestedSchema.properties);
+            content = Object.fromEntries(fields.map(([name, field]) => [name, answerField(name, field)]));
+            return { action: 'accept', content };
+        };
+        const call = () => tour.call('ask_user', { form: 'all' });
+        if (!tour.since('2025-06-18')) await tour.refused('no elicitation in this revision', call);
+        const result = await call();
+        assert(!result.isError, `ask_user failed: ${brief(result)}`);
+        assert(asked?.message, 'the client was not asked');
+        assert([undefined, 'form'].includes(asked.mode), `mode ${asked.mode}`);
+        const fields = Object.values(asked.requestedSchema.properties);
+        const kinds = fields.map(field => (field.enum || field.oneOf ? 'enum' : field.type));
+        const wanted = ['string', 'boolean', 'enum', ...(tour.since('2025-11-25') ? ['array'] : [])];
+        hasAll(kinds, wanted);
+        assert(kinds.includes('number') || kinds.includes('integer'), `kinds ${kinds}`);
+        if (!tour.since('2025-11-25')) {
+            assert(!kinds.includes('array') && !fields.some(field => field.oneOf), `fields of a later revision: ${brief(fields)}`);
+        }
+        for (const value of Object.values(content).flat()) has(json(result).replaceAll('\\"', '"'), String(value));
+        return `${fields.length} fields: ${[...new Set(kinds)].join(' ')}`;
+    },
+
+    async elicitation_decline(tour) {
+        let asked = false;
+        tour.answers.elicitation = () => {
+            asked = true;
+            return { action: 'decline' };
+        };
+        const call = () => tour.call('ask_user', { form: 'confirm' });
+        if (!tour.since('2025-06-18')) await tour.refused('no elicitation in this revision', call);
+        const result = await call();
+        assert(asked, 'the client was not asked');
+        assert.match(json(result), /decline/i);
+    },
+
+    async elicitation_url(tour) {
+        let asked;
+        tour.answers.elicitation = params => {
+            asked = params;
+            return { action: 'accept' };
+        };
+        const call = () => tour.call('ask_user', { form: 'url' });
+        if (!tour.since('2025-11-25')) await tour.refused('no URL elicitation in this revision', call);
+        const result = await call();
+        assert.equal(asked?.mode, 'url', `asked ${brief(asked)}`);
+        assert.match(asked.url, /^https?:\/\//);
+        assert.equal(Boolean(asked.elicitationId), !tour.modern, `elicitationId ${asked.elicitationId}`);
+        assert(!result.isError, `ask_user failed: ${brief(result)}`);
+        assert.match(json(result), /accept/i);
+        return asked.url;
+    },
+
+    async roots(tour) {
+        tour.answers.roots = [{ uri: 'file:///tour/one', name: 'one' }, { uri: 'file:///tour/two', name: 'two' }];
+        const first = json(await tour.ok('list_roots'));
+        has(first, 'file:///tour/one');
+        has(first, 'file:///tour/two');
+        tour.answers.roots = [{ uri: 'file:///tour/three', name: 'three' }];
+        if (!tour.modern) await tour.session.rootsChanged();
+        const second = json(await tour.ok('list_roots'));
+        has(second, 'file:///tour/three');
+        assert(!second.includes('file:///tour/one'), `old roots in ${brief(second)}`);
+        return tour.modern ? 'no roots/list_changed in this revision' : 'followed roots/list_changed';
+    },
+
+    async concurrent_calls(tour) {
+        const begin = Date.now();
+        const delays = Array.from({ length: 50 }, (_, index) => 200 + index);
+        const results = await Promise.all(delays.map(ms => tour.ok('slow', { ms })));
+        const took = Date.now() - begin;
+        results.forEach((result, index) => has(result, String(delays[index])));
+        assert(took >= 200 && took < 3_000, `50 calls took ${took} ms`);
+        return `${took} ms`;
+    },
+
+    async ping(tour) {
+        if (tour.modern) await tour.refused('no ping in this revision', () => tour.session.ping());
+        assert.deepEqual(await tour.session.ping(), {});
+    },
+
+    async discover(tour) {
+        if (!tour.modern) await tour.refused('no server/discover in this revision', () => tour.session.discover());
+        const found = await tour.session.discover();
+        hasAll(found.supportedVersions, [NEWEST]);
+        assert(found.capabilities.tools && found.capabilities.resources && found.capabilities.prompts, brief(found.capabilities));
+        return `supports ${found.supportedVersions.join(' ')}`;
+    },
+
+    async clean_exit(tour) {
+        const begin = Date.now();
+        await tour.session.close();
+        await tour.witness.clean();
+        return `exit code 0 after ${Date.now() - begin} ms`;
+    }
+};
+
+async function within(milliseconds, promise) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no end within ${milliseconds} ms`)), milliseconds);
+    });
+    try {
+        return await Promise.race([promise, late]);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+/** One feature: its status and what there is to say about it. */
+async function visit(tour, name) {
+    if (name !== 'handshake' && !tour.session) return { status: 'failed', detail: 'no session: the handshake failed' };
+    tour.sdkErrors.length = 0;
+    try {
+        const detail = (await within(FEATURE_TIMEOUT_MS, FEATURES[name](tour))) ?? '';
+        return { status: 'ok', detail: [detail, ...tour.sdkErrors.map(error => `(the SDK noticed: ${error})`)].filter(Boolean).join(' ') };
+    } catch (error) {
+        if (error instanceof Unsupported) return { status: 'unsupported', detail: error.message };
+        return { status: 'failed', detail: [describe(error), ...tour.sdkErrors.map(noticed => `(the SDK noticed: ${noticed})`)].join(' ') };
+    }
+}
+
+export async function runTour(adapter, argv) {
+    const split = argv.indexOf('--');
+    if (split !== 2 || argv.length < 4 || !REVISIONS.includes(argv[1])) {
+        console.error(`usage: client.mjs FEATURES.jsonl ${REVISIONS.join('|')} -- SERVER [ARG...]`);
+        process.exit(2);
+    }
+    const [output, revision] = argv;
+    const folder = mkdtempSync(join(tmpdir(), 'tour-'));
+    const tour = new Tour(adapter, revision, argv.slice(split + 1), folder);
+    writeFileSync(output, '');
+    let failures = 0;
+    const report = (feature, { status, detail }) => {
+        if (status === 'failed') failures++;
+        const spoken = tour.session?.revision ?? revision;
+        appendFileSync(output, json({ client: adapter.name, revision: spoken, feature, status, detail }) + '\n');
+        console.log(`${adapter.name} ${spoken} ${status.padEnd(11)} ${feature}  ${detail}`);
+    };
+    const refusal = await adapter.refusal?.(revision);
+    for (const feature of Object.keys(FEATURES)) {
+        report(feature, refusal ? { status: 'unsupported', detail: refusal } : await visit(tour, feature));
+    }
+    tour.witness.reap();
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(failures === 0 ? 0 : 1);
+}
