@@ -52,7 +52,7 @@ function newClient(revision, capabilities) {
     return client;
 }
 
-async function connect({ revision, command, args, notified, failed, sampling, elicitation, roots }) {
+async function connect({ revision, command, args, received, notified, failed, sampling, elicitation, roots }) {
     const capabilities = { sampling: {}, roots: { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
     if (revision >= '2025-11-25') capabilities.elicitation = { form: {}, url: {} };
@@ -64,6 +64,7 @@ async function connect({ revision, command, args, notified, failed, sampling, el
     for (const schema of NOTIFICATIONS) client.setNotificationHandler(schema, ({ method, params }) => notified(method, params));
 
     const transport = openTransport({ command, args });
+    transport.onmessage = received;
     let negotiated;
     transport.setProtocolVersion = version => (negotiated = version);
     await client.connect(transport);
@@ -115,6 +116,7 @@ async function refusal(revision) {
     return undefined;
 }
 
+const refusedLocally = error => error instanceof TypeError && /^client\.\w+ is not a function$/.test(error.message);
 const rpcError = error => (error instanceof McpError ? { code: error.code, message: error.message, data: error.data } : undefined);
 
-await runTour({ name: 'typescript-v1', connect, refusal, rpcError }, process.argv.slice(2));
+await runTour({ name: 'typescript-v1', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

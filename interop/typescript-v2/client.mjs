@@ -1,6 +1,6 @@
 // The tour on @modelcontextprotocol/client, the TypeScript SDK's version 2.
 
-import { Client, ProtocolError } from '@modelcontextprotocol/client';
+import { Client, ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runTour } from '../typescript/tour.mjs';
 
@@ -25,7 +25,7 @@ function openTransport({ command, args }) {
     return new StdioClientTransport({ command, args, stderr: 'inherit' });
 }
 
-async function connect({ revision, command, args, notified, failed, sampling, elicitation, roots }) {
+async function connect({ revision, command, args, received, notified, failed, sampling, elicitation, roots }) {
     const modern = revision >= '2026-07-28';
     const capabilities = { sampling: {}, roots: modern ? {} : { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
@@ -39,7 +39,10 @@ async function connect({ revision, command, args, notified, failed, sampling, el
     if (capabilities.elicitation) client.setRequestHandler('elicitation/create', async ({ params }) => elicitation(params));
     for (const name of NOTIFICATIONS) client.setNotificationHandler(name, ({ method, params }) => notified(method, params));
     const transport = openTransport({ command, args });
-    transport.onmessage = ({ error }) => error && wireErrors.push(error);
+    transport.onmessage = message => {
+        if (message.error) wireErrors.push(message.error);
+        received(message);
+    };
     await client.connect(transport);
 
     return {
@@ -74,4 +77,6 @@ function rpcError(error) {
     return wireErrors.findLast(sent => sent.message === error.message) ?? { code: error.code, message: error.message, data: error.data };
 }
 
-await runTour({ name: 'typescript-v2', connect, rpcError }, process.argv.slice(2));
+const refusedLocally = error => error instanceof SdkError && error.code === SdkErrorCode.MethodNotSupportedByProtocolVersion;
+
+await runTour({ name: 'typescript-v2', connect, refusedLocally, rpcError }, process.argv.slice(2));

@@ -1,2 +1,71 @@
-//! x
-fn main() {}
+//! `cargo xtask COMMAND`: everything a contributor runs, the same here as in CI.
+
+#![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
+
+mod deny;
+mod interop;
+mod lint;
+mod metadata;
+mod revisions;
+mod shell;
+mod test;
+mod tidy;
+mod transcripts;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, interop;
+                        with FILTER only the Rust tests whose name contains it
+  tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
+  lint                  rustfmt, clippy and rustdoc, warnings denied
+  interop [CLIENT] [REVISION]
+                        foreign clients against the release build; all of them unless one is named
+  transcripts [--update]
+                        the recorded conversations: compare them, or write them anew
+  deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match dispatch(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{} {error:#}", shell::red("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[&str]) -> Result<ExitCode> {
+    match args {
+        ["test"] => return test::everything(),
+        ["test", filter] => test::only(filter)?,
+        ["tidy"] => tidy::run()?,
+        ["lint"] => lint::run()?,
+        ["interop", names @ ..] if names.len() <= 2 => {
+            let choice = interop::Choice::from_names(names)?;
+            test::release()?;
+            let tally = interop::run(&choice)?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
+        ["transcripts"] => transcripts::run(transcripts::Mode::Compare)?,
+        ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
+        ["deny"] => deny::run()?,
+        ["help" | "--help" | "-h"] => println!("{USAGE}"),
+        [] => {
+            eprintln!("{USAGE}");
+            return Ok(ExitCode::from(2));
+        }
+        _ => {
+            eprintln!("cannot do `{}`\n\n{USAGE}", args.join(" "));
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

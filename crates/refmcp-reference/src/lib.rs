@@ -1,1 +1,1 @@
-//! x
+//! The reference server.

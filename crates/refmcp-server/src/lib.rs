@@ -1,1 +1,61 @@
-//! x
+//! Write an MCP server as values and functions; one handler serves every revision of the protocol.
+//!
+//! ```
+//! use refmcp_server::{Call, CallError, Server, Tool};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Greet { name: String }
+//!
+//! async fn greet(_: Call, Greet { name }: Greet) -> Result<String, CallError> {
+//!     Ok(format!("Hello, {name}!"))
+//! }
+//!
+//! # fn main() -> Result<(), refmcp_server::BuildError> {
+//! let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
+//! # let _ = server;
+//! // server.stdio().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `builder`, `server` | what a server is made of, and running it over a pipe |
+//! | `catalog` | tools, resources, templates and prompts as values |
+//! | `call`, `question`, `error` | a call as its handler sees it, asking the client, failing |
+//! | `session` | what is kept of one connection |
+//! | `method` | from a method to its handler: one file each |
+//! | `schema`, `uri_template`, `seal`, `states`, `panics` | the parts they stand on |
+
+mod builder;
+mod call;
+mod catalog;
+mod error;
+mod method;
+mod panics;
+mod question;
+mod schema;
+mod seal;
+mod server;
+mod session;
+mod states;
+mod uri_template;
+
+pub use builder::{BuildError, ServerBuilder};
+pub use call::Call;
+pub use catalog::{
+    Catalog, Completing, Json, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate, TemplateValues,
+    Tool, ToolOutput,
+};
+pub use error::{AskError, CallError};
+pub use method::{CallRecord, Ending};
+pub use question::{FormAnswer, Question, VisitAnswer};
+pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
+pub use refmcp_proto::jsonrpc::{Limits, RpcError};
+pub use refmcp_proto::revision::Revision;
+pub use refmcp_proto::time::Timestamp;
+pub use refmcp_proto::{model, peer};
+pub use refmcp_transport as transport;
+pub use seal::Seal;
+pub use server::Server;
+pub use session::{Connection, Session};
+pub use uri_template::{BadTemplate, UriTemplate};

@@ -1,1 +1,18 @@
-//! x
+//! What tests of MCP servers and clients need, without sockets and without waiting.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`clock`] | a clock that stands still until it is told to move |
+//! | [`rig`] | an engine with a client's side to type into and handlers that run at once |
+//! | [`script`] | the handlers of the rig: tools, resources and prompts for every situation |
+//! | [`sealer`] | seals states well enough for tests and for nothing else |
+//! | [`transcript`] | conversations as text files, run under several revisions |
+//! | `schema` | messages against the official schemas (feature `schema`) |
+
+pub mod clock;
+pub mod rig;
+#[cfg(feature = "schema")]
+pub mod schema;
+pub mod script;
+pub mod sealer;
+pub mod transcript;

@@ -1,1 +1,25 @@
-//! x
+//! Pipes that carry messages, and the driver that moves them between a pipe and an engine.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`pipe`] | what the driver needs of a pipe, and lines of text over any byte stream |
+//! | [`stdio`] | this process's own standard input and output |
+//! | [`memory`] | two ends in one process |
+//! | [`driver`] | the loop around a server engine; it holds no protocol rule |
+//! | [`service`] | what runs the calls, and how running calls speak to the engine |
+//! | [`cancel`] | telling work that nobody wants it any more |
+//! | [`changes`] | news for every connection, merged while a connection is slow |
+//! | [`clock`] | the time that engines are told |
+
+pub mod cancel;
+pub mod changes;
+pub mod clock;
+pub mod driver;
+pub mod memory;
+pub mod pipe;
+pub mod service;
+pub mod stdio;
+
+pub use cancel::Cancel;
+pub use driver::{Driver, End};
+pub use service::{Link, Running, Service};

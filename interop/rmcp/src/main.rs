@@ -1,1 +1,63 @@
-fn main(){}
+//! The tour on rmcp, the official Rust SDK. Usage: see `../README.md`.
+
+// rmcp marks roots, sampling and logging as deprecated; the tour is about them.
+#![allow(deprecated)]
+
+mod form;
+mod session;
+mod tour;
+mod witness;
+
+use std::fs::File;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::tour::{FEATURES, Tour, Unsupported};
+
+const CLIENT: &str = "rmcp";
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+const FEATURE_TIMEOUT: Duration = Duration::from_secs(10);
+
+// One thread: rmcp hands every notification to a task of its own, and only so do they stay in order.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [output, revision, dashes, command @ ..] = arguments.as_slice() else { return Ok(usage()) };
+    if dashes != "--" || command.is_empty() || !REVISIONS.contains(&revision.as_str()) {
+        return Ok(usage());
+    }
+    let folder = std::env::temp_dir().join(format!("tour-{}", session::run_number()));
+    std::fs::create_dir(&folder)?;
+    let mut lines = File::create(output)?;
+    let mut tour = Tour::new(revision.clone(), command.to_vec(), folder.clone())?;
+    let mut failures = 0;
+    for feature in FEATURES {
+        let (status, detail) = match timeout(FEATURE_TIMEOUT, tour.visit(feature)).await {
+            Ok(Ok(told)) => ("ok", told),
+            Ok(Err(error)) if error.is::<Unsupported>() => ("unsupported", error.to_string()),
+            Ok(Err(error)) => ("failed", format!("{error:#}")),
+            Err(_) => ("failed", format!("no end within {FEATURE_TIMEOUT:?}")),
+        };
+        failures += u32::from(status == "failed");
+        let spoken = tour.revision();
+        writeln!(
+            lines,
+            "{}",
+            json!({"client": CLIENT, "revision": spoken, "feature": feature, "status": status, "detail": detail})
+        )?;
+        println!("{CLIENT} {spoken} {status:11} {feature}  {detail}");
+    }
+    drop(tour);
+    std::fs::remove_dir_all(folder)?;
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: refmcp-interop-rmcp FEATURES.jsonl {} -- SERVER [ARG...]", REVISIONS.join("|"));
+    ExitCode::from(2)
+}

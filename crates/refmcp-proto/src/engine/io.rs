@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::finding::Finding;
-use crate::jsonrpc::{ProgressToken, RpcError};
+use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
 use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult};
 use crate::peer::Peer;
 use crate::revision::Method;
@@ -84,6 +84,8 @@ pub enum CloseReason {
 pub struct Dispatch {
     /// The number to report back with.
     pub call: CallId,
+    /// The client's own name for the request, for people who read logs.
+    pub id: RequestId,
     /// What is asked for.
     pub method: Method,
     /// The parameters: the JSON text of an object.

@@ -37,6 +37,7 @@ impl Call {
     pub(super) fn dispatch(&self, call: CallId, state: Option<StateUse>) -> Box<Dispatch> {
         Box::new(Dispatch {
             call,
+            id: self.to.id.clone(),
             method: self.method.clone(),
             params: self.params.clone(),
             meta: self.meta.clone(),
@@ -250,6 +251,17 @@ impl ServerEngine {
             }
         }
         self.listeners.retain(|listener| listener.to.channel != channel);
+    }
+
+    /// The client will say nothing more: calls that wait for its answers have nothing to wait for.
+    pub fn abandon_questions(&mut self) {
+        let waiting = self.calls.open.iter().filter(|(_, call)| call.open_questions > 0);
+        let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();
+        for number in waiting {
+            let error = RpcError::internal("the client closed the connection instead of answering");
+            self.withdraw_questions(number, "nobody is left to answer");
+            self.fail(number, error.into());
+        }
     }
 
     /// Cancels everything that is still in flight, without answers.

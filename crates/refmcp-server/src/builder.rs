@@ -1,0 +1,298 @@
+//! What a server is made of.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_proto::engine::{EngineConfig, Policy, Sealer, Timeouts};
+use refmcp_proto::jsonrpc::Limits;
+use refmcp_proto::model::{
+    CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability, ServerCapabilities,
+    ToolsCapability,
+};
+use refmcp_proto::revision::{Method, Revision};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Tool};
+use crate::error::CallError;
+use crate::method::{CallRecord, CustomMethod};
+use crate::seal::Seal;
+use crate::server::{Server, Settings};
+
+/// A server in the making; [`build`](Self::build) makes it one.
+#[derive(Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct ServerBuilder {
+    info: Implementation,
+    catalog: Catalog,
+    faults: Vec<String>,
+    methods: HashMap<Arc<str>, CustomMethod>,
+    session_methods: BTreeSet<Arc<str>>,
+    capabilities: ServerCapabilities,
+    engine: EngineTweaks,
+    settings: Settings,
+    sealer: Arc<dyn Sealer>,
+}
+
+/// Settings that go on to every engine.
+#[derive(Debug)]
+struct EngineTweaks {
+    instructions: Option<String>,
+    revisions: Vec<Revision>,
+    policy: Policy,
+    timeouts: Timeouts,
+    max_in_flight: Option<usize>,
+    log_level: LogLevel,
+    cache: (Duration, CacheScope),
+}
+
+/// Why a server cannot be built: the author's mistakes, all of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the server cannot be built: {}", .0.join("; "))]
+pub struct BuildError(pub Vec<String>);
+
+impl Server {
+    /// Starts to build a server of this name and version.
+    // A server is made in two steps, and this is where people look for the first.
+    #[expect(clippy::new_ret_no_self, reason = "the builder is what `new` is for")]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
+        ServerBuilder {
+            info: Implementation::new(name, version),
+            catalog: Catalog::default(),
+            faults: Vec::new(),
+            methods: HashMap::new(),
+            session_methods: BTreeSet::new(),
+            capabilities: ServerCapabilities { logging: Some(JsonObject::new()), ..Default::default() },
+            engine: EngineTweaks {
+                instructions: None,
+                revisions: Revision::ALL.to_vec(),
+                policy: Policy::default(),
+                timeouts: Timeouts::default(),
+                max_in_flight: None,
+                log_level: LogLevel::Info,
+                cache: (Duration::ZERO, CacheScope::Private),
+            },
+            settings: Settings::default(),
+            sealer: Arc::new(Seal::random()),
+        }
+    }
+}
+
+impl ServerBuilder {
+    /// Adds a tool.
+    pub fn tool(mut self, mut tool: Tool) -> Self {
+        let name = tool.definition.name.clone();
+        if !is_tool_name(&name) {
+            self.faults.push(format!("tool {name:?}: a name is 1 to 128 letters, digits, '_', '-' or '.'"));
+        }
+        if self.catalog.has_tool(&name) {
+            self.faults.push(format!("tool {name} is there twice"));
+        }
+        if let Err(fault) = tool.compile() {
+            self.faults.push(fault);
+        }
+        self.catalog.add_tool(tool);
+        self
+    }
+
+    /// Adds a resource.
+    pub fn resource(mut self, resource: Resource) -> Self {
+        if self.catalog.has_resource(&resource.definition.uri) {
+            self.faults.push(format!("resource {} is there twice", resource.definition.uri));
+        }
+        self.catalog.add_resource(resource);
+        self
+    }
+
+    /// Adds a family of resources.
+    pub fn template(mut self, template: ResourceTemplate) -> Self {
+        let unknown = template.completers.keys().find(|name| !template.pattern.names().any(|known| known == *name));
+        if let Some(name) = unknown {
+            let whole = &template.definition.uri_template;
+            self.faults.push(format!("template {whole}: suggestions for {name}, which is not in it"));
+        }
+        self.catalog.add_template(template);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        let name = &prompt.definition.name;
+        if self.catalog.has_prompt(name) {
+            self.faults.push(format!("prompt {name} is there twice"));
+        }
+        let known: Vec<&str> = prompt.definition.arguments.iter().flatten().map(|known| known.name.as_str()).collect();
+        if let Some(unknown) = prompt.completers.keys().find(|argument| !known.contains(&argument.as_str())) {
+            self.faults.push(format!("prompt {name}: suggestions for {unknown}, which is no argument of it"));
+        }
+        self.catalog.add_prompt(prompt);
+        self
+    }
+
+    /// Adds a method beyond the protocol.
+    pub fn method<F, Fut>(mut self, name: &str, handler: F) -> Self
+    where
+        F: Fn(Call, JsonObject) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
+    {
+        if Method::known(name).is_some() {
+            self.faults.push(format!("method {name} belongs to the protocol"));
+        }
+        self.methods.insert(name.into(), CustomMethod::new(handler));
+        self
+    }
+
+    /// Adds a method beyond the protocol that makes sense only within a session.
+    pub fn session_method<F, Fut>(mut self, name: &str, handler: F) -> Self
+    where
+        F: Fn(Call, JsonObject) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
+    {
+        self.session_methods.insert(name.into());
+        self.method(name, handler)
+    }
+
+    /// Declares something beyond the protocol: as a capability of this name in sessions, and as an extension with
+    /// this id where the protocol has those.
+    pub fn extension(mut self, capability: &str, id: &str, settings: JsonObject) -> Self {
+        self.capabilities.extra.insert(capability.to_owned(), Value::Object(settings.clone()));
+        self.capabilities.extensions.get_or_insert_default().insert(id.to_owned(), Value::Object(settings));
+        self
+    }
+
+    /// Who the server is, with every detail.
+    pub fn info(mut self, change: impl FnOnce(Implementation) -> Implementation) -> Self {
+        self.info = change(self.info);
+        self
+    }
+
+    /// Advice for the model that uses the server.
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.engine.instructions = Some(text.into());
+        self
+    }
+
+    /// The revisions to speak; all, unless said otherwise.
+    pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
+        self.engine.revisions = revisions.into_iter().collect();
+        self
+    }
+
+    /// How strict to be with clients that break rules one can live with.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.engine.policy = policy;
+        self
+    }
+
+    /// How long things may take.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.engine.timeouts = timeouts;
+        self
+    }
+
+    /// The log level of sessions that have set none.
+    pub fn log_level(mut self, level: LogLevel) -> Self {
+        self.engine.log_level = level;
+        self
+    }
+
+    /// For how long lists and resources may be kept, and by whom.
+    pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
+        self.engine.cache = (time, scope);
+        self
+    }
+
+    /// How many things a page of a list has.
+    pub fn page_size(mut self, size: usize) -> Self {
+        self.settings.page_size = size.max(1);
+        self
+    }
+
+    /// How large messages may be.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
+    }
+
+    /// How many requests one session may have in flight.
+    pub fn max_in_flight(mut self, most: usize) -> Self {
+        self.engine.max_in_flight = Some(most);
+        self
+    }
+
+    /// How many handlers may run at once in the whole server; more calls wait for their turn.
+    pub fn max_running(mut self, most: usize) -> Self {
+        self.settings.max_running = most.max(1);
+        self
+    }
+
+    /// How long calls may go on when a connection ends.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// Seals what clients carry with this key, so that several servers can open each other's.
+    pub fn seal_key(mut self, key: [u8; 32]) -> Self {
+        self.sealer = Arc::new(Seal::with_key(key));
+        self
+    }
+
+    /// Hears of every call when it ends.
+    pub fn on_call(mut self, hear: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
+        self.settings.on_call = Some(crate::server::OnCall(Arc::new(hear)));
+        self
+    }
+
+    /// Makes the server.
+    pub fn build(mut self) -> Result<Server, BuildError> {
+        if self.engine.revisions.is_empty() {
+            self.faults.push("it speaks no revision".to_owned());
+        }
+        if !self.faults.is_empty() {
+            return Err(BuildError(self.faults));
+        }
+        self.declare();
+        let mut config = EngineConfig::new(self.info, self.capabilities, self.sealer.clone());
+        config.instructions = self.engine.instructions;
+        config.revisions = self.engine.revisions;
+        config.policy = self.engine.policy;
+        config.timeouts = self.engine.timeouts;
+        config.log_level = self.engine.log_level;
+        config.cache = self.engine.cache;
+        config.max_in_flight = self.engine.max_in_flight.unwrap_or(config.max_in_flight);
+        config.custom_methods = self.methods.keys().cloned().collect();
+        config.session_methods = self.session_methods;
+        Ok(Server::assemble(config, self.catalog, self.methods, self.settings))
+    }
+
+    /// Declares what is there. Lists can change at run time, so whoever has one says that it may.
+    fn declare(&mut self) {
+        let capabilities = &mut self.capabilities;
+        if !self.catalog.tools.is_empty() {
+            capabilities.tools = Some(ToolsCapability { list_changed: Some(true), ..Default::default() });
+        }
+        if !self.catalog.resources.is_empty() || !self.catalog.templates.is_empty() {
+            capabilities.resources = Some(ResourcesCapability {
+                subscribe: Some(true),
+                list_changed: Some(true),
+                ..Default::default()
+            });
+        }
+        if !self.catalog.prompts.is_empty() {
+            capabilities.prompts = Some(PromptsCapability { list_changed: Some(true), ..Default::default() });
+        }
+        let suggests = self.catalog.prompts.iter().any(|prompt| !prompt.completers.is_empty())
+            || self.catalog.templates.iter().any(|template| !template.completers.is_empty());
+        if suggests {
+            capabilities.completions = Some(JsonObject::new());
+        }
+    }
+}
+
+fn is_tool_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}

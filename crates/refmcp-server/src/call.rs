@@ -1,0 +1,249 @@
+//! One call, as its handler sees it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use refmcp_proto::engine::{self, Answer, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
+use refmcp_proto::jsonrpc::{RequestId, RpcError};
+use refmcp_proto::model::{InputRequest, LogLevel};
+use refmcp_proto::peer::Peer;
+use refmcp_proto::revision::Lifecycle;
+use refmcp_proto::time::Timestamp;
+use refmcp_transport::{Cancel, Link};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{AskError, CallError};
+use crate::question::Question;
+use crate::server::Server;
+use crate::session::{Connection, Session};
+
+/// One call: who asks, what earlier rounds brought, and the ways to ask, to tell and to notice a cancellation.
+///
+/// Cheap to clone; handlers may hand it to whatever they start.
+#[derive(Clone)]
+pub struct Call {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    dispatch: Box<Dispatch>,
+    server: Server,
+    session: Arc<Session>,
+    link: Link,
+    cancel: Cancel,
+    notes: Mutex<Notes>,
+}
+
+/// What this run of the handler has noted.
+#[derive(Default)]
+struct Notes {
+    /// Every question of this run, with whether its answer was there.
+    asked: BTreeMap<String, (InputRequest, bool)>,
+    conflict: Option<String>,
+    once: BTreeMap<String, Value>,
+}
+
+impl Call {
+    pub(crate) fn new(dispatch: Box<Dispatch>, server: Server, session: Arc<Session>, link: Link) -> Self {
+        let (cancel, notes) = (Cancel::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { dispatch, server, session, link, cancel, notes }) }
+    }
+
+    /// Puts a question to the client, under a key that is the same every time the handler runs.
+    ///
+    /// This never waits. The first time it notes the question and fails with [`AskError::Pending`]; passed on with
+    /// `?` that ends this run, the client is asked, and the handler runs again from its beginning, where the same
+    /// call gives the answer. So whatever stands above the last question runs more than once: keep side effects
+    /// below it, or wrap them in [`once`](Self::once). Questions that do not depend on each other travel together
+    /// when all are asked before the first `?`:
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, CallError, Question};
+    /// # async fn handler(call: Call) -> Result<String, CallError> {
+    /// let model = call.ask("model", Question::model("Name a colour.", 20));
+    /// let sure = call.ask("sure", Question::confirm("Paint the house?"));
+    /// let (model, sure) = (model?, sure?);
+    /// # Ok(format!("{model:?} {sure}")) }
+    /// ```
+    pub fn ask<A>(&self, key: &str, question: Question<A>) -> Result<A, AskError> {
+        let answer = self.inner.dispatch.answers.given.get(key);
+        {
+            let mut notes = self.notes();
+            let known = notes.asked.get(key);
+            if known.is_some_and(|(request, _)| *request != question.request) {
+                notes.conflict = Some(key.to_owned());
+                return Err(AskError::Conflict(key.to_owned()));
+            }
+            self.peer().can_answer(&question.request).map_err(AskError::Unsupported)?;
+            notes.asked.insert(key.to_owned(), (question.request.clone(), answer.is_some()));
+        }
+        match answer {
+            None => Err(AskError::Pending),
+            Some(Answer::TimedOut) => Err(AskError::TimedOut),
+            Some(Answer::Refused(error)) => Err(AskError::Refused(error.clone())),
+            Some(Answer::Given(value)) => question
+                .read(value.clone())
+                .map_err(|why| AskError::BadAnswer { key: key.to_owned(), why }),
+        }
+    }
+
+    /// Does a costly or visible step only the first time: when the handler runs again, the value is still there.
+    pub async fn once<T, F>(&self, key: &str, work: F) -> Result<T, CallError>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<T, CallError>>,
+    {
+        let kept = self.inner.dispatch.answers.once.get(key).cloned();
+        let kept = kept.or_else(|| self.notes().once.get(key).cloned());
+        if let Some(value) = kept {
+            return Ok(serde_json::from_value(value)?);
+        }
+        let value = work.await?;
+        self.notes().once.insert(key.to_owned(), serde_json::to_value(&value)?);
+        Ok(value)
+    }
+
+    /// Tells the client how far the work has come. Values that do not grow are not sent, nor is anything when the
+    /// client did not ask for progress.
+    pub async fn progress(&self, progress: f64, total: Option<f64>, message: impl Into<String>) {
+        if self.inner.dispatch.progress_token.is_none() {
+            return;
+        }
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        let progress = Progress { progress, total, message };
+        self.inner.link.progress(self.inner.dispatch.call, progress).await;
+    }
+
+    /// Whether the client wants to hear of progress.
+    pub fn wants_progress(&self) -> bool {
+        self.inner.dispatch.progress_token.is_some()
+    }
+
+    /// Sends the client a log message, if it wants messages of this level. Never put secrets into one.
+    pub async fn log(&self, level: LogLevel, logger: &str, data: impl Into<Value>) {
+        let logger = Some(logger.to_owned()).filter(|logger| !logger.is_empty());
+        let note = Note { level, logger, data: data.into() };
+        self.inner.link.log(Some(self.inner.dispatch.call), note).await;
+    }
+
+    /// Waits until nobody wants the result any more. The handler is dropped at its next await anyway; this is for
+    /// work that has to be told.
+    pub async fn cancelled(&self) {
+        self.inner.cancel.cancelled().await;
+    }
+
+    /// When the call was cancelled, if it was.
+    pub fn cancelled_at(&self) -> Option<Timestamp> {
+        self.inner.cancel.at()
+    }
+
+    /// The client, as this request or its session describes it.
+    pub fn peer(&self) -> &Peer {
+        &self.inner.dispatch.peer
+    }
+
+    /// Who was authenticated, if anybody.
+    pub fn principal(&self) -> Option<&str> {
+        self.inner.session.connection().principal.as_deref()
+    }
+
+    /// How the client is connected.
+    pub fn connection(&self) -> &Connection {
+        self.inner.session.connection()
+    }
+
+    /// The session; `None` for requests of a revision that has none, whatever else came over the same connection.
+    pub fn session(&self) -> Option<&Arc<Session>> {
+        (self.peer().rules().lifecycle == Lifecycle::Handshake).then_some(&self.inner.session)
+    }
+
+    /// The server that the call came to.
+    pub fn server(&self) -> &Server {
+        &self.inner.server
+    }
+
+    /// The client's id of the request.
+    pub fn request_id(&self) -> &RequestId {
+        &self.inner.dispatch.id
+    }
+
+    /// A member of the request's `_meta`.
+    pub fn meta(&self, key: &str) -> Option<Value> {
+        let meta: serde_json::Map<String, Value> =
+            serde_json::from_str(self.inner.dispatch.meta.as_deref()?).ok()?;
+        meta.get(key).cloned()
+    }
+
+    /// How often the handler has run before for this call.
+    pub fn round(&self) -> u32 {
+        self.inner.dispatch.round
+    }
+
+    /// The log level that the client set for this request, where requests have one.
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.inner.dispatch.log_level
+    }
+
+    /// Tells this client alone that something has changed.
+    pub async fn changed(&self, change: Change) {
+        self.inner.link.changed(change).await;
+    }
+
+    /// Looks at the state of the conversation; `None` when it is over.
+    pub async fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&ServerEngine) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.inner.link.inspect(look).await
+    }
+
+    pub(crate) fn dispatch(&self) -> &Dispatch {
+        &self.inner.dispatch
+    }
+
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.inner.cancel
+    }
+
+    pub(crate) fn own_session(&self) -> &Arc<Session> {
+        &self.inner.session
+    }
+
+    /// What the run comes to, given what the handler returned.
+    pub(crate) fn conclude(&self, result: Result<Outcome, CallError>) -> Outcome {
+        let mut notes = self.notes();
+        if let Some(key) = notes.conflict.take() {
+            let error = CallError::from(AskError::Conflict(key));
+            return error.into_outcome(&self.inner.dispatch.method, self.peer().rules());
+        }
+        let open = std::mem::take(&mut notes.asked).into_iter().filter(|(_, (_, answered))| !answered);
+        let open: Vec<engine::Question> =
+            open.map(|(key, (request, _))| engine::Question { key, request }).collect();
+        match (result, open.first()) {
+            (Err(error), Some(_)) if error.is_pending() => {
+                Outcome::NeedsInput { questions: open, once: std::mem::take(&mut notes.once) }
+            }
+            (Ok(_), Some(question)) => {
+                let text = format!("the handler gave a result without the answer to \"{}\"", question.key);
+                Outcome::Failed(RpcError::internal(text).into())
+            }
+            (Ok(outcome), None) => outcome,
+            (Err(error), _) => error.into_outcome(&self.inner.dispatch.method, self.peer().rules()),
+        }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Dispatch { id, method, round, .. } = &*self.inner.dispatch;
+        f.debug_struct("Call").field("id", id).field("method", method).field("round", round).finish_non_exhaustive()
+    }
+}

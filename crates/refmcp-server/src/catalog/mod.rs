@@ -1,0 +1,90 @@
+//! What a server offers: tools, resources, templates and prompts, each a value with a function.
+
+mod prompt;
+mod resource;
+mod shelf;
+mod tool;
+
+use refmcp_proto::engine::Change;
+
+pub(crate) use prompt::Completer;
+pub use prompt::{Completing, Prompt, PromptArguments};
+pub use resource::{Resource, ResourceTemplate, TemplateValues};
+pub use tool::{Json, NoArguments, Tool, ToolOutput};
+
+pub(crate) use shelf::Shelf;
+
+/// Everything on offer, in the order in which it is listed.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub(crate) tools: Shelf<Tool>,
+    pub(crate) resources: Shelf<Resource>,
+    pub(crate) templates: Shelf<ResourceTemplate>,
+    pub(crate) prompts: Shelf<Prompt>,
+}
+
+impl Catalog {
+    /// Adds a tool, or replaces the one of the same name.
+    pub fn add_tool(&mut self, tool: Tool) -> Option<Change> {
+        self.tools.put(&tool.definition.name.clone(), tool);
+        Some(Change::Tools)
+    }
+
+    /// Removes a tool.
+    pub fn remove_tool(&mut self, name: &str) -> Option<Change> {
+        self.tools.remove(name).then_some(Change::Tools)
+    }
+
+    /// Adds a resource, or replaces the one with the same URI.
+    pub fn add_resource(&mut self, resource: Resource) -> Option<Change> {
+        self.resources.put(&resource.definition.uri.clone(), resource);
+        Some(Change::Resources)
+    }
+
+    /// Removes a resource.
+    pub fn remove_resource(&mut self, uri: &str) -> Option<Change> {
+        self.resources.remove(uri).then_some(Change::Resources)
+    }
+
+    /// Adds a template, or replaces the same one.
+    pub fn add_template(&mut self, template: ResourceTemplate) -> Option<Change> {
+        self.templates.put(&template.definition.uri_template.clone(), template);
+        Some(Change::Resources)
+    }
+
+    /// Adds a prompt, or replaces the one of the same name.
+    pub fn add_prompt(&mut self, prompt: Prompt) -> Option<Change> {
+        self.prompts.put(&prompt.definition.name.clone(), prompt);
+        Some(Change::Prompts)
+    }
+
+    /// Removes a prompt.
+    pub fn remove_prompt(&mut self, name: &str) -> Option<Change> {
+        self.prompts.remove(name).then_some(Change::Prompts)
+    }
+
+    /// Whether there is a tool of this name.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.tools.get(name).is_some()
+    }
+
+    /// Whether there is a resource at this URI.
+    pub fn has_resource(&self, uri: &str) -> bool {
+        self.resources.get(uri).is_some()
+    }
+
+    /// Whether there is a prompt of this name.
+    pub fn has_prompt(&self, name: &str) -> bool {
+        self.prompts.get(name).is_some()
+    }
+
+    /// How many things are on offer.
+    pub fn len(&self) -> usize {
+        self.tools.len() + self.resources.len() + self.templates.len() + self.prompts.len()
+    }
+
+    /// Whether nothing is on offer.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

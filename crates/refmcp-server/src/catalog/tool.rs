@@ -1,0 +1,249 @@
+//! Tools: a definition and a function.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
+use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::error::CallError;
+use crate::schema::{Schema, schema_of};
+
+type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
+type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
+
+/// A tool: what clients are told about it, and the function behind it.
+///
+/// ```
+/// use refmcp_server::{Call, CallError, Tool};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Add { a: f64, b: f64 }
+///
+/// async fn add(_: Call, Add { a, b }: Add) -> Result<String, CallError> {
+///     Ok((a + b).to_string())
+/// }
+///
+/// let tool = Tool::new("add", "Adds two numbers", add).read_only();
+/// # let _ = tool;
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    pub(crate) definition: model::Tool,
+    pub(crate) inline: bool,
+    pub(crate) input: Option<Schema>,
+    pub(crate) output: Option<Schema>,
+    run: Arc<Run>,
+}
+
+impl Tool {
+    /// A tool by its name, a sentence on what it does, and the function that does it. The schemas of its arguments
+    /// and of its structured output come from the function's types.
+    pub fn new<A, O, F, Fut>(name: impl Into<String>, description: impl Into<String>, handler: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        O: ToolOutput,
+        F: Fn(Call, A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, CallError>> + Send + 'static,
+    {
+        let mut definition = model::Tool::new(name, description);
+        definition.input_schema = object_schema(schema_of::<A>());
+        definition.output_schema = O::schema();
+        let handler = Arc::new(handler);
+        let run = move |call: Call, arguments: Value| -> Work {
+            let handler = handler.clone();
+            Box::pin(async move {
+                // The schema was met; what is left are limits that only the type knows.
+                let arguments = serde_json::from_value(arguments)
+                    .map_err(|fault| CallError::bad_arguments(format!("arguments: {fault}")))?;
+                handler(call, arguments).await?.into_result()
+            })
+        };
+        Self { definition, inline: false, input: None, output: None, run: Arc::new(run) }
+    }
+
+    /// A name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.definition.title = Some(title.into());
+        self
+    }
+
+    /// The tool changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.annotate(|hints| hints.read_only(true))
+    }
+
+    /// The tool may destroy something.
+    #[must_use]
+    pub fn destructive(self) -> Self {
+        self.annotate(|hints| hints.destructive(true))
+    }
+
+    /// Calling it twice with the same arguments does no more than calling it once.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.annotate(|hints| hints.idempotent(true))
+    }
+
+    /// Changes what is said about the tool's behaviour.
+    #[must_use]
+    pub fn annotate(mut self, change: impl FnOnce(ToolAnnotations) -> ToolAnnotations) -> Self {
+        let hints = self.definition.annotations.take().unwrap_or_default();
+        self.definition.annotations = Some(change(hints));
+        self
+    }
+
+    /// A picture for people.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.definition.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// More about the tool, for programs.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.definition.meta = Some(meta);
+        self
+    }
+
+    /// Another schema for the arguments than the type's.
+    #[must_use]
+    pub fn input_schema(mut self, schema: JsonObject) -> Self {
+        self.definition.input_schema = Arc::new(schema);
+        self
+    }
+
+    /// Another schema for the structured output than the type's.
+    #[must_use]
+    pub fn output_schema(mut self, schema: JsonObject) -> Self {
+        self.definition.output_schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// The tool is done at once: it is run right where the request was read, which is several times faster. A tool
+    /// that waits may say so too, it is moved away when it does; one that computes for long or blocks must not.
+    #[must_use]
+    pub fn inline(mut self) -> Self {
+        self.inline = true;
+        self
+    }
+
+    /// Whether a repeated call does no harm.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        let hints = self.definition.annotations.as_ref();
+        hints.is_some_and(|hints| hints.idempotent_hint == Some(true) || hints.read_only_hint == Some(true))
+    }
+
+    pub(crate) fn run(&self, call: Call, arguments: Value) -> Work {
+        (self.run)(call, arguments)
+    }
+
+    /// Compiles the schemas, once.
+    pub(crate) fn compile(&mut self) -> Result<(), String> {
+        let named = |what: &str, fault: String| format!("tool {}: {what}: {fault}", self.definition.name);
+        if self.definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(named("input schema", "its type is not \"object\"".to_owned()));
+        }
+        let input = Schema::compile(&self.definition.input_schema);
+        self.input = Some(input.map_err(|fault| named("input schema", fault))?);
+        if let Some(schema) = &self.definition.output_schema {
+            self.output = Some(Schema::compile(schema).map_err(|fault| named("output schema", fault))?);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.definition.name).finish_non_exhaustive()
+    }
+}
+
+/// Arguments are always an object, also where a type would take anything.
+fn object_schema(schema: Arc<JsonObject>) -> Arc<JsonObject> {
+    if schema.contains_key("type") {
+        return schema;
+    }
+    let mut object = (*schema).clone();
+    object.insert("type".to_owned(), "object".into());
+    Arc::new(object)
+}
+
+/// The arguments of a tool that takes none.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct NoArguments {}
+
+impl JsonSchema for NoArguments {
+    fn schema_name() -> Cow<'static, str> {
+        "NoArguments".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> RawSchema {
+        json_schema!({ "type": "object", "additionalProperties": false })
+    }
+}
+
+/// What a tool can give: text, content blocks, structured values, or a result with every detail.
+pub trait ToolOutput: Send + 'static {
+    /// The schema of the structured part, if there is one.
+    fn schema() -> Option<Arc<JsonObject>> {
+        None
+    }
+
+    /// The result to send.
+    fn into_result(self) -> Result<CallToolResult, CallError>;
+}
+
+/// A structured value, sent as such and, for clients that know only text, as text too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Json<T>(pub T);
+
+impl ToolOutput for CallToolResult {
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(self)
+    }
+}
+
+impl ToolOutput for String {
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+impl ToolOutput for &'static str {
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::text(self))
+    }
+}
+
+impl ToolOutput for Content {
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::new(vec![self]))
+    }
+}
+
+impl ToolOutput for Vec<Content> {
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::new(self))
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
+    fn schema() -> Option<Arc<JsonObject>> {
+        Some(schema_of::<T>())
+    }
+
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::structured(serde_json::to_value(self.0)?))
+    }
+}

@@ -1,0 +1,157 @@
+//! Why a handler gives no result.
+
+use std::error::Error;
+use std::fmt;
+
+use refmcp_proto::engine::{Failure, Outcome};
+use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::model::CallToolResult;
+use refmcp_proto::revision::{Asking, Method, Rules};
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AskError {
+    /// It has not been answered yet. Pass this on with `?`: the handler runs again with the answer.
+    #[error("the question has not been answered yet")]
+    Pending,
+    /// The client cannot be asked this.
+    #[error(transparent)]
+    Unsupported(Failure),
+    /// The client answered with an error.
+    #[error("the client refused: {0}")]
+    Refused(RpcError),
+    /// The client did not answer in time.
+    #[error("the client did not answer in time")]
+    TimedOut,
+    /// The answer does not fit the question.
+    #[error("the answer to \"{key}\" does not fit: {why}")]
+    BadAnswer {
+        /// The question's key.
+        key: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// The handler used one key for two questions.
+    #[error("two different questions were asked as \"{0}\"")]
+    Conflict(String),
+}
+
+/// Why a handler gives no result; whatever implements [`Error`] becomes one with `?`.
+///
+/// For a tool, a message becomes a result that says `isError`, so that the model on the other side can react; for
+/// resources and prompts it becomes a JSON-RPC error. A [`RpcError`] stays what it is. Messages reach the client:
+/// they should say what it can do about it, and nothing about the inside of the server.
+pub struct CallError(Kind);
+
+enum Kind {
+    Message(String),
+    Failure(Failure),
+    Ask(AskError),
+}
+
+impl CallError {
+    /// A failure to tell the client about.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(Kind::Message(message.into()))
+    }
+
+    /// The resource does not exist.
+    pub fn resource_not_found(uri: impl Into<String>) -> Self {
+        Self(Kind::Failure(Failure::ResourceNotFound { uri: uri.into() }))
+    }
+
+    /// The arguments do not fit, in a way that the schema could not say.
+    pub fn bad_arguments(message: impl Into<String>) -> Self {
+        Self(Kind::Failure(Failure::BadArguments(message.into())))
+    }
+
+    /// Whether the handler ends only because a question is not answered yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.0, Kind::Ask(AskError::Pending))
+    }
+
+    /// What the client is told.
+    pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> Outcome {
+        match self.0 {
+            Kind::Failure(failure) | Kind::Ask(AskError::Unsupported(failure)) => Outcome::Failed(failure),
+            Kind::Ask(error @ AskError::BadAnswer { .. }) if rules.asking == Asking::ByResult => {
+                Outcome::Failed(RpcError::invalid_params(error.to_string()).into())
+            }
+            Kind::Ask(error @ AskError::Conflict(_)) => {
+                Outcome::Failed(RpcError::internal(error.to_string()).into())
+            }
+            Kind::Ask(error) => Self::told(error.to_string(), method),
+            Kind::Message(message) => Self::told(message, method),
+        }
+    }
+
+    fn told(message: String, method: &Method) -> Outcome {
+        if *method == Method::CallTool {
+            Outcome::Done(Box::new(CallToolResult::error(message).into()))
+        } else {
+            Outcome::Failed(RpcError::internal(message).into())
+        }
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CallError({self})")
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Message(message) => f.write_str(message),
+            Kind::Failure(failure) => failure.fmt(f),
+            Kind::Ask(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for CallError {
+    fn from(error: E) -> Self {
+        let error: Box<dyn Error + Send + Sync> = Box::new(error);
+        let error = match error.downcast::<AskError>() {
+            Ok(ask) => return Self(Kind::Ask(*ask)),
+            Err(other) => other,
+        };
+        let error = match error.downcast::<RpcError>() {
+            Ok(rpc) => return Self(Kind::Failure(Failure::Rpc(*rpc))),
+            Err(other) => other,
+        };
+        match error.downcast::<Failure>() {
+            Ok(failure) => Self(Kind::Failure(*failure)),
+            Err(other) => Self(Kind::Message(other.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use refmcp_proto::model::ServerResult;
+    use refmcp_proto::revision::Revision;
+
+    use super::*;
+
+    fn outcome(error: CallError, method: &Method) -> Outcome {
+        error.into_outcome(method, Revision::LATEST.rules())
+    }
+
+    #[test]
+    fn a_tool_tells_the_model_and_others_the_client() {
+        let failed = || CallError::from(std::io::Error::other("no disk"));
+        let Outcome::Done(result) = outcome(failed(), &Method::CallTool) else { panic!("no result") };
+        assert!(matches!(*result, ServerResult::CallTool(CallToolResult { is_error: Some(true), .. })));
+        assert!(matches!(outcome(failed(), &Method::GetPrompt), Outcome::Failed(Failure::Rpc(_))));
+    }
+
+    #[test]
+    fn protocol_errors_stay_what_they_are() {
+        let error = CallError::from(RpcError::invalid_params("no"));
+        let Outcome::Failed(Failure::Rpc(error)) = outcome(error, &Method::CallTool) else { panic!("changed") };
+        assert_eq!(error.code, -32602);
+        assert!(CallError::from(AskError::Pending).is_pending());
+    }
+}

@@ -1,0 +1,65 @@
+//! `completion/complete`.
+
+use refmcp_proto::jsonrpc::{RpcError, excerpt};
+use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, CompletionRef};
+
+use super::{Plan, params, prompts};
+use crate::call::Call;
+use crate::catalog::Completing;
+
+/// Suggestions that one answer may have.
+const MOST: usize = 100;
+
+pub(super) fn complete(call: &Call) -> Plan {
+    let CompleteParams { reference, argument, context, .. } = match params(call) {
+        Ok(params) => params,
+        Err(error) => return Plan::refuse(error),
+    };
+    let completer = match find(call, &reference, &argument.name) {
+        Ok(completer) => completer,
+        Err(error) => return Plan::refuse(error),
+    };
+    let known = context.and_then(|context| context.arguments).unwrap_or_default();
+    let call = call.clone();
+    Plan::later(async move {
+        let suggested = match completer {
+            Some(completer) => completer.suggest(call, Completing { value: argument.value, known }).await,
+            None => Vec::new(),
+        };
+        let total = suggested.len();
+        let mut completion = Completion::new(suggested.into_iter().take(MOST));
+        completion.total = u64::try_from(total).ok();
+        completion.has_more = Some(total > MOST);
+        Ok(CompleteResult::new(completion).into())
+    })
+}
+
+/// Who makes suggestions for an argument, if anybody does.
+fn find(
+    call: &Call,
+    reference: &CompletionRef,
+    argument: &str,
+) -> Result<Option<crate::catalog::Completer>, RpcError> {
+    let unknown = |what: &str, name: &str| RpcError::invalid_params(format!("unknown {what}: {}", excerpt(name)));
+    match reference {
+        CompletionRef::Prompt(reference) => {
+            let prompt = prompts::find(call, &reference.name).ok_or_else(|| unknown("prompt", &reference.name))?;
+            let mut arguments = prompt.definition.arguments.iter().flatten();
+            if !arguments.any(|known| known.name == argument) {
+                return Err(unknown("argument", argument));
+            }
+            Ok(prompt.completers.get(argument).cloned())
+        }
+        CompletionRef::Resource(reference) => {
+            let catalog = call.server().catalog();
+            let template = catalog.templates.get(&reference.uri).or_else(|| {
+                catalog.templates.iter().find(|template| template.pattern.matches(&reference.uri).is_some())
+            });
+            let template = template.ok_or_else(|| unknown("resource template", &reference.uri))?;
+            if !template.pattern.names().any(|known| known == argument) {
+                return Err(unknown("argument", argument));
+            }
+            Ok(template.completers.get(argument).cloned())
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Methods beyond the protocol.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::model::{CustomResult, JsonObject};
+
+use super::{Plan, params};
+use crate::call::Call;
+use crate::error::CallError;
+
+type Work = Pin<Box<dyn Future<Output = Result<JsonObject, CallError>> + Send>>;
+
+/// The function behind a method.
+#[derive(Clone)]
+pub(crate) struct CustomMethod(Arc<dyn Fn(Call, JsonObject) -> Work + Send + Sync>);
+
+impl CustomMethod {
+    pub(crate) fn new<F, Fut>(handler: F) -> Self
+    where
+        F: Fn(Call, JsonObject) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
+    {
+        Self(Arc::new(move |call, params| Box::pin(handler(call, params))))
+    }
+}
+
+impl fmt::Debug for CustomMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CustomMethod")
+    }
+}
+
+pub(super) fn run(call: &Call, name: &str) -> Plan {
+    let Some(method) = call.server().custom_method(name).cloned() else {
+        return Plan::refuse(RpcError::method_not_found(name));
+    };
+    let mut params: JsonObject = match params(call) {
+        Ok(params) => params,
+        Err(error) => return Plan::refuse(error),
+    };
+    params.remove("_meta");
+    let call = call.clone();
+    Plan::later(async move { Ok(CustomResult::new((method.0)(call, params).await?).into()) })
+}

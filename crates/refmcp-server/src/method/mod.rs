@@ -1,0 +1,98 @@
+//! From a method to its handler. Each file takes one family of methods from their parameters to their result.
+
+mod completion;
+mod custom;
+mod page;
+mod prompts;
+mod record;
+mod resources;
+mod tools;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use refmcp_proto::engine::{Dispatch, Outcome};
+use refmcp_proto::jsonrpc::{RpcError, without_place};
+use refmcp_proto::model::ServerResult;
+use refmcp_proto::revision::Method;
+use refmcp_transport::{Link, Running};
+use serde::Deserialize;
+
+use crate::call::Call;
+use crate::error::CallError;
+use crate::panics::CatchPanic;
+use crate::server::Server;
+use crate::session::Session;
+
+pub(crate) use custom::CustomMethod;
+pub use record::{CallRecord, Ending};
+use record::Recording;
+
+/// What is going to be done for a call.
+struct Plan {
+    /// What the call is about, for logs: the name of a tool or prompt, a URI.
+    subject: Option<String>,
+    inline: bool,
+    work: Pin<Box<dyn Future<Output = Result<ServerResult, CallError>> + Send>>,
+}
+
+impl Plan {
+    /// Work that is done at once.
+    fn now(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
+        Self { subject: None, inline: true, work: Box::pin(work) }
+    }
+
+    /// Work that may take its time.
+    fn later(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
+        Self { subject: None, inline: false, work: Box::pin(work) }
+    }
+
+    /// No work at all.
+    fn refuse(error: impl Into<CallError>) -> Self {
+        let error = error.into();
+        Self::now(async { Err(error) })
+    }
+
+    fn about(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+}
+
+/// Makes the work for a call.
+pub(crate) fn start(server: &Server, session: &Arc<Session>, dispatch: Box<Dispatch>, link: &Link) -> Running {
+    let call = Call::new(dispatch, server.clone(), session.clone(), link.clone());
+    let Plan { subject, inline, work } = match &call.dispatch().method {
+        Method::CallTool => tools::call(&call),
+        Method::ListTools => tools::list(&call),
+        Method::ListResources => resources::list(&call),
+        Method::ListResourceTemplates => resources::list_templates(&call),
+        Method::ReadResource => resources::read(&call),
+        Method::Subscribe | Method::Unsubscribe => resources::subscribe(&call),
+        Method::ListPrompts => prompts::list(&call),
+        Method::GetPrompt => prompts::get(&call),
+        Method::Complete => completion::complete(&call),
+        Method::Custom(name) => custom::run(&call, name),
+        other => Plan::refuse(RpcError::method_not_found(other.name())),
+    };
+    let cancel = call.cancel().clone();
+    let work = Box::pin(async move {
+        let recording = Recording::start(&call, subject);
+        // A permit is only refused once the semaphore is closed, which it never is.
+        let _permit = call.server().running().acquire().await;
+        let outcome = match CatchPanic::new(work).await {
+            Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),
+            None => Outcome::Failed(RpcError::internal("the handler failed").into()),
+        };
+        recording.end(&outcome);
+        outcome
+    });
+    Running { inline, cancel, work }
+}
+
+/// Reads the parameters of a call.
+fn params<'a, T: Deserialize<'a>>(call: &'a Call) -> Result<T, RpcError> {
+    serde_json::from_str(&call.dispatch().params)
+        .map_err(|fault| RpcError::invalid_params(format!("params: {}", without_place(&fault))))
+}

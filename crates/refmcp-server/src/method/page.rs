@@ -1,0 +1,65 @@
+//! Pages of a list: opaque cursors that fit one list only and survive changes to it.
+
+use std::sync::{Arc, PoisonError};
+
+use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::model::PaginatedParams;
+
+use super::params;
+use crate::call::Call;
+use crate::catalog::{Catalog, Shelf};
+
+/// One page of a list, and the cursor of the next.
+pub(super) struct Page<T> {
+    pub(super) items: Vec<Arc<T>>,
+    pub(super) next: Option<String>,
+}
+
+/// Where a page begins: behind this place of the server's list (0) or of the session's own (1).
+#[derive(Clone, Copy, Default)]
+struct Position {
+    layer: u8,
+    place: u64,
+}
+
+/// The page that the call asks for. A session's own additions follow what everybody is offered.
+pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &Shelf<T>) -> Result<Page<T>, RpcError> {
+    let size = call.server().settings().page_size;
+    let start = start(call)?;
+    let mut items: Vec<(Position, Arc<T>)> = Vec::new();
+    if start.layer == 0 {
+        let catalog = call.server().catalog();
+        let rest = shelf(&catalog).after(start.place).take(size + 1);
+        items.extend(rest.map(|(place, item)| (Position { layer: 0, place }, item.clone())));
+    }
+    if let Some(session) = call.session() {
+        let from = if start.layer == 1 { start.place } else { 0 };
+        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let rest = shelf(&catalog).after(from).take(size + 1 - items.len().min(size + 1));
+        items.extend(rest.map(|(place, item)| (Position { layer: 1, place }, item.clone())));
+    }
+    let more = items.len() > size;
+    items.truncate(size);
+    let next = items.last().filter(|_| more).map(|(last, _)| {
+        call.server().sealer().seal(&purpose(call), format!("{}.{}", last.layer, last.place).as_bytes())
+    });
+    Ok(Page { items: items.into_iter().map(|(_, item)| item).collect(), next })
+}
+
+fn start(call: &Call) -> Result<Position, RpcError> {
+    let PaginatedParams { cursor, .. } = params(call)?;
+    let Some(cursor) = cursor else { return Ok(Position::default()) };
+    read(call, &cursor).ok_or_else(|| RpcError::invalid_params("cursor is not valid for this list"))
+}
+
+fn read(call: &Call, cursor: &str) -> Option<Position> {
+    let content = call.server().sealer().open(&purpose(call), cursor)?;
+    let (layer, place) = std::str::from_utf8(&content).ok()?.split_once('.')?;
+    Some(Position { layer: layer.parse().ok()?, place: place.parse().ok()? })
+}
+
+/// A cursor is good for one list and one principal.
+fn purpose(call: &Call) -> Vec<u8> {
+    let method = call.dispatch().method.name();
+    format!("refmcp cursor 1\n{}:{method}\n{}", method.len(), call.principal().unwrap_or_default()).into_bytes()
+}

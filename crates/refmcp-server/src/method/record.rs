@@ -1,0 +1,109 @@
+//! The log of calls: who, what, how long, how it ended; never the arguments.
+
+use std::time::Duration;
+
+use refmcp_proto::engine::Outcome;
+use refmcp_proto::model::ServerResult;
+use tokio::time::Instant;
+use tracing::Level;
+
+use crate::call::Call;
+
+/// One call, when it has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRecord<'a> {
+    /// The number of the session.
+    pub session: u64,
+    /// What the client calls itself.
+    pub client: Option<&'a str>,
+    /// Who was authenticated.
+    pub principal: Option<&'a str>,
+    /// The method.
+    pub method: &'a str,
+    /// The tool, prompt or URI it was about.
+    pub subject: Option<&'a str>,
+    /// How long it took.
+    pub took: Duration,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With a result.
+    Done,
+    /// With a result that tells of an error.
+    ToolError,
+    /// With a JSON-RPC error.
+    Failed,
+    /// With questions; it goes on when they are answered.
+    Asked,
+    /// With nothing, since nobody wanted it any more.
+    Cancelled,
+}
+
+/// The recording of a call; when it is dropped before its end, the call was cancelled.
+pub(super) struct Recording(Option<Open>);
+
+struct Open {
+    call: Call,
+    subject: Option<String>,
+    started: Instant,
+}
+
+impl Recording {
+    /// Records a call, if anybody wants to know.
+    pub(super) fn start(call: &Call, subject: Option<String>) -> Self {
+        let wanted = tracing::enabled!(Level::INFO) || call.server().settings().on_call.is_some();
+        Self(wanted.then(|| Open { call: call.clone(), subject, started: Instant::now() }))
+    }
+
+    /// The call has ended.
+    pub(super) fn end(mut self, outcome: &Outcome) {
+        let Some(open) = self.0.take() else { return };
+        open.tell(match outcome {
+            Outcome::Done(result) => match &**result {
+                ServerResult::CallTool(result) if result.is_error == Some(true) => Ending::ToolError,
+                _ => Ending::Done,
+            },
+            Outcome::Failed(_) => Ending::Failed,
+            Outcome::NeedsInput { .. } => Ending::Asked,
+        });
+    }
+}
+
+impl Open {
+    fn tell(&self, ending: Ending) {
+        let record = CallRecord {
+            session: self.call.own_session().number(),
+            client: self.call.peer().info.as_ref().map(|info| info.name.as_str()),
+            principal: self.call.principal(),
+            method: self.call.dispatch().method.name(),
+            subject: self.subject.as_deref(),
+            took: self.started.elapsed(),
+            ending,
+        };
+        tracing::info!(
+            target: "refmcp::calls",
+            session = record.session,
+            client = record.client,
+            principal = record.principal,
+            method = record.method,
+            subject = record.subject,
+            took = ?record.took,
+            ending = ?record.ending,
+        );
+        if let Some(on_call) = &self.call.server().settings().on_call {
+            (on_call.0)(&record);
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(open) = self.0.take() {
+            open.tell(Ending::Cancelled);
+        }
+    }
+}

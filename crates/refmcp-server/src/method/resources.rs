@@ -1,0 +1,79 @@
+//! `resources/list`, `resources/templates/list`, `resources/read` and subscriptions.
+
+use std::sync::{Arc, PoisonError};
+
+use refmcp_proto::model::{
+    EmptyResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, SubscribeParams,
+};
+
+use super::page::page;
+use super::{Plan, params};
+use crate::call::Call;
+use crate::catalog::{Resource, ResourceTemplate, TemplateValues};
+use crate::error::CallError;
+
+pub(super) fn list(call: &Call) -> Plan {
+    let call = call.clone();
+    Plan::now(async move {
+        let page = page(&call, |catalog| &catalog.resources)?;
+        let resources = page.items.iter().map(|resource| resource.definition.clone()).collect();
+        Ok(ListResourcesResult { next_cursor: page.next, ..ListResourcesResult::new(resources) }.into())
+    })
+}
+
+pub(super) fn list_templates(call: &Call) -> Plan {
+    let call = call.clone();
+    Plan::now(async move {
+        let page = page(&call, |catalog| &catalog.templates)?;
+        let templates = page.items.iter().map(|template| template.definition.clone()).collect();
+        let result = ListResourceTemplatesResult::new(templates);
+        Ok(ListResourceTemplatesResult { next_cursor: page.next, ..result }.into())
+    })
+}
+
+pub(super) fn read(call: &Call) -> Plan {
+    let uri = match params::<ReadResourceParams>(call) {
+        Ok(params) => params.uri,
+        Err(error) => return Plan::refuse(error),
+    };
+    let (call, found, subject) = (call.clone(), find(call, &uri), uri.clone());
+    let plan = Plan::later(async move {
+        let result = match found {
+            Some(Found::Resource(resource)) => resource.read(call).await?,
+            Some(Found::Member(template, values)) => template.read(call, uri, values).await?,
+            None => return Err(CallError::resource_not_found(uri)),
+        };
+        Ok(result.into())
+    });
+    plan.about(subject)
+}
+
+pub(super) fn subscribe(call: &Call) -> Plan {
+    let uri = match params::<SubscribeParams>(call) {
+        Ok(params) => params.uri,
+        Err(error) => return Plan::refuse(error),
+    };
+    if find(call, &uri).is_none() {
+        return Plan::refuse(CallError::resource_not_found(uri));
+    }
+    Plan::now(async { Ok(EmptyResult::default().into()) }).about(uri)
+}
+
+/// What a URI leads to.
+enum Found {
+    Resource(Arc<Resource>),
+    Member(Arc<ResourceTemplate>, TemplateValues),
+}
+
+fn find(call: &Call, uri: &str) -> Option<Found> {
+    let own = call.session().and_then(|session| {
+        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        catalog.resources.get(uri).cloned()
+    });
+    let catalog = call.server().catalog();
+    if let Some(resource) = own.or_else(|| catalog.resources.get(uri).cloned()) {
+        return Some(Found::Resource(resource));
+    }
+    let mut members = catalog.templates.iter();
+    members.find_map(|template| Some(Found::Member(template.clone(), template.pattern.matches(uri)?)))
+}

@@ -1,0 +1,99 @@
+//! `tools/list` and `tools/call`.
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError};
+
+use refmcp_proto::jsonrpc::{RpcError, excerpt};
+use refmcp_proto::model::{CallToolResult, ListToolsResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::page::page;
+use super::{Plan, params};
+use crate::call::Call;
+use crate::catalog::Tool;
+use crate::error::CallError;
+
+pub(super) fn list(call: &Call) -> Plan {
+    let call = call.clone();
+    Plan::now(async move {
+        let page = page(&call, |catalog| &catalog.tools)?;
+        let tools = page.items.iter().map(|tool| tool.definition.clone()).collect();
+        Ok(ListToolsResult { next_cursor: page.next, ..ListToolsResult::new(tools) }.into())
+    })
+}
+
+/// The members of the parameters that are needed here; the rest belongs to the engine.
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+pub(super) fn call(call: &Call) -> Plan {
+    let Params { name, arguments } = match params(call) {
+        Ok(params) => params,
+        Err(error) => return Plan::refuse(error),
+    };
+    let Some(tool) = find(call, &name) else {
+        return Plan::refuse(RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))));
+    };
+    let arguments = match arguments.map(|text| serde_json::from_str(text.get())) {
+        None => Value::Object(Map::new()),
+        Some(Ok(Value::Object(arguments))) => Value::Object(arguments),
+        Some(Ok(_)) => return Plan::refuse(RpcError::invalid_params("params: arguments is not an object")),
+        Some(Err(fault)) => {
+            return Plan::refuse(RpcError::invalid_params(format!("params: arguments: {fault}")));
+        }
+    };
+    let (call, inline) = (call.clone(), tool.inline);
+    let subject = name.into_owned();
+    let plan = if inline { Plan::now(run(call, tool, arguments)) } else { Plan::later(run(call, tool, arguments)) };
+    plan.about(subject)
+}
+
+fn find(call: &Call, name: &str) -> Option<Arc<Tool>> {
+    let own = call.session().and_then(|session| {
+        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        catalog.tools.get(name).cloned()
+    });
+    own.or_else(|| call.server().catalog().tools.get(name).cloned())
+}
+
+async fn run(
+    call: Call,
+    tool: Arc<Tool>,
+    arguments: Value,
+) -> Result<refmcp_proto::model::ServerResult, CallError> {
+    if let Some(schema) = &tool.input {
+        schema.check(&arguments).map_err(|faults| {
+            CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
+        })?;
+    }
+    if let Some(state) = &call.dispatch().state
+        && !tool.is_repeatable()
+        && !call.server().used_states().take(state, call.server().now())
+    {
+        // The same words as for any other state that does not open.
+        return Err(RpcError::invalid_params("requestState is not valid").into());
+    }
+    let mut result = tool.run(call, arguments).await?;
+    check_output(&tool, &mut result)?;
+    Ok(result.into())
+}
+
+/// What a tool promises about its output is kept before anybody sees it.
+fn check_output(tool: &Tool, result: &mut CallToolResult) -> Result<(), RpcError> {
+    let Some(schema) = &tool.output else { return Ok(()) };
+    if result.is_error == Some(true) {
+        return Ok(());
+    }
+    let broken = |what: &str| {
+        RpcError::internal(format!("tool {} broke its output schema: {what}", tool.definition.name))
+    };
+    let Some(structured) = &result.structured_content else { return Err(broken("no structured content")) };
+    schema.check(structured).map_err(|faults| broken(&faults))
+}

@@ -1,0 +1,89 @@
+//! JSON Schemas: made from types, compiled once, never fetched from anywhere.
+
+use std::sync::Arc;
+
+use refmcp_proto::jsonrpc::excerpt;
+use refmcp_proto::model::JsonObject;
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::Value;
+
+/// A schema, ready to be applied.
+#[derive(Debug, Clone)]
+pub(crate) struct Schema {
+    compiled: Arc<jsonschema::Validator>,
+}
+
+/// Faults that one message names at the most.
+const MOST_FAULTS: usize = 5;
+
+impl Schema {
+    /// Compiles a schema; one that refers to anything outside of itself is refused.
+    pub(crate) fn compile(schema: &JsonObject) -> Result<Self, String> {
+        let value = Value::Object(schema.clone());
+        let compiled = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
+            .build(&value)
+            .map_err(|fault| fault.to_string())?;
+        Ok(Self { compiled: Arc::new(compiled) })
+    }
+
+    /// What is wrong with a value, place by place.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        if self.compiled.is_valid(value) {
+            return Ok(());
+        }
+        let faults = self.compiled.iter_errors(value).take(MOST_FAULTS);
+        let faults: Vec<String> = faults
+            .map(|fault| match fault.instance_path().as_str() {
+                "" => excerpt(&fault.to_string()),
+                path => format!("{}: {}", excerpt(path), excerpt(&fault.to_string())),
+            })
+            .collect();
+        Err(faults.join("; "))
+    }
+}
+
+/// The schema of a type, as an object of its own.
+pub(crate) fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+    let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
+    match schema.to_value() {
+        Value::Object(mut object) => {
+            // The name of a Rust type says nothing to a client.
+            object.remove("title");
+            object.remove("description");
+            Arc::new(object)
+        }
+        // A type that takes anything has the schema `true`.
+        _ => Arc::new(JsonObject::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn compile(schema: Value) -> Result<Schema, String> {
+        let Value::Object(object) = schema else { panic!("no object") };
+        Schema::compile(&object)
+    }
+
+    #[test]
+    fn faults_name_their_place() {
+        let schema = compile(json!({
+            "type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]
+        }));
+        let schema = schema.unwrap();
+        assert!(schema.check(&json!({"a": 1})).is_ok());
+        assert!(schema.check(&json!({"a": "x"})).unwrap_err().starts_with("/a: "));
+        assert!(schema.check(&json!({})).unwrap_err().contains("\"a\""));
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        assert!(compile(json!({"$ref": "http://127.0.0.1:1/schema.json"})).is_err());
+        assert!(compile(json!({"$ref": "file:///etc/hostname"})).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! A server, and running it over a pipe.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
+use refmcp_proto::jsonrpc::Limits;
+use refmcp_proto::time::Timestamp;
+use refmcp_transport::changes::ChangeHub;
+use refmcp_transport::clock::Clock;
+use refmcp_transport::memory::{self, MemoryEnd};
+use refmcp_transport::pipe::{FrameReader, FrameWriter};
+use refmcp_transport::{Driver, End, stdio};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::Catalog;
+use crate::method::{CallRecord, CustomMethod};
+use crate::session::{Connection, Runner, Session};
+use crate::states::UsedStates;
+
+/// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: Arc<EngineConfig>,
+    settings: Settings,
+    catalog: RwLock<Catalog>,
+    methods: HashMap<Arc<str>, CustomMethod>,
+    hub: ChangeHub,
+    running: Semaphore,
+    used_states: UsedStates,
+    clock: Clock,
+}
+
+/// Settings that are no business of an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) page_size: usize,
+    pub(crate) limits: Limits,
+    pub(crate) max_running: usize,
+    pub(crate) grace: Duration,
+    pub(crate) on_call: Option<OnCall>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            page_size: 200,
+            limits: Limits::default(),
+            max_running: 4096,
+            grace: Duration::from_secs(5),
+            on_call: None,
+        }
+    }
+}
+
+/// Somebody who hears of every call.
+#[derive(Clone)]
+pub(crate) struct OnCall(pub(crate) Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>);
+
+impl fmt::Debug for OnCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnCall")
+    }
+}
+
+impl Server {
+    pub(crate) fn assemble(
+        config: EngineConfig,
+        catalog: Catalog,
+        methods: HashMap<Arc<str>, CustomMethod>,
+        settings: Settings,
+    ) -> Self {
+        let running = Semaphore::new(settings.max_running.min(Semaphore::MAX_PERMITS));
+        let inner = Inner {
+            config: Arc::new(config),
+            catalog: RwLock::new(catalog),
+            methods,
+            hub: ChangeHub::default(),
+            running,
+            used_states: UsedStates::default(),
+            clock: Clock::new(),
+            settings,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Serves the process that started this one, over standard input and output, until it closes them or this
+    /// process is told to stop.
+    pub async fn stdio(&self) -> io::Result<End> {
+        self.stdio_with_handlers_on(Handle::current()).await
+    }
+
+    /// The same, with handlers on another runtime: even handlers that block all of its threads delay no message.
+    pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<End> {
+        let pipe = stdio::stdio(self.inner.settings.limits.message_bytes)?;
+        let stop = CancellationToken::new();
+        let signals = tokio::spawn(stdio::told_to_stop(stop.clone()));
+        let connection = Connection { transport: "stdio", ..Connection::default() };
+        let end = self.drive(pipe, connection, handlers, stop).await;
+        signals.abort();
+        end
+    }
+
+    /// Serves one client over any pipe, until it is gone or `stop` is cancelled.
+    pub async fn serve<R: FrameReader, W: FrameWriter>(
+        &self,
+        pipe: (R, W),
+        connection: Connection,
+        stop: CancellationToken,
+    ) -> io::Result<End> {
+        self.drive(pipe, connection, Handle::current(), stop).await
+    }
+
+    /// Serves a client in this process, in the background, and gives the client's end: for tests.
+    pub fn in_memory(&self) -> MemoryEnd {
+        let (near, far) = memory::pair(self.inner.settings.limits.message_bytes);
+        let server = self.clone();
+        tokio::spawn(async move {
+            let connection = Connection { transport: "memory", ..Connection::default() };
+            if let Err(fault) = server.serve(near, connection, CancellationToken::new()).await {
+                tracing::error!(%fault, "an in-memory connection failed");
+            }
+        });
+        far
+    }
+
+    async fn drive<R: FrameReader, W: FrameWriter>(
+        &self,
+        pipe: (R, W),
+        connection: Connection,
+        handlers: Handle,
+        stop: CancellationToken,
+    ) -> io::Result<End> {
+        let limits = self.inner.settings.limits;
+        let engine = ServerEngine::new(self.inner.config.clone(), limits, connection.principal.clone());
+        let session = Session::new(self.clone(), connection);
+        let driver = Driver::new(pipe, engine, Arc::new(Runner(session.clone())))
+            .feed(self.inner.hub.subscribe())
+            .handlers(handlers)
+            .grace(self.inner.settings.grace);
+        session.connect(driver.link());
+        tracing::debug!(session = session.number(), "connected");
+        let end = driver.run(stop).await;
+        tracing::debug!(session = session.number(), ?end, "disconnected");
+        end
+    }
+
+    /// Changes the lists of the whole server; every client is told.
+    pub fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
+        let changed = change(&mut self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner));
+        if let Some(change) = changed {
+            self.changed(&change);
+        }
+    }
+
+    /// Tells every client that wants to know that something has changed.
+    pub fn changed(&self, change: &Change) {
+        self.inner.hub.publish(change);
+    }
+
+    /// Tells every subscriber that a resource has changed.
+    pub fn resource_updated(&self, uri: impl Into<String>) {
+        self.changed(&Change::Resource(uri.into()));
+    }
+
+    /// What the server says about itself and its protocol.
+    pub fn config(&self) -> &EngineConfig {
+        &self.inner.config
+    }
+
+    /// What the server offers to everybody.
+    pub fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn sealer(&self) -> &dyn Sealer {
+        &*self.inner.config.sealer
+    }
+
+    pub(crate) fn custom_method(&self, name: &str) -> Option<&CustomMethod> {
+        self.inner.methods.get(name)
+    }
+
+    pub(crate) fn running(&self) -> &Semaphore {
+        &self.inner.running
+    }
+
+    pub(crate) fn used_states(&self) -> &UsedStates {
+        &self.inner.used_states
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("info", &self.inner.config.server_info).finish_non_exhaustive()
+    }
+}

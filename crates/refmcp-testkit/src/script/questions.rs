@@ -1,0 +1,147 @@
+//! Tools that ask the client: one thing, several, in rounds, without end.
+
+use std::collections::BTreeMap;
+
+use refmcp_proto::engine::{Answer, Dispatch, Outcome, Question};
+use refmcp_proto::model::{
+    BooleanSchema, Choices, CreateMessageParams, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
+    LogLevel, MultiChoiceSchema, NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema, Tool,
+};
+use serde_json::{Value, json};
+
+use super::tools::text;
+use super::{Step, ask, log, progress};
+
+/// What calling a tool that asks does; `None` when there is no such tool.
+pub(super) fn call(name: &str, call: &Dispatch) -> Option<Vec<Step>> {
+    let fixed = |questions: Vec<Question>| Some(vec![unless_answered(call, questions)]);
+    match name {
+        "ask" => fixed(vec![name_question("name")]),
+        "ask_many" => fixed(vec![
+            name_question("name"),
+            question("opinion", sampling()),
+            question("roots", InputRequest::Roots),
+        ]),
+        "ask_model" => fixed(vec![question("opinion", sampling())]),
+        "ask_model_with_tools" => {
+            let params = CreateMessageParams { tools: Some(vec![Tool::new("t", "A tool.")]), ..plain_sampling() };
+            fixed(vec![question("opinion", params)])
+        }
+        "ask_roots" => fixed(vec![question("roots", InputRequest::Roots)]),
+        "ask_url" => fixed(vec![question("visit", ElicitUrlParams::new("Please pay.", "https://example.com/pay"))]),
+        "ask_form" => fixed(vec![question("form", ElicitFormParams::new("Everything?", every_plain_field()))]),
+        "ask_several_of" => {
+            let form = FormSchema::new().optional("colours", MultiChoiceSchema::new(colours()));
+            fixed(vec![question("form", ElicitFormParams::new("Which?", form))])
+        }
+        "ask_twice" => Some(vec![ask_twice(call)]),
+        "ask_again" => Some(vec![ask_again(call)]),
+        "ask_forever" => Some(vec![ask(vec![name_question(&format!("round {}", call.round))])]),
+        "ask_once" => Some(vec![ask_once(call)]),
+        "ask_with_notes" => Some(vec![
+            progress(1.0, "before the question"),
+            log(LogLevel::Info, "before the question"),
+            unless_answered(call, vec![name_question("name")]),
+        ])
+        .map(|mut steps| {
+            if call.round > 0 {
+                let after = [progress(2.0, "after it"), log(LogLevel::Info, "after it")];
+                steps.splice(2..2, after);
+            }
+            steps
+        }),
+        _ => None,
+    }
+}
+
+/// The questions that have no answer yet; once all have, a result that shows the answers.
+pub(super) fn open_questions(call: &Dispatch, questions: Vec<Question>) -> Result<String, Vec<Question>> {
+    let open: Vec<Question> =
+        questions.into_iter().filter(|question| !call.answers.given.contains_key(&question.key)).collect();
+    if open.is_empty() { Ok(shown(&call.answers.given)) } else { Err(open) }
+}
+
+pub(super) fn name_question(key: &str) -> Question {
+    let form = FormSchema::new().required("name", StringSchema::new());
+    question(key, ElicitFormParams::new(format!("Your name ({key})?"), form))
+}
+
+fn unless_answered(call: &Dispatch, questions: Vec<Question>) -> Step {
+    match open_questions(call, questions) {
+        Ok(answers) => text(&answers),
+        Err(open) => ask(open),
+    }
+}
+
+fn ask_twice(call: &Dispatch) -> Step {
+    match open_questions(call, vec![name_question("first")]) {
+        Ok(_) => unless_answered(call, vec![name_question("second")]),
+        Err(open) => ask(open),
+    }
+}
+
+/// Asks under the same key until somebody really answers.
+fn ask_again(call: &Dispatch) -> Step {
+    match call.answers.given.get("name") {
+        Some(Answer::Given(answer)) if answer["action"] == "accept" => text(&shown(&call.answers.given)),
+        _ => ask(vec![name_question("name")]),
+    }
+}
+
+/// Does something costly before it asks, and only once.
+fn ask_once(call: &Dispatch) -> Step {
+    let made = json!(format!("made in round {}", call.round));
+    let made = call.answers.once.get("made").cloned().unwrap_or(made);
+    match open_questions(call, vec![name_question("first")])
+        .and_then(|_| open_questions(call, vec![name_question("second")]))
+    {
+        Ok(answers) => text(&format!("{made} {answers}")),
+        Err(questions) => {
+            let once = BTreeMap::from([("made".to_owned(), made)]);
+            Step::End(Outcome::NeedsInput { questions, once })
+        }
+    }
+}
+
+fn shown(answers: &BTreeMap<String, Answer>) -> String {
+    let shown = answers.iter().map(|(key, answer)| match answer {
+        Answer::Given(value) => format!("{key}: {}", short(value)),
+        Answer::Refused(error) => format!("{key}: refused, {error}"),
+        Answer::TimedOut => format!("{key}: timed out"),
+    });
+    shown.collect::<Vec<_>>().join("; ")
+}
+
+/// The part of an answer that differs from others.
+fn short(value: &Value) -> String {
+    let parts = ["/content/name", "/content/text", "/roots/0/uri", "/action"];
+    parts.iter().find_map(|part| value.pointer(part)).unwrap_or(value).to_string()
+}
+
+fn question(key: &str, request: impl Into<InputRequest>) -> Question {
+    Question { key: key.to_owned(), request: request.into() }
+}
+
+fn plain_sampling() -> CreateMessageParams {
+    CreateMessageParams::new(vec![SamplingMessage::user("What do you think?")], 10)
+}
+
+fn sampling() -> InputRequest {
+    plain_sampling().into()
+}
+
+fn colours() -> Choices {
+    Choices::titled([("r", "Red"), ("g", "Green")])
+}
+
+/// A form with every field that each revision with forms has, and with what only the newer ones know of them.
+fn every_plain_field() -> FormSchema {
+    FormSchema {
+        schema: Some("https://json-schema.org/draft/2020-12/schema".to_owned()),
+        ..FormSchema::new()
+            .required("name", StringSchema::new().with_default("Ann"))
+            .optional("age", NumberSchema::integer().minimum(0).with_default(30))
+            .optional("agree", BooleanSchema::new().with_default(true))
+            .optional("colour", SingleChoiceSchema::new(colours()).with_default("r"))
+    }
+}

@@ -1,0 +1,92 @@
+//! News for every connection. What a slow connection has not read yet is merged, so it costs no more memory than
+//! there are things that can change, and nothing is lost.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use refmcp_proto::engine::Change;
+use tokio::sync::Notify;
+
+/// Where changes are announced.
+#[derive(Debug, Clone, Default)]
+pub struct ChangeHub {
+    feeds: Arc<Mutex<Vec<Weak<Inner>>>>,
+}
+
+/// What one connection has not been told yet.
+#[derive(Debug)]
+pub struct ChangeFeed {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    pending: Mutex<BTreeSet<Change>>,
+    news: Notify,
+}
+
+impl ChangeHub {
+    /// A feed of everything that changes from now on.
+    pub fn subscribe(&self) -> ChangeFeed {
+        let inner = Arc::new(Inner::default());
+        lock(&self.feeds).push(Arc::downgrade(&inner));
+        ChangeFeed { inner }
+    }
+
+    /// Tells every feed.
+    pub fn publish(&self, change: &Change) {
+        lock(&self.feeds).retain(|feed| match feed.upgrade() {
+            Some(inner) => {
+                lock(&inner.pending).insert(change.clone());
+                inner.news.notify_one();
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+impl ChangeFeed {
+    /// Waits until there is something to take.
+    pub async fn changed(&self) {
+        while lock(&self.inner.pending).is_empty() {
+            self.inner.news.notified().await;
+        }
+    }
+
+    /// Takes what has changed since the last time.
+    pub fn take(&self) -> BTreeSet<Change> {
+        std::mem::take(&mut *lock(&self.inner.pending))
+    }
+}
+
+/// A panic elsewhere leaves these sets as good as they were.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn repeated_news_are_merged_and_none_is_lost() {
+        let hub = ChangeHub::default();
+        let feed = hub.subscribe();
+        for _ in 0..1000 {
+            hub.publish(&Change::Tools);
+        }
+        hub.publish(&Change::Resource("a:b".into()));
+        feed.changed().await;
+        assert_eq!(feed.take().len(), 2);
+        assert!(feed.take().is_empty());
+    }
+
+    #[tokio::test]
+    async fn feeds_that_are_gone_are_forgotten() {
+        let hub = ChangeHub::default();
+        drop(hub.subscribe());
+        hub.publish(&Change::Prompts);
+        assert!(lock(&hub.feeds).is_empty());
+    }
+}

@@ -1,0 +1,299 @@
+//! The loop between a pipe and a server engine. It moves messages and runs calls; every rule is in the engine.
+//!
+//! One task owns the engine, so nothing is locked. A chunk of input is worked off message by message; calls that are
+//! done at once leave their answers in the write queue, and all of them are written together. Other calls run as
+//! tasks and report through a bounded channel. When the peer does not read, the queue fills, then nothing more is
+//! read and running calls wait: a slow peer slows only itself.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use refmcp_proto::engine::{CallId, Change, Channel, CloseReason, Dispatch, Output, ServerEngine};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::cancel::Cancel;
+use crate::changes::ChangeFeed;
+use crate::clock::Clock;
+use crate::pipe::{Frame, FrameReader, FrameWriter};
+use crate::service::{Command, Link, Running, Service};
+
+/// Bytes in the write queue above which nothing more is taken in.
+const HIGH_WATER: usize = 1 << 20;
+
+/// How a conversation ended; none of these is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The peer closed its side, and every call was answered.
+    Closed,
+    /// The peer went away while there was something to write.
+    PeerGone,
+    /// We were told to stop.
+    ShutDown,
+    /// The peer no longer answered.
+    Stale,
+}
+
+/// Drives one conversation over one pipe.
+#[derive(Debug)]
+pub struct Driver<R, W, S> {
+    reader: R,
+    writer: W,
+    engine: ServerEngine,
+    service: Arc<S>,
+    feed: Option<ChangeFeed>,
+    clock: Clock,
+    link: Link,
+    commands: mpsc::Receiver<Command>,
+    running: HashMap<CallId, Cancel>,
+    handlers: Handle,
+    grace: Duration,
+    closing: Option<(End, Instant)>,
+    input_ended: bool,
+}
+
+impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
+    /// A driver that runs calls on the current runtime.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn new((reader, writer): (R, W), engine: ServerEngine, service: Arc<S>) -> Self {
+        let (link, commands) = Link::new();
+        Self {
+            reader,
+            writer,
+            engine,
+            service,
+            feed: None,
+            clock: Clock::new(),
+            link,
+            commands,
+            running: HashMap::new(),
+            handlers: Handle::current(),
+            grace: Duration::from_secs(5),
+            closing: None,
+            input_ended: false,
+        }
+    }
+
+    /// Tells the client what changes.
+    #[must_use]
+    pub fn feed(mut self, feed: ChangeFeed) -> Self {
+        self.feed = Some(feed);
+        self
+    }
+
+    /// Runs calls on another runtime, so that even handlers which block every one of its threads delay no message.
+    #[must_use]
+    pub fn handlers(mut self, handlers: Handle) -> Self {
+        self.handlers = handlers;
+        self
+    }
+
+    /// How long calls may go on once the conversation ends.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// A way to speak to this conversation's engine.
+    pub fn link(&self) -> Link {
+        self.link.clone()
+    }
+
+    /// Runs until the peer has gone, or until `shutdown` is cancelled and the calls in flight are done.
+    pub async fn run(mut self, shutdown: CancellationToken) -> io::Result<End> {
+        loop {
+            self.take_frames();
+            self.work();
+            while self.writer.pending() > 0 {
+                match poll_now(self.writer.flush()) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(fault)) => return self.gone(fault),
+                    Poll::Pending => break,
+                }
+            }
+            if let Some(end) = self.ended() {
+                return Ok(end);
+            }
+            if let Err(fault) = self.next_event(&shutdown).await {
+                return self.gone(fault);
+            }
+        }
+    }
+
+    /// Waits for whatever happens next and takes it in.
+    async fn next_event(&mut self, shutdown: &CancellationToken) -> io::Result<()> {
+        let room = self.writer.pending() < HIGH_WATER;
+        let deadline = self.engine.deadline().map(|time| self.clock.instant(time));
+        let cut_off = self.closing.map(|(_, cut_off)| cut_off);
+        tokio::select! {
+            flushed = self.writer.flush(), if self.writer.pending() > 0 => flushed?,
+            command = self.commands.recv(), if room => {
+                if let Some(command) = command {
+                    self.take(command);
+                    self.take_commands();
+                }
+            }
+            more = self.reader.fill(), if room && !self.input_ended && self.closing.is_none() => {
+                match more {
+                    Ok(true) => {}
+                    Ok(false) => self.end_of_input(),
+                    Err(fault) if is_gone(&fault) => self.end_of_input(),
+                    Err(fault) => return Err(fault),
+                }
+            }
+            changes = next_changes(self.feed.as_ref()), if room => {
+                for change in changes {
+                    self.engine.changed(&change);
+                }
+            }
+            () = at(deadline) => self.engine.tick(self.clock.now()),
+            () = at(cut_off) => self.engine.cancel_all(),
+            () = shutdown.cancelled(), if self.closing.is_none() => {
+                self.engine.wind_down();
+                self.close(End::ShutDown);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands everything that was read to the engine.
+    fn take_frames(&mut self) {
+        while self.writer.pending() < HIGH_WATER {
+            let Some(frame) = self.reader.next_frame() else { return };
+            match frame {
+                Frame::Message(bytes) => self.engine.receive(self.clock.now(), Channel::default(), bytes),
+                Frame::TooLong => self.engine.receive_too_long(Channel::default()),
+            }
+            self.work();
+        }
+    }
+
+    fn take_commands(&mut self) {
+        while let Ok(command) = self.commands.try_recv() {
+            self.take(command);
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        match command {
+            Command::Finished(call, outcome) => {
+                self.running.remove(&call);
+                self.engine.finish(self.clock.now(), call, outcome);
+            }
+            Command::Progress(call, progress) => self.engine.progress(call, progress),
+            Command::Log(call, note) => self.engine.log(call, note),
+            Command::Changed(change) => self.engine.changed(&change),
+            Command::Inspect(look) => look(&self.engine),
+        }
+    }
+
+    /// Does what the engine wants done.
+    fn work(&mut self) {
+        while let Some(output) = self.engine.poll() {
+            match output {
+                Output::Send(message) => self.writer.push(&message.json),
+                Output::Run(call) => self.start(call),
+                Output::Cancel(call) => {
+                    if let Some(cancel) = self.running.remove(&call) {
+                        cancel.cancel(self.clock.now());
+                    }
+                }
+                Output::RootsChanged => self.service.roots_changed(),
+                Output::Note(finding) => self.service.noted(&finding),
+                Output::Close(CloseReason::Stale) => self.close(End::Stale),
+            }
+        }
+    }
+
+    fn start(&mut self, call: Box<Dispatch>) {
+        let number = call.call;
+        let Running { inline, cancel, mut work } = self.service.start(call, &self.link);
+        if inline && let Poll::Ready(outcome) = poll_now(&mut work) {
+            // What the call said while it ran comes before its answer.
+            self.take_commands();
+            self.engine.finish(self.clock.now(), number, outcome);
+            return;
+        }
+        self.running.insert(number, cancel.clone());
+        let link = self.link.clone();
+        self.handlers.spawn(async move {
+            tokio::select! {
+                // The work first: when it is cancelled it may tidy up within this one turn.
+                biased;
+                outcome = work => link.finished(number, outcome).await,
+                () = cancel.cancelled() => {}
+            }
+        });
+    }
+
+    fn end_of_input(&mut self) {
+        self.input_ended = true;
+        self.take_frames();
+        self.engine.abandon_questions();
+        self.close(End::Closed);
+    }
+
+    fn close(&mut self, end: End) {
+        self.closing.get_or_insert((end, Instant::now() + self.grace));
+    }
+
+    /// Whether everything is said.
+    fn ended(&self) -> Option<End> {
+        let (end, cut_off) = self.closing?;
+        let done = self.engine.in_flight() == 0 && self.writer.pending() == 0;
+        (done || end == End::Stale || Instant::now() >= cut_off).then_some(end)
+    }
+
+    /// A pipe that breaks is a peer that went away: nothing is wrong with us.
+    fn gone(&mut self, fault: io::Error) -> io::Result<End> {
+        self.engine.cancel_all();
+        self.work();
+        if is_gone(&fault) { Ok(End::PeerGone) } else { Err(fault) }
+    }
+}
+
+impl<R, W, S> Drop for Driver<R, W, S> {
+    /// Work that is still going on has nobody left to report to.
+    fn drop(&mut self) {
+        for cancel in self.running.values() {
+            cancel.cancel(self.clock.now());
+        }
+    }
+}
+
+fn is_gone(fault: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+    matches!(fault.kind(), BrokenPipe | ConnectionReset | ConnectionAborted | NotConnected | UnexpectedEof)
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_changes(feed: Option<&ChangeFeed>) -> BTreeSet<Change> {
+    match feed {
+        Some(feed) => {
+            feed.changed().await;
+            feed.take()
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Polls once. What is not ready is polled again by whoever awaits it later, with a waker of its own.
+fn poll_now<F: Future>(future: F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}

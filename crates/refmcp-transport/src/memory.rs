@@ -1,0 +1,19 @@
+//! Two ends in one process, so that servers and clients can be tried without a second one.
+
+use tokio::io::{DuplexStream, ReadHalf, WriteHalf, duplex, split};
+
+use crate::pipe::{LineReader, LineWriter};
+
+/// One end of a pair.
+pub type MemoryEnd = (LineReader<ReadHalf<DuplexStream>>, LineWriter<WriteHalf<DuplexStream>>);
+
+/// Two connected ends; what one writes, the other reads.
+pub fn pair(max_line: usize) -> (MemoryEnd, MemoryEnd) {
+    let (near, far) = duplex(64 << 10);
+    (end(near, max_line), end(far, max_line))
+}
+
+fn end(stream: DuplexStream, max_line: usize) -> MemoryEnd {
+    let (read, write) = split(stream);
+    (LineReader::new(read, max_line), LineWriter::new(write))
+}

@@ -1,0 +1,163 @@
+//! What the driver needs of a pipe, and lines of text over any byte stream.
+
+use std::future::Future;
+use std::io;
+
+use refmcp_proto::frame::{Line, LineDecoder, encode_line};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// One message as it came, or the fact that it was too long to be kept.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// The bytes of a message.
+    Message(&'a [u8]),
+    /// A message over the limit, dropped.
+    TooLong,
+}
+
+/// The end of a pipe that messages come out of.
+pub trait FrameReader: Send {
+    /// Waits for more input; `false` when there will be none. May be dropped at any time without losing anything.
+    fn fill(&mut self) -> impl Future<Output = io::Result<bool>> + Send;
+
+    /// The next whole message of what was read.
+    fn next_frame(&mut self) -> Option<Frame<'_>>;
+}
+
+/// The end of a pipe that messages go into.
+pub trait FrameWriter: Send {
+    /// Queues a message.
+    fn push(&mut self, json: &[u8]);
+
+    /// The bytes that are queued.
+    fn pending(&self) -> usize;
+
+    /// Writes some of what is queued. May be dropped at any time without losing or repeating anything.
+    fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Reads messages that stand on a line each.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    stream: R,
+    decoder: LineDecoder,
+    ended: bool,
+}
+
+impl<R> LineReader<R> {
+    /// Lines of at most `max_line` bytes.
+    pub fn new(stream: R, max_line: usize) -> Self {
+        Self { stream, decoder: LineDecoder::new(max_line), ended: false }
+    }
+}
+
+impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
+    async fn fill(&mut self) -> io::Result<bool> {
+        let count = self.stream.read(self.decoder.spare()).await?;
+        self.decoder.filled(count);
+        self.ended = count == 0;
+        Ok(!self.ended)
+    }
+
+    fn next_frame(&mut self) -> Option<Frame<'_>> {
+        let line = if self.ended { self.decoder.finish() } else { self.decoder.next_line() };
+        Some(match line? {
+            Line::Text(bytes) => Frame::Message(bytes),
+            Line::TooLong { .. } => Frame::TooLong,
+        })
+    }
+}
+
+/// Writes messages, one on a line each; what is queued together is written together.
+#[derive(Debug)]
+pub struct LineWriter<W> {
+    stream: W,
+    queue: Vec<u8>,
+    written: usize,
+}
+
+/// A queue that has grown beyond this is not kept once it is empty.
+const KEEP: usize = 256 << 10;
+
+impl<W> LineWriter<W> {
+    /// Writes to this stream.
+    pub fn new(stream: W) -> Self {
+        Self { stream, queue: Vec::new(), written: 0 }
+    }
+}
+
+impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
+    fn push(&mut self, json: &[u8]) {
+        encode_line(&mut self.queue, json);
+    }
+
+    fn pending(&self) -> usize {
+        self.queue.len() - self.written
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let rest = self.queue.get(self.written..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        match self.stream.write(rest).await? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => self.written += count,
+        }
+        if self.pending() == 0 {
+            self.written = 0;
+            if self.queue.capacity() > KEEP {
+                self.queue = Vec::new();
+            }
+            self.queue.clear();
+            // Some streams keep bytes back until they are told that no more follow for now.
+            self.stream.flush().await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_survive_a_narrow_stream() {
+        let (near, far) = tokio::io::duplex(7);
+        let writing = tokio::spawn(async move {
+            let mut writer = LineWriter::new(near);
+            for n in 0..100 {
+                writer.push(format!("{{\"n\":{n}}}").as_bytes());
+            }
+            while writer.pending() > 0 {
+                writer.flush().await.unwrap();
+            }
+        });
+        let mut reader = LineReader::new(far, 100);
+        let mut seen = Vec::new();
+        while reader.fill().await.unwrap() {
+            while let Some(Frame::Message(bytes)) = reader.next_frame() {
+                seen.push(String::from_utf8(bytes.to_vec()).unwrap());
+            }
+        }
+        writing.await.unwrap();
+        assert_eq!(seen.len(), 100);
+        assert_eq!(seen[99], "{\"n\":99}");
+    }
+
+    #[tokio::test]
+    async fn a_last_line_without_an_end_counts() {
+        let mut reader = LineReader::new(&b"{}\n\n{\"a\":1}"[..], 100);
+        let mut count = 0;
+        loop {
+            let more = reader.fill().await.unwrap();
+            while reader.next_frame().is_some() {
+                count += 1;
+            }
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(count, 2);
+    }
+}

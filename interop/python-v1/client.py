@@ -1,0 +1,157 @@
+"""The tour on the Python SDK's version 1 (the package `mcp`)."""
+
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+from tour import run_tour, tapped  # noqa: E402
+
+INFO = types.Implementation(name="refmcp-interop-python-v1", version="0.0.0")
+LISTERS = {
+    "tools": "list_tools",
+    "resources": "list_resources",
+    "resourceTemplates": "list_resource_templates",
+    "prompts": "list_prompts",
+}
+
+name = "python-v1"
+
+
+def wire(model):
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def open_transport(command):
+    return stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+
+
+def propose(revision):
+    """The SDK always proposes this constant and has no option for another revision."""
+    types.LATEST_PROTOCOL_VERSION = revision
+
+
+@asynccontextmanager
+async def connect(*, revision, command, received, notified, sampling, elicitation, roots):
+    async def on_sampling(context, params):
+        text = types.TextContent(type="text", text=sampling(wire(params)))
+        return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stopReason="endTurn")
+
+    async def on_elicitation(context, params):
+        return types.ElicitResult(**elicitation(wire(params)))
+
+    async def on_roots(context):
+        return types.ListRootsResult(roots=[types.Root(uri=uri, name=name) for uri, name in roots()])
+
+    async def on_message(message):
+        if isinstance(message, types.ServerNotification):
+            notified(wire(message))
+
+    propose(revision)
+    async with tapped(open_transport(command), received) as (read, write):
+        session = ClientSession(
+            read,
+            write,
+            sampling_callback=on_sampling,
+            elicitation_callback=on_elicitation if revision >= "2025-06-18" else None,
+            list_roots_callback=on_roots,
+            message_handler=on_message,
+            client_info=INFO,
+        )
+        async with session:
+            yield Session(session, await session.initialize())
+
+
+class Session:
+    def __init__(self, session, initialized):
+        self.session = session
+        self.revision = initialized.protocolVersion
+        self.server_info = wire(initialized.serverInfo)
+        self.capabilities = wire(initialized.capabilities)
+
+    async def list_page(self, kind, cursor):
+        params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
+        return wire(await getattr(self.session, LISTERS[kind])(params=params))
+
+    async def call_tool(self, name, args, on_progress=None, meta=None):
+        return wire(await self.session.call_tool(name, args, progress_callback=on_progress, meta=meta))
+
+    async def cancelled_call(self, name, args, after):
+        """The SDK neither cancels a request nor tells its id; the next id is the only way to name it."""
+        request_id = self.session._request_id
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.session.call_tool, name, args)
+            await anyio.sleep(after)
+            params = types.CancelledNotificationParams(requestId=request_id, reason="tour cancels")
+            await self.session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
+            group.cancel_scope.cancel()
+        return "the SDK cannot cancel a request: notifications/cancelled sent with send_notification"
+
+    async def read_resource(self, uri):
+        return wire(await self.session.read_resource(uri))
+
+    async def get_prompt(self, name, args):
+        return wire(await self.session.get_prompt(name, args))
+
+    async def complete(self, prompt, argument, value, context):
+        ref = types.PromptReference(type="ref/prompt", name=prompt)
+        return wire(await self.session.complete(ref, {"name": argument, "value": value}, context))
+
+    async def set_level(self, level):
+        await self.session.set_logging_level(level)
+
+    async def subscribe(self, uri):
+        await self.session.subscribe_resource(uri)
+
+    async def unsubscribe(self, uri):
+        await self.session.unsubscribe_resource(uri)
+
+    async def roots_changed(self):
+        await self.session.send_roots_list_changed()
+
+    async def ping(self):
+        return wire(await self.session.send_ping())
+
+    async def discover(self):
+        return wire(await self.session.discover())
+
+
+async def refusal(revision):
+    """What the SDK says to a server that answers `initialize` with this revision; nothing when it agrees."""
+    if revision in SUPPORTED_PROTOCOL_VERSIONS:
+        return None
+
+    async def server(read, write):
+        request = await read.receive()
+        result = types.InitializeResult(protocolVersion=revision, capabilities=types.ServerCapabilities(), serverInfo=INFO)
+        response = types.JSONRPCResponse(jsonrpc="2.0", id=request.message.root.id, result=wire(result))
+        await write.send(SessionMessage(types.JSONRPCMessage(response)))
+
+    propose(revision)
+    async with create_client_server_memory_streams() as (near, far), anyio.create_task_group() as group:
+        group.start_soon(server, *far)
+        async with ClientSession(*near, client_info=INFO) as session:
+            try:
+                await session.initialize()
+            except RuntimeError as error:
+                return f"RuntimeError: {error} (SUPPORTED_PROTOCOL_VERSIONS: {' '.join(SUPPORTED_PROTOCOL_VERSIONS)})"
+    return None
+
+
+def refused_locally(error):
+    return isinstance(error, AttributeError) and "has no attribute" in str(error)
+
+
+def rpc_error(error):
+    return wire(error.error) if isinstance(error, McpError) else None
+
+
+if __name__ == "__main__":
+    run_tour(sys.modules[__name__])

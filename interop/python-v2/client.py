@@ -1,0 +1,142 @@
+"""The tour on the Python SDK's version 2 (the package `mcp`)."""
+
+import sys
+import warnings
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import mcp.client.session
+import mcp_types as types
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+from tour import NEWEST, run_tour, tapped  # noqa: E402
+
+warnings.simplefilter("ignore", MCPDeprecationWarning)
+
+INFO = types.Implementation(name="refmcp-interop-python-v2", version="0.0.0")
+LISTERS = {
+    "tools": "list_tools",
+    "resources": "list_resources",
+    "resourceTemplates": "list_resource_templates",
+    "prompts": "list_prompts",
+}
+
+name = "python-v2"
+
+
+def wire(model):
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def open_transport(command):
+    return stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+
+
+@asynccontextmanager
+async def connect(*, revision, command, received, notified, sampling, elicitation, roots):
+    async def on_sampling(context, params):
+        text = types.TextContent(type="text", text=sampling(wire(params)))
+        return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stop_reason="endTurn")
+
+    async def on_elicitation(context, params):
+        return types.ElicitResult(**elicitation(wire(params)))
+
+    async def on_roots(context):
+        return types.ListRootsResult(roots=[types.Root(uri=uri, name=name) for uri, name in roots()])
+
+    async def on_message(message):
+        if isinstance(message, types.ServerNotification):
+            notified(wire(message))
+
+    # `initialize` always proposes this constant; the newest revision is opened by `server/discover` instead.
+    if revision != NEWEST:
+        mcp.client.session.LATEST_HANDSHAKE_VERSION = revision
+    client = Client(
+        tapped(open_transport(command), received),
+        mode="auto" if revision == NEWEST else "legacy",
+        sampling_callback=on_sampling,
+        elicitation_callback=on_elicitation if revision >= "2025-06-18" else None,
+        list_roots_callback=on_roots,
+        message_handler=on_message,
+        client_info=INFO,
+    )
+    async with client:
+        yield Session(client)
+
+
+class Session:
+    def __init__(self, client):
+        self.client = client
+        self.revision = client.protocol_version
+        self.server_info = wire(client.server_info) if client.server_info else None
+        self.capabilities = wire(client.server_capabilities)
+
+    async def list_page(self, kind, cursor):
+        return wire(await getattr(self.client, LISTERS[kind])(cursor=cursor))
+
+    async def call_tool(self, name, args, on_progress=None, meta=None):
+        return wire(await self.client.call_tool(name, args, progress_callback=on_progress, meta=meta))
+
+    async def cancelled_call(self, name, args, after):
+        with anyio.move_on_after(after) as scope:
+            await self.client.call_tool(name, args)
+        assert scope.cancelled_caught, "the call was not cancelled"
+        return "by leaving the call's cancel scope"
+
+    async def read_resource(self, uri):
+        return wire(await self.client.read_resource(uri))
+
+    async def get_prompt(self, name, args):
+        return wire(await self.client.get_prompt(name, args))
+
+    async def complete(self, prompt, argument, value, context):
+        ref = types.PromptReference(type="ref/prompt", name=prompt)
+        return wire(await self.client.complete(ref, {"name": argument, "value": value}, context))
+
+    async def set_level(self, level):
+        await self.client.set_logging_level(level)
+
+    async def subscribe(self, uri):
+        await self.client.subscribe_resource(uri)
+
+    async def unsubscribe(self, uri):
+        await self.client.unsubscribe_resource(uri)
+
+    @asynccontextmanager
+    async def listen(self, resourceSubscriptions=(), toolsListChanged=False, promptsListChanged=False, resourcesListChanged=False):
+        async with self.client.listen(
+            resource_subscriptions=resourceSubscriptions,
+            tools_list_changed=toolsListChanged,
+            prompts_list_changed=promptsListChanged,
+            resources_list_changed=resourcesListChanged,
+        ) as subscription:
+            yield wire(subscription.honored)
+
+    async def roots_changed(self):
+        await self.client.send_roots_list_changed()
+
+    async def ping(self):
+        return wire(await self.client.send_ping())
+
+    async def discover(self):
+        return wire(await self.client.session.send_request(types.DiscoverRequest(), types.DiscoverResult))
+
+
+async def refusal(revision):
+    return None  # the SDK speaks all five
+
+
+def refused_locally(error):
+    return False  # it sends what it is told to send
+
+
+def rpc_error(error):
+    return wire(error.error) if isinstance(error, MCPError) else None
+
+
+if __name__ == "__main__":
+    run_tour(sys.modules[__name__])

@@ -1,0 +1,79 @@
+//! The foreign clients: what they are called and how one is started.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of `interop/`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Client {
+    /// The folder's name, and how the client calls itself in its results.
+    pub(crate) name: &'static str,
+    pub(crate) language: Language,
+}
+
+/// What a client is written in, and so what it takes to set it up and start it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// `client.mjs`, packages from `package-lock.json`.
+    TypeScript,
+    /// `client.py`, packages from `requirements.txt`.
+    Python,
+    /// A binary with a `Cargo.lock` of its own.
+    Rust,
+}
+
+pub(crate) const CLIENTS: [Client; 5] = [
+    Client { name: "typescript-v1", language: Language::TypeScript },
+    Client { name: "typescript-v2", language: Language::TypeScript },
+    Client { name: "python-v1", language: Language::Python },
+    Client { name: "python-v2", language: Language::Python },
+    Client { name: "rmcp", language: Language::Rust },
+];
+
+impl Client {
+    /// The client's source folder.
+    pub(crate) fn folder(&self, sources: &Path) -> PathBuf {
+        sources.join(self.name)
+    }
+
+    /// The folder that what it needs is built in.
+    pub(crate) fn built(&self, out: &Path) -> PathBuf {
+        out.join(self.name)
+    }
+
+    /// The file that says what it needs.
+    pub(crate) fn lock(&self, sources: &Path) -> PathBuf {
+        self.folder(sources).join(match self.language {
+            Language::TypeScript => "package-lock.json",
+            Language::Python => "requirements.txt",
+            Language::Rust => "Cargo.lock",
+        })
+    }
+
+    /// Starts it, once it is set up; its arguments are still to be added.
+    pub(crate) fn command(&self, sources: &Path, out: &Path) -> Command {
+        let folder = self.folder(sources);
+        match self.language {
+            Language::TypeScript => {
+                let mut command = Command::new("node");
+                command.arg(folder.join("client.mjs"));
+                command
+            }
+            Language::Python => {
+                let mut command = Command::new(in_venv(&self.built(out), "python"));
+                command.arg(folder.join("client.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+            Language::Rust => {
+                let binary = format!("refmcp-interop-{}{}", self.name, std::env::consts::EXE_SUFFIX);
+                Command::new(self.built(out).join("debug").join(binary))
+            }
+        }
+    }
+}
+
+/// A program of a Python environment.
+pub(crate) fn in_venv(venv: &Path, program: &str) -> PathBuf {
+    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+    venv.join(folder).join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
+}

@@ -1,0 +1,178 @@
+//! Running commands and telling about it.
+
+use std::env;
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    Path::new(&here).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// The cargo that runs us, to be run in the workspace.
+pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Shows the command, runs it with our own streams and fails when it does.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = show(command);
+    println!("{}", dim(&format!("$ {shown}")));
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// What the command prints; fails when it does.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = show(command);
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed something that is not text"))
+}
+
+/// Runs the command without input, its output going to a file. `None`: it was still running after `limit`, and has
+/// been ended with everything it started.
+pub(crate) fn run_logged(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
+    let shown = show(command);
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    own_group(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > limit {
+            end(&mut child)?;
+            return Ok(None);
+        }
+        thread::sleep(POLL);
+    }
+}
+
+#[cfg(unix)]
+fn own_group(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+}
+
+#[cfg(not(unix))]
+fn own_group(_: &mut Command) {}
+
+/// Ends the child, and where there are process groups its children too.
+fn end(child: &mut Child) -> Result<()> {
+    if cfg!(unix) {
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+    }
+    let _ = child.kill(); // it may be gone by now
+    child.wait()?;
+    Ok(())
+}
+
+fn show(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args()).map(|word| word.to_string_lossy());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Prints a headline.
+pub(crate) fn section(title: &str) {
+    println!("\n{}", bold(&format!("== {title}")));
+}
+
+/// `2.4 s`, `3 min 12 s`.
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 100 {
+        format!("{:.1} s", time.as_secs_f64())
+    } else {
+        format!("{} min {:02} s", seconds / 60, seconds % 60)
+    }
+}
+
+pub(crate) fn green(text: &str) -> String {
+    paint("32", text)
+}
+
+pub(crate) fn red(text: &str) -> String {
+    paint("31;1", text)
+}
+
+fn bold(text: &str) -> String {
+    paint("1", text)
+}
+
+fn dim(text: &str) -> String {
+    paint("2", text)
+}
+
+/// Colours are for people: only on a terminal, and not when `NO_COLOR` is set.
+fn paint(code: &str, text: &str) -> String {
+    static COLOURS: LazyLock<bool> =
+        LazyLock::new(|| std::io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none());
+    if *COLOURS { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(duration(Duration::from_millis(2_449)), "2.4 s");
+        assert_eq!(duration(Duration::from_secs(192)), "3 min 12 s");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_command_that_hangs_is_ended_with_its_children() {
+        let log = env::temp_dir().join(format!("xtask-shell-{}", std::process::id()));
+        let mut hang = Command::new("sh");
+        hang.args(["-c", "sleep 60 & echo $!; wait"]);
+        let begin = Instant::now();
+        let ended = run_logged(&mut hang, &log, Duration::from_millis(300)).unwrap();
+        assert!(ended.is_none());
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        let sleeper = std::fs::read_to_string(&log).unwrap();
+        std::fs::remove_file(&log).unwrap();
+        let alive =
+            || Command::new("kill").args(["-0", sleeper.trim()]).stderr(Stdio::null()).status().unwrap();
+        // An ended orphan is still there until whoever inherited it looks; give that a moment.
+        let gone = (0..50).any(|_| {
+            thread::sleep(POLL);
+            !alive().success() || is_zombie(sleeper.trim())
+        });
+        assert!(gone, "process {sleeper} is still alive");
+    }
+
+    #[cfg(unix)]
+    fn is_zombie(pid: &str) -> bool {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+    }
+}

@@ -1,0 +1,33 @@
+//! The recorded conversations: data that a test named `transcripts` compares with what the code does.
+
+use anyhow::{Result, bail};
+
+use crate::metadata::Metadata;
+use crate::shell;
+
+const TEST: &str = "transcripts";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Tell where they differ.
+    Compare,
+    /// Write what is so now; the difference is then read in the diff.
+    Update,
+}
+
+/// Runs the test in every crate that has it.
+pub(crate) fn run(mode: Mode) -> Result<()> {
+    let metadata = Metadata::load()?;
+    let crates: Vec<_> = metadata.members().into_iter().filter(|package| package.has_test(TEST)).collect();
+    if crates.is_empty() {
+        bail!("no crate has a test named `{TEST}`");
+    }
+    for package in crates {
+        let mut test = shell::cargo(["test", "--package", &package.name, "--all-features", "--test", TEST]);
+        if mode == Mode::Update {
+            test.env("UPDATE", "1");
+        }
+        shell::run(&mut test)?;
+    }
+    Ok(())
+}
