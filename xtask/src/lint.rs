@@ -12,7 +12,9 @@ pub(crate) fn run() -> Result<()> {
 }
 
 pub(crate) fn format() -> Result<()> {
-    shell::run(&mut cargo(["fmt", "--all", "--check"]))
+    // rustfmt would colour its differences in a file, too.
+    let colour = if shell::colours() { "always" } else { "never" };
+    shell::run(&mut cargo(["fmt", "--all", "--check", "--", "--color", colour]))
 }
 
 pub(crate) fn clippy() -> Result<()> {

@@ -133,10 +133,14 @@ fn dim(text: &str) -> String {
 }
 
 /// Colours are for people: only on a terminal, and not when `NO_COLOR` is set.
-fn paint(code: &str, text: &str) -> String {
+pub(crate) fn colours() -> bool {
     static COLOURS: LazyLock<bool> =
         LazyLock::new(|| std::io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none());
-    if *COLOURS { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    *COLOURS
+}
+
+fn paint(code: &str, text: &str) -> String {
+    if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
 #[cfg(test)]

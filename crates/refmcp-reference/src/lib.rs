@@ -1,1 +1,190 @@
-//! The reference server.
+//! What the reference server offers, as ordinary code on [`refmcp_server`]: every feature of the protocol, to test
+//! clients against, and the fixtures of the official conformance suite.
+//!
+//! ```
+//! # fn main() -> Result<(), refmcp_reference::ReferenceError> {
+//! use refmcp_reference::{Options, Profile};
+//!
+//! let server = refmcp_reference::server(Options { profile: Profile::All, ..Options::default() })?;
+//! # let _ = server;
+//! // server.stdio().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `profile` | which half of the contents is offered |
+//! | `tools` | the reference tools, one file for each family |
+//! | `resources`, `prompts` | the built-in ones, and those of a directory |
+//! | `models`, `metadata` | methods beyond the protocol |
+//! | `conformance` | the fixtures of the conformance suite |
+//! | `additions`, `work_log`, `watch` | lists that change at run time, work that was cancelled, directories that change |
+//! | `media`, `moment` | pictures and sounds, times as text |
+//!
+//! # Files as resources
+//!
+//! With [`Options::resources_dir`] every file of a directory is a resource at `file:///dir/` and its path. Files and
+//! directories whose names begin with a dot are left out, and so are symbolic links in lists; one that stays inside
+//! the directory can be read through, one that leads out of it cannot. Clients are told when files come, go or change.
+//!
+//! # Prompts from files
+//!
+//! With [`Options::prompts_dir`] every `*.md` and `*.txt` of a directory is a prompt named after the file. Its text is
+//! one message of the user, in which `{{name}}` stands for an argument. What is known about it may stand above the
+//! text, between two lines of three dashes:
+//!
+//! ```text
+//! ---
+//! title: Release notes
+//! description: Asks for the notes of a release
+//! argument version: The version they are for
+//! optional tone: How they should sound
+//! ---
+//! Write the release notes of version {{version}}. {{tone}}
+//! ```
+//!
+//! An argument that is used but not described must be given. Files that do not follow this are skipped, and the log
+//! says why. Clients are told when prompts come, go or change.
+
+mod additions;
+mod conformance;
+mod media;
+mod metadata;
+mod models;
+mod moment;
+mod profile;
+mod prompts;
+mod resources;
+mod tools;
+mod watch;
+mod work_log;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use refmcp_server::model::Implementation;
+use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
+
+pub use profile::{Profile, UnknownProfile};
+
+/// What the reference server is like.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which contents are offered.
+    pub profile: Profile,
+    /// What the server calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// A directory whose files are resources.
+    pub resources_dir: Option<PathBuf>,
+    /// A directory whose files are prompts.
+    pub prompts_dir: Option<PathBuf>,
+    /// How many things a page of a list has.
+    pub page_size: usize,
+    /// How strict the server is with clients that break rules one can live with.
+    pub policy: Policy,
+    /// The silence after which a session is pinged; `None` never pings.
+    pub ping_after: Option<Duration>,
+    /// Where the server can be reached, for `metadata/get`.
+    pub endpoints: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            profile: Profile::default(),
+            name: "RefMCP-TestServer".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            resources_dir: None,
+            prompts_dir: None,
+            page_size: 200,
+            policy: Policy::default(),
+            ping_after: None,
+            endpoints: Vec::new(),
+        }
+    }
+}
+
+/// Why there is no reference server.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// A directory cannot be opened.
+    #[error("the directory of {what}, {}, cannot be opened: {source}", path.display())]
+    Directory {
+        /// What it would be for.
+        what: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A directory cannot be watched.
+    #[error("the directory of {what}, {}, cannot be watched: {source}", path.display())]
+    Watch {
+        /// What it would be for.
+        what: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// Why not.
+        source: notify::Error,
+    },
+    /// The contents do not make a server.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// The reference server. Needs no runtime; directories are watched by threads that end with the server.
+pub fn server(options: Options) -> Result<Server, ReferenceError> {
+    server_with(options, |builder| builder)
+}
+
+/// The same, with whatever else a server can be told.
+pub fn server_with(
+    options: Options,
+    more: impl FnOnce(ServerBuilder) -> ServerBuilder,
+) -> Result<Server, ReferenceError> {
+    let mut builder = Server::new(options.name, options.version)
+        .info(describe)
+        .instructions(INSTRUCTIONS)
+        .page_size(options.page_size)
+        .policy(options.policy)
+        .timeouts(Timeouts { ping_after: options.ping_after, ..Timeouts::default() });
+    if options.profile.has_reference() {
+        builder = tools::add(builder);
+        builder = resources::add(builder)?;
+        builder = prompts::add(builder);
+        builder = models::add(builder);
+        builder = metadata::add(builder, options.endpoints);
+    }
+    if options.profile.has_fixtures() {
+        builder = conformance::add(builder)?;
+    }
+    let files = options.resources_dir.map(resources::directory::Opened::open).transpose()?;
+    let templates = options.prompts_dir.map(prompts::directory::Opened::open).transpose()?;
+    if let Some(files) = &files {
+        builder = builder.template(files.template()?);
+    }
+    let server = more(builder).build()?;
+    if let Some(files) = files {
+        files.serve(&server)?;
+    }
+    if let Some(templates) = templates {
+        templates.serve(&server)?;
+    }
+    Ok(server)
+}
+
+const INSTRUCTIONS: &str = "A server to test MCP clients against. Every tool is harmless, works offline and always \
+                            gives the same results; about_me tells what the server knows of the client.";
+
+fn describe(info: Implementation) -> Implementation {
+    info.title("RefMCP reference server")
+        .description("Every feature of the Model Context Protocol, to test clients against")
+}
+
+impl From<refmcp_server::BadTemplate> for ReferenceError {
+    fn from(fault: refmcp_server::BadTemplate) -> Self {
+        Self::Build(BuildError(vec![fault.to_string()]))
+    }
+}

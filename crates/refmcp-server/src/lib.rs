@@ -24,7 +24,7 @@
 //! | `call`, `question`, `error` | a call as its handler sees it, asking the client, failing |
 //! | `session` | what is kept of one connection |
 //! | `method` | from a method to its handler: one file each |
-//! | `schema`, `uri_template`, `seal`, `states`, `panics` | the parts they stand on |
+//! | `schema`, `uri_template`, `seal`, `states`, `values`, `panics` | the parts they stand on |
 
 mod builder;
 mod call;
@@ -39,6 +39,7 @@ mod server;
 mod session;
 mod states;
 mod uri_template;
+mod values;
 
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
@@ -53,9 +54,9 @@ pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
-pub use refmcp_proto::{model, peer};
+pub use refmcp_proto::{model, peer, revision};
 pub use refmcp_transport as transport;
 pub use seal::Seal;
-pub use server::Server;
+pub use server::{Server, WeakServer};
 pub use session::{Connection, Session};
 pub use uri_template::{BadTemplate, UriTemplate};

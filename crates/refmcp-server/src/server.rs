@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
@@ -22,11 +22,18 @@ use crate::catalog::Catalog;
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Runner, Session};
 use crate::states::UsedStates;
+use crate::values::Values;
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
 pub struct Server {
     inner: Arc<Inner>,
+}
+
+/// A server, as seen by those who must not keep it alive.
+#[derive(Clone)]
+pub struct WeakServer {
+    inner: Weak<Inner>,
 }
 
 struct Inner {
@@ -37,6 +44,7 @@ struct Inner {
     hub: ChangeHub,
     running: Semaphore,
     used_states: UsedStates,
+    values: Values,
     clock: Clock,
 }
 
@@ -87,6 +95,7 @@ impl Server {
             hub: ChangeHub::default(),
             running,
             used_states: UsedStates::default(),
+            values: Values::default(),
             clock: Clock::new(),
             settings,
         };
@@ -182,6 +191,16 @@ impl Server {
         self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The server's value of this type, made when it is first asked for.
+    pub fn value<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        self.inner.values.get()
+    }
+
+    /// The same server, for timers and threads that should not outlive it.
+    pub fn downgrade(&self) -> WeakServer {
+        WeakServer { inner: Arc::downgrade(&self.inner) }
+    }
+
     /// The time.
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
@@ -205,6 +224,19 @@ impl Server {
 
     pub(crate) fn used_states(&self) -> &UsedStates {
         &self.inner.used_states
+    }
+}
+
+impl WeakServer {
+    /// The server, if it is still there.
+    pub fn upgrade(&self) -> Option<Server> {
+        self.inner.upgrade().map(|inner| Server { inner })
+    }
+}
+
+impl fmt::Debug for WeakServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakServer")
     }
 }
 

@@ -1,10 +1,8 @@
 //! What the server keeps of one connection.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use refmcp_proto::engine::{Change, Dispatch, Note};
 use refmcp_proto::finding::Finding;
@@ -14,6 +12,7 @@ use tokio::time::Instant;
 use crate::catalog::Catalog;
 use crate::method;
 use crate::server::Server;
+use crate::values::Values;
 
 /// How a client is connected.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +31,7 @@ pub struct Session {
     server: Server,
     connection: Connection,
     started: Instant,
-    values: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    values: Values,
     pub(crate) catalog: RwLock<Catalog>,
     link: OnceLock<Link>,
     roots_changes: AtomicU64,
@@ -47,7 +46,7 @@ impl Session {
             server,
             connection,
             started: Instant::now(),
-            values: Mutex::default(),
+            values: Values::default(),
             catalog: RwLock::default(),
             link: OnceLock::new(),
             roots_changes: AtomicU64::new(0),
@@ -76,10 +75,7 @@ impl Session {
 
     /// The session's value of this type, made when it is first asked for.
     pub fn value<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
-        // The key is the type, so the other arm is never taken.
-        value.clone().downcast().unwrap_or_default()
+        self.values.get()
     }
 
     /// Changes the lists of this session alone; the client is told.

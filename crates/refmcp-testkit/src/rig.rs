@@ -54,12 +54,21 @@ impl Rig {
         Self::with_handler(config, script::steps)
     }
 
+    /// A rig with the scripted handlers, for somebody who was authenticated.
+    pub fn for_principal(config: EngineConfig, principal: &str) -> Self {
+        Self::start(config, Some(principal.into()), Box::new(script::steps))
+    }
+
     /// A rig with a handler of its own for every call.
     pub fn with_handler(config: EngineConfig, handler: impl FnMut(&Dispatch) -> Vec<Step> + 'static) -> Self {
+        Self::start(config, None, Box::new(handler))
+    }
+
+    fn start(config: EngineConfig, principal: Option<Arc<str>>, handler: Handler) -> Self {
         Self {
-            engine: ServerEngine::new(Arc::new(config), Limits::default(), None),
+            engine: ServerEngine::new(Arc::new(config), Limits::default(), principal),
             clock: Clock::new(),
-            handler: Box::new(handler),
+            handler,
             running: Vec::new(),
             sent: Vec::new(),
             events: Vec::new(),
@@ -168,7 +177,10 @@ impl Rig {
 
 impl std::fmt::Debug for Rig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rig").field("engine", &self.engine).field("events", &self.events).finish_non_exhaustive()
+        f.debug_struct("Rig")
+            .field("engine", &self.engine)
+            .field("events", &self.events)
+            .finish_non_exhaustive()
     }
 }
 

@@ -93,7 +93,9 @@ impl Schema {
         let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
         let known = self.definitions().iter().find(|(name, definition)| {
             let is_response = definition.pointer("/properties/error").is_some();
-            name.ends_with("Error") && is_response && definition.to_string().contains(&format!("\"const\":{code}"))
+            name.ends_with("Error")
+                && is_response
+                && definition.to_string().contains(&format!("\"const\":{code}"))
         });
         known.map_or(Ok(()), |(name, _)| self.check_against(name, &message))
     }
@@ -118,7 +120,9 @@ impl Schema {
         if result.get("resultType") == Some(&json!("input_required")) {
             return self.check_against("InputRequiredResult", result);
         }
-        let name = self.named(method).and_then(|request| Some(format!("{}Result", request.strip_suffix("Request")?)));
+        let name = self
+            .named(method)
+            .and_then(|request| Some(format!("{}Result", request.strip_suffix("Request")?)));
         match name.filter(|name| self.has(name)) {
             Some(name) => self.check_against(&name, result),
             None => self.check_against("Result", result),
@@ -127,7 +131,8 @@ impl Schema {
 
     /// The definition of the request or notification with this method.
     fn named(&self, method: &str) -> Option<String> {
-        let is_it = |definition: &Value| definition.pointer("/properties/method/const") == Some(&json!(method));
+        let is_it =
+            |definition: &Value| definition.pointer("/properties/method/const") == Some(&json!(method));
         self.definitions().iter().find(|(_, definition)| is_it(definition)).map(|(name, _)| name.clone())
     }
 
@@ -142,7 +147,8 @@ impl Schema {
     /// Checks a value against one definition.
     pub fn check_against(&self, name: &str, value: &Value) -> Result<(), String> {
         let validator = self.compile(name)?;
-        let faults = validator.iter_errors(value).map(|fault| format!("{} at {}", fault, fault.instance_path()));
+        let faults =
+            validator.iter_errors(value).map(|fault| format!("{} at {}", fault, fault.instance_path()));
         let faults: Vec<String> = faults.collect();
         if faults.is_empty() {
             return Ok(());
@@ -163,6 +169,15 @@ impl Schema {
     }
 }
 
+/// The schemas of all revisions, as far as they are there. Compiled once, they serve many conversations.
+pub type Schemas = Rc<HashMap<Revision, Schema>>;
+
+/// Loads the schemas of all revisions.
+pub fn load_all() -> Schemas {
+    let schemas = Revision::ALL.into_iter().filter_map(|revision| Some((revision, Schema::load(revision)?)));
+    Rc::new(schemas.collect())
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/spec/schema")
 }
@@ -171,45 +186,52 @@ fn folder() -> PathBuf {
 mod tests {
     use super::*;
 
-    fn check(revision: Revision, message: Value, answers: Option<&str>) -> Option<Result<(), String>> {
-        Some(Schema::load(revision)?.check(Direction::FromServer, &message, answers))
+    fn check(revision: Revision, message: &Value, answers: Option<&str>) -> Option<Result<(), String>> {
+        Some(Schema::load(revision)?.check(Direction::FromServer, message, answers))
     }
 
     #[test]
     fn results_are_checked_by_the_method_they_answer() {
         for revision in Revision::ALL {
-            let message = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": 1}});
-            let Some(checked) = check(revision, message.clone(), Some("tools/list")) else { return };
+            let message =
+                json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": 1, "resultType": "complete"}});
+            let Some(checked) = check(revision, &message, Some("tools/list")) else { return };
             assert!(checked.unwrap_err().contains("/tools"), "{revision}");
-            assert!(check(revision, message, None).unwrap().is_err());
+            assert!(check(revision, &message, None).unwrap().is_err());
         }
         let empty = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-        assert_eq!(check(Revision::V2025_06_18, empty.clone(), Some("logging/setLevel")), Some(Ok(())));
-        assert!(check(Revision::V2026_07_28, empty, Some("server/discover")).unwrap().is_err());
+        assert_eq!(check(Revision::V2025_06_18, &empty, Some("logging/setLevel")), Some(Ok(())));
+        assert!(check(Revision::V2026_07_28, &empty, Some("server/discover")).unwrap().is_err());
     }
 
     #[test]
     fn methods_are_checked_by_revision_and_direction() {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        let Some(old) = check(Revision::V2024_11_05, ping.clone(), None) else { return };
+        let Some(old) = check(Revision::V2024_11_05, &ping, None) else { return };
         assert_eq!(old, Ok(()));
-        assert!(check(Revision::V2026_07_28, ping, None).unwrap().is_err());
+        assert!(check(Revision::V2026_07_28, &ping, None).unwrap().is_err());
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}});
-        assert!(check(Revision::V2025_06_18, call, None).unwrap().unwrap_err().contains("not a request of servers"));
-        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}});
-        assert!(check(Revision::V2025_06_18, progress, None).unwrap().unwrap_err().contains("progressToken"));
+        assert!(
+            check(Revision::V2025_06_18, &call, None)
+                .unwrap()
+                .unwrap_err()
+                .contains("not a request of servers")
+        );
+        let progress =
+            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}});
+        assert!(
+            check(Revision::V2025_06_18, &progress, None).unwrap().unwrap_err().contains("progressToken")
+        );
     }
 
     #[test]
     fn errors_are_checked_by_their_code() {
-        let error = |data: Value| {
-            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "no", "data": data}})
-        };
+        let error = |data: Value| json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "no", "data": data}});
         let good = error(json!({"supported": [], "requested": "x"}));
-        let Some(checked) = check(Revision::V2026_07_28, good, None) else { return };
+        let Some(checked) = check(Revision::V2026_07_28, &good, None) else { return };
         assert_eq!(checked, Ok(()));
-        assert!(check(Revision::V2026_07_28, error(json!({})), None).unwrap().is_err());
+        assert!(check(Revision::V2026_07_28, &error(json!({})), None).unwrap().is_err());
         let unread = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}});
-        assert_eq!(check(Revision::V2024_11_05, unread, None), Some(Ok(())));
+        assert_eq!(check(Revision::V2024_11_05, &unread, None), Some(Ok(())));
     }
 }

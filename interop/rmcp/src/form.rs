@@ -58,5 +58,9 @@ pub fn fields(question: &Value) -> Map<String, Value> {
 
 /// An answer to every field that the form allows.
 pub fn fill(question: &Value) -> Value {
-    fields(question).iter().map(|(name, field)| (name.clone(), answer(name, field))).collect::<Map<_, _>>().into()
+    fields(question)
+        .iter()
+        .map(|(name, field)| (name.clone(), answer(name, field)))
+        .collect::<Map<_, _>>()
+        .into()
 }

@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use rmcp::model::*;
-use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RunningService, ServiceError};
-use rmcp::transport::TokioChildProcess;
+use rmcp::service::{
+    NotificationContext, PeerRequestOptions, RequestContext, RunningService, RxJsonRpcMessage, ServiceError,
+    TxJsonRpcMessage,
+};
+use rmcp::transport::{TokioChildProcess, Transport};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,6 +38,7 @@ pub enum Reply {
 
 /// What the handler has seen and how it answers, shared with the tour.
 pub struct Desk {
+    traffic: Mutex<Vec<Value>>,
     inbox: Mutex<Vec<(String, Value)>>,
     asked: Mutex<Vec<Value>>,
     pub reply: Mutex<Reply>,
@@ -44,6 +48,7 @@ pub struct Desk {
 impl Desk {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
+            traffic: Mutex::default(),
             inbox: Mutex::default(),
             asked: Mutex::default(),
             reply: Mutex::new(Reply::Decline),
@@ -53,6 +58,24 @@ impl Desk {
 
     fn receive(&self, method: &str, params: impl Serialize) {
         self.inbox.lock().unwrap().push((method.to_owned(), wire(params)));
+    }
+
+    /// Forgets the messages of the feature before.
+    pub fn begin(&self) {
+        self.traffic.lock().unwrap().clear();
+        self.clear();
+    }
+
+    /// Every message from the server during this feature, in order.
+    pub fn traffic(&self) -> Vec<Value> {
+        self.traffic.lock().unwrap().clone()
+    }
+
+    /// The requests that the server sent during this feature.
+    pub fn server_requests(&self) -> Vec<Value> {
+        let mut messages = self.traffic();
+        messages.retain(|message| message.get("method").is_some() && message.get("id").is_some());
+        messages
     }
 
     pub fn clear(&self) {
@@ -80,10 +103,6 @@ impl Desk {
     /// What the server asked last.
     pub fn question(&self) -> Result<Value> {
         self.asked.lock().unwrap().last().cloned().ok_or_else(|| anyhow!("the client was not asked"))
-    }
-
-    pub fn was_asked(&self) -> bool {
-        !self.asked.lock().unwrap().is_empty()
     }
 
     fn ask(&self, question: &Value) {
@@ -127,7 +146,11 @@ impl ClientHandler for Handler {
         Ok(ListRootsResult::new(roots))
     }
 
-    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.desk.receive("notifications/message", params);
     }
 
@@ -135,7 +158,11 @@ impl ClientHandler for Handler {
         self.desk.receive("notifications/progress", params);
     }
 
-    async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.desk.receive("notifications/resources/updated", params);
     }
 
@@ -160,6 +187,33 @@ fn open_transport(command: &[String]) -> Result<TokioChildProcess> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]);
     Ok(TokioChildProcess::new(process)?)
+}
+
+/// A transport that also shows the desk every message from the server.
+struct Tapped<T> {
+    transport: T,
+    desk: Arc<Desk>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.transport.receive().await?;
+        self.desk.traffic.lock().unwrap().push(wire(&message));
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.transport.close().await
+    }
 }
 
 fn capabilities(revision: &str) -> ClientCapabilities {
@@ -207,7 +261,8 @@ impl Session {
             ClientLifecycleMode::Discover { preferred_versions: vec![version] }
         };
         let handler = Handler { desk: desk.clone(), config };
-        Ok(Self { service: handler.serve_with_lifecycle(open_transport(command)?, lifecycle).await? })
+        let transport = Tapped { transport: open_transport(command)?, desk: desk.clone() };
+        Ok(Self { service: handler.serve_with_lifecycle(transport, lifecycle).await? })
     }
 
     /// The negotiated revision, the server's name and its capabilities.
@@ -276,7 +331,8 @@ impl Session {
     /// Starts a call and cancels it.
     pub async fn call_cancelled(&self, name: &str, arguments: Value, after: Duration) -> Result<()> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(call_params(name, arguments)));
-        let mut handle = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        let mut handle =
+            self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         sleep(after).await;
         ensure!(handle.rx.try_recv().is_err(), "the call ended before it was cancelled");
         Ok(handle.cancel(Some("tour cancels".to_owned())).await?)
@@ -291,7 +347,12 @@ impl Session {
         Ok(wire(self.service.get_prompt(params).await?))
     }
 
-    pub async fn complete(&self, prompt: &str, argument: (&str, &str), context: Option<(&str, &str)>) -> Result<Value> {
+    pub async fn complete(
+        &self,
+        prompt: &str,
+        argument: (&str, &str),
+        context: Option<(&str, &str)>,
+    ) -> Result<Value> {
         let context = context.map(|(name, value)| {
             CompletionContext::with_arguments(HashMap::from([(name.to_owned(), value.to_owned())]))
         });
@@ -315,7 +376,11 @@ impl Session {
     pub async fn listen(&self, filter: Value, desk: &Arc<Desk>) -> Result<Watch> {
         let filter: SubscriptionFilter = serde_json::from_value(filter)?;
         let mut subscription = self.service.listen(filter.clone()).await?;
-        ensure!(subscription.acknowledged() == &filter, "acknowledged only {:?}", subscription.acknowledged());
+        ensure!(
+            subscription.acknowledged() == &filter,
+            "acknowledged only {:?}",
+            subscription.acknowledged()
+        );
         let desk = desk.clone();
         Ok(Watch(tokio::spawn(async move {
             while let Ok(Some(notification)) = subscription.next().await {
@@ -364,10 +429,14 @@ pub fn rpc_error(error: &anyhow::Error) -> Option<Value> {
     }
 }
 
-/// What rmcp's types say to a URL question as the newest revision has it, that is without `elicitationId`.
-pub fn url_question_refusal() -> Option<String> {
-    let question = json!({"mode": "url", "message": "m", "url": "https://example.org"});
-    serde_json::from_value::<ElicitRequestParams>(question).err().map(|error| error.to_string())
+/// Whether rmcp gave up on an answer because its types do not fit it.
+pub fn unreadable(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<ServiceError>(), Some(ServiceError::UnexpectedResponse))
+}
+
+/// What rmcp's types say to the parameters of an elicitation.
+pub fn question_refusal(params: &Value) -> Option<String> {
+    serde_json::from_value::<ElicitRequestParams>(params.clone()).err().map(|error| error.to_string())
 }
 
 /// A number for this run, for tags that must not repeat.

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::form;
-use crate::session::{Desk, LISTS, Reply, Session, Watch, key, rpc_error, run_number, url_question_refusal};
+use crate::session::{
+    Desk, LISTS, Reply, Session, Watch, key, question_refusal, rpc_error, run_number, unreadable,
+};
 use crate::witness::Witness;
 
 /// How long to listen before believing that nothing comes.
@@ -20,10 +22,35 @@ const NEWEST: &str = "2026-07-28";
 const TODO: &str = "file:///notes/todo.txt";
 const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 const TOOLS: &[&str] = &[
-    "echo", "sum", "get_weather", "long_task", "slow", "big_result", "image", "audio", "resource_link",
-    "embedded_resource", "annotated", "mixed", "fail", "protocol_error", "log_all", "ask_user", "ask_model",
-    "list_roots", "add_tool", "remove_tool", "add_prompt", "remove_prompt", "add_resource", "remove_resource",
-    "touch_resource", "about_me", "cancellations", "test_simple_text", "test_image_content",
+    "echo",
+    "sum",
+    "get_weather",
+    "long_task",
+    "slow",
+    "big_result",
+    "image",
+    "audio",
+    "resource_link",
+    "embedded_resource",
+    "annotated",
+    "mixed",
+    "fail",
+    "protocol_error",
+    "log_all",
+    "ask_user",
+    "ask_model",
+    "list_roots",
+    "add_tool",
+    "remove_tool",
+    "add_prompt",
+    "remove_prompt",
+    "add_resource",
+    "remove_resource",
+    "touch_resource",
+    "about_me",
+    "cancellations",
+    "test_simple_text",
+    "test_image_content",
 ];
 const RESOURCES: &[&str] = &[
     TODO,
@@ -40,11 +67,40 @@ const PROMPTS: &[&str] =
 const PNG: &[u8] = b"\x89PNG\r\n";
 
 pub const FEATURES: &[&str] = &[
-    "handshake", "tools/list", "pagination", "text", "image", "audio", "resource_link", "embedded_resource",
-    "annotated", "mixed", "structured_output", "tool_error", "protocol_error", "invalid_arguments",
-    "resources/list", "resources/read", "resource_templates", "resource_not_found", "subscribe", "list_changed",
-    "prompts/list", "prompts/get", "completion", "logging", "progress", "cancellation", "sampling",
-    "elicitation_form", "elicitation_decline", "elicitation_url", "roots", "concurrent_calls", "ping", "discover",
+    "handshake",
+    "tools/list",
+    "pagination",
+    "text",
+    "image",
+    "audio",
+    "resource_link",
+    "embedded_resource",
+    "annotated",
+    "mixed",
+    "structured_output",
+    "tool_error",
+    "protocol_error",
+    "invalid_arguments",
+    "resources/list",
+    "resources/read",
+    "resource_templates",
+    "resource_not_found",
+    "subscribe",
+    "list_changed",
+    "prompts/list",
+    "prompts/get",
+    "completion",
+    "logging",
+    "progress",
+    "cancellation",
+    "sampling",
+    "elicitation_form",
+    "elicitation_decline",
+    "elicitation_url",
+    "roots",
+    "concurrent_calls",
+    "ping",
+    "discover",
     "clean_exit",
 ];
 
@@ -79,6 +135,17 @@ impl Tour {
     }
 
     pub async fn visit(&mut self, feature: &str) -> Told {
+        self.desk.begin();
+        let told = self.check(feature).await?;
+        let requests = self.desk.server_requests();
+        ensure!(
+            !self.modern() || requests.is_empty(),
+            "requests of the server, which this revision does not have: {requests:?}"
+        );
+        Ok(told)
+    }
+
+    async fn check(&mut self, feature: &str) -> Told {
         match feature {
             "handshake" => self.handshake().await,
             "tools/list" => self.tools_list().await,
@@ -183,12 +250,23 @@ impl Tour {
         has_all(&strings(&tools, "name"), TOOLS)?;
         for tool in &tools {
             ensure!(tool["description"].is_string(), "{} has no description", tool["name"]);
-            same(&format!("inputSchema of {}", tool["name"]), &tool["inputSchema"]["type"], &json!("object"))?;
+            same(
+                &format!("inputSchema of {}", tool["name"]),
+                &tool["inputSchema"]["type"],
+                &json!("object"),
+            )?;
         }
         let sum = item(&tools, "name", "sum")?;
         let arguments = sum["inputSchema"]["properties"].as_object().context("sum has no arguments")?;
-        ensure!(arguments.len() == 2 && arguments.contains_key("a") && arguments.contains_key("b"), "{arguments:?}");
-        ensure!(sum["outputSchema"].is_object() == self.since("2025-06-18"), "outputSchema of sum: {}", sum["outputSchema"]);
+        ensure!(
+            arguments.len() == 2 && arguments.contains_key("a") && arguments.contains_key("b"),
+            "{arguments:?}"
+        );
+        ensure!(
+            sum["outputSchema"].is_object() == self.since("2025-06-18"),
+            "outputSchema of sum: {}",
+            sum["outputSchema"]
+        );
         ensure!(!self.since("2025-03-26") || sum["annotations"].is_object(), "no annotations of sum");
         ensure!(!self.since("2025-06-18") || sum["title"].is_string(), "no title of sum");
         Ok(format!("{} tools", tools.len()))
@@ -254,7 +332,10 @@ impl Tour {
     async fn resource_link(&mut self) -> Told {
         let result = self.ok("resource_link", json!({})).await?;
         if !self.since("2025-06-18") {
-            ensure!(block(&result, "resource_link").is_none(), "a resource_link block, which this revision does not have");
+            ensure!(
+                block(&result, "resource_link").is_none(),
+                "a resource_link block, which this revision does not have"
+            );
             has(&result.to_string(), "://")?;
             return Ok(format!("no resource_link in this revision, instead: {}", result["content"]));
         }
@@ -302,9 +383,16 @@ impl Tour {
         has(&text_of(&sum), "5")?;
         let weather = self.ok("get_weather", json!({"location": "Berlin"})).await?;
         has(&text_of(&weather), "\n").context("the weather is not several lines")?;
-        same("the same place's weather", &self.ok("get_weather", json!({"location": "Berlin"})).await?, &weather)?;
+        same(
+            "the same place's weather",
+            &self.ok("get_weather", json!({"location": "Berlin"})).await?,
+            &weather,
+        )?;
         if !self.since("2025-06-18") {
-            ensure!(sum["structuredContent"].is_null(), "structuredContent, which this revision does not have");
+            ensure!(
+                sum["structuredContent"].is_null(),
+                "structuredContent, which this revision does not have"
+            );
             return Ok("no structured output in this revision, the text has it".to_owned());
         }
         let total = sum["structuredContent"]["total"].as_f64();
@@ -323,7 +411,8 @@ impl Tour {
     }
 
     async fn protocol_error(&mut self) -> Told {
-        let error = expect_rpc_error(self.call("protocol_error", json!({"message": "tour protocol error"})).await)?;
+        let error =
+            expect_rpc_error(self.call("protocol_error", json!({"message": "tour protocol error"})).await)?;
         has(&error.to_string(), "tour protocol error")?;
         Ok(error.to_string())
     }
@@ -348,7 +437,11 @@ impl Tour {
             ensure!(resource["name"].is_string(), "{} has no name", resource["uri"]);
         }
         let todo = item(&resources, "uri", TODO)?;
-        ensure!(todo["mimeType"].as_str().is_some_and(|kind| kind.starts_with("text/plain")), "{}", todo["mimeType"]);
+        ensure!(
+            todo["mimeType"].as_str().is_some_and(|kind| kind.starts_with("text/plain")),
+            "{}",
+            todo["mimeType"]
+        );
         ensure!(todo["annotations"].is_object(), "todo.txt has no annotations");
         Ok(format!("{} resources", resources.len()))
     }
@@ -404,12 +497,17 @@ impl Tour {
         self.desk.clear();
         self.ok("touch_resource", json!({"uri": TODO})).await?;
         sleep(QUIET).await;
-        ensure!(self.desk.of(updated).is_empty(), "updated without a subscription: {:?}", self.desk.of(updated));
+        ensure!(
+            self.desk.of(updated).is_empty(),
+            "updated without a subscription: {:?}",
+            self.desk.of(updated)
+        );
         Ok(String::new())
     }
 
     async fn list_changed(&mut self) -> Told {
-        let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+        let filter =
+            json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         let _watch = self.watch(filter).await?;
         for (kind, one, key, added) in [
             ("tools", "tool", "name", "tour_tool"),
@@ -435,7 +533,8 @@ impl Tour {
         for prompt in &prompts {
             ensure!(prompt["description"].is_string(), "{} has no description", prompt["name"]);
         }
-        let arguments = item(&prompts, "name", "code_review")?["arguments"].as_array().context("no arguments")?;
+        let arguments =
+            item(&prompts, "name", "code_review")?["arguments"].as_array().context("no arguments")?;
         same("code is required", &item(arguments, "name", "code")?["required"], &json!(true))?;
         ensure!(item(arguments, "name", "language")?["required"] != true, "language is required");
         Ok(format!("{} prompts", prompts.len()))
@@ -443,7 +542,8 @@ impl Tour {
 
     async fn prompts_get(&mut self) -> Told {
         let code = "fn tour() -> u8 { 42 }";
-        let result = self.session()?.get_prompt("code_review", json!({"code": code, "language": "rust"})).await?;
+        let result =
+            self.session()?.get_prompt("code_review", json!({"code": code, "language": "rust"})).await?;
         let messages = result["messages"].as_array().context("no messages")?;
         ensure!(!messages.is_empty(), "no messages");
         has(&result["messages"].to_string(), code)?;
@@ -459,7 +559,8 @@ impl Tour {
         if !self.since("2025-06-18") {
             return Ok(plain["values"].to_string());
         }
-        let informed = session.complete("code_review", ("language", "py"), Some(("code", "print(1)"))).await?;
+        let informed =
+            session.complete("code_review", ("language", "py"), Some(("code", "print(1)"))).await?;
         has(&informed["values"].to_string(), "python").context("with context")?;
         Ok(format!("{}, also with context", plain["values"]))
     }
@@ -501,6 +602,8 @@ impl Tour {
         let (result, token) = self.session()?.call_with_progress("long_task", arguments).await?;
         succeeded("long_task", result)?;
         sleep(QUIET).await;
+        let last = self.desk.traffic().pop().unwrap_or_default();
+        ensure!(last.get("method").is_none(), "progress after the result");
         let mut seen = self.desk.of("notifications/progress");
         seen.retain(|params| params["progressToken"] == token);
         let steps: Vec<f64> = seen.iter().filter_map(|params| params["progress"].as_f64()).collect();
@@ -516,13 +619,20 @@ impl Tour {
         let arguments = json!({"steps": 100, "step_ms": 100, "tag": tag});
         let begin = Instant::now();
         self.session()?.call_cancelled("long_task", arguments, Duration::from_millis(300)).await?;
-        ensure!(begin.elapsed() < Duration::from_millis(1300), "the call ended only after {:?}", begin.elapsed());
+        ensure!(
+            begin.elapsed() < Duration::from_millis(1300),
+            "the call ended only after {:?}",
+            begin.elapsed()
+        );
         loop {
             let report = self.ok("cancellations", json!({"tag": tag})).await?.to_string();
             if report.contains(&tag) && stopped(&report) {
                 return Ok("by RequestHandle::cancel".to_owned());
             }
-            ensure!(begin.elapsed() < Duration::from_millis(3300), "not cancelled and stopped after 3 s: {report}");
+            ensure!(
+                begin.elapsed() < Duration::from_millis(3300),
+                "not cancelled and stopped after 3 s: {report}"
+            );
             sleep(Duration::from_millis(100)).await;
         }
     }
@@ -532,21 +642,39 @@ impl Tour {
         let result = self.ok("ask_model", json!({"prompt": "what does the tour answer?"})).await?;
         let question = self.desk.question()?;
         has(&question["messages"].to_string(), "what does the tour answer?")?;
-        ensure!(question["maxTokens"].as_u64().is_some_and(|tokens| tokens > 0), "maxTokens {}", question["maxTokens"]);
+        ensure!(
+            question["maxTokens"].as_u64().is_some_and(|tokens| tokens > 0),
+            "maxTokens {}",
+            question["maxTokens"]
+        );
         has(&result.to_string(), "the tour answers 4711")?;
         Ok(String::new())
     }
 
-    /// Calls `ask_user`; where the revision has no such question, the refusal is the evidence.
+    /// Calls `ask_user`. Where the revision has no such question the server must not ask, and the tool must say so.
     async fn ask_user(&self, form: &str, reply: Reply, since: &str) -> Result<Value> {
-        self.desk.clear();
         *self.desk.reply.lock().unwrap() = reply;
         let answer = self.call("ask_user", json!({"form": form})).await;
         if self.since(since) {
             return answer;
         }
-        ensure!(!self.desk.was_asked(), "asked, which this revision does not have");
-        refused("no such elicitation in this revision", answer)
+        let why = "no such elicitation in this revision";
+        let said = match answer {
+            Ok(result) => {
+                ensure!(result["isError"] == true, "{why}, yet ask_user gave {result}");
+                text_of(&result)
+            }
+            Err(error) => match rpc_error(&error) {
+                Some(found) if [-32600, -32601, -32602].map(Value::from).contains(&found["code"]) => {
+                    found.to_string()
+                }
+                _ => return Err(error),
+            },
+        };
+        let requests = self.desk.server_requests();
+        ensure!(requests.is_empty(), "{why}, yet the server asked: {requests:?}");
+        ensure!(!said.is_empty(), "{why}: an error that says nothing");
+        Err(Unsupported(format!("{why}: {said}")).into())
     }
 
     async fn elicitation_form(&mut self) -> Told {
@@ -577,17 +705,49 @@ impl Tour {
 
     async fn elicitation_url(&mut self) -> Told {
         let answer = self.ask_user("url", Reply::Accept, "2025-11-25").await;
-        if let (true, Err(error), Some(refusal)) = (self.modern(), &answer, url_question_refusal()) {
-            ensure!(!self.desk.was_asked(), "asked, and yet: {error}");
-            let text = format!("rmcp demands the elicitationId that this revision removed: {error}; its parser: {refusal}");
-            return Err(Unsupported(text).into());
+        if let (true, Err(error)) = (self.modern(), &answer)
+            && unreadable(error)
+        {
+            return self.unreadable_url_question(error);
         }
         let result = succeeded("ask_user", answer?)?;
         let question = self.desk.question()?;
         same("mode", &question["mode"], &json!("url"))?;
-        ensure!(question["url"].as_str().is_some_and(|url| url.starts_with("http")), "url {}", question["url"]);
+        ensure!(
+            question["url"].as_str().is_some_and(|url| url.starts_with("http")),
+            "url {}",
+            question["url"]
+        );
         has(&result.to_string().to_lowercase(), "accept")?;
         Ok(question["url"].to_string())
+    }
+
+    /// rmcp could not read the URL question. It is rmcp's fault only if the question is as the revision has it,
+    /// and rmcp would read it with the `elicitationId` that the revision removed.
+    fn unreadable_url_question(&self, error: &anyhow::Error) -> Told {
+        let traffic = self.desk.traffic();
+        let answer = traffic.iter().find(|message| message["result"]["resultType"] == "input_required");
+        let questions = answer.and_then(|message| message["result"]["inputRequests"].as_object());
+        let question =
+            questions.and_then(|questions| questions.values().next()).context("no question was sent")?;
+        same("method", &question["method"], &json!("elicitation/create"))?;
+        let mut params = question["params"].clone();
+        same("mode", &params["mode"], &json!("url"))?;
+        ensure!(params["url"].as_str().is_some_and(|url| url.starts_with("http")), "url {}", params["url"]);
+        ensure!(
+            params["message"].is_string() && params["elicitationId"].is_null(),
+            "the question is {params}"
+        );
+        let refusal = question_refusal(&params).context("rmcp can read the question")?;
+        params["elicitationId"] = json!("tour");
+        ensure!(
+            question_refusal(&params).is_none(),
+            "rmcp cannot read the question with an elicitationId either"
+        );
+        Err(Unsupported(format!(
+            "rmcp demands an elicitationId, which this revision removed: {error}: {refusal}"
+        ))
+        .into())
     }
 
     async fn roots(&mut self) -> Told {
@@ -602,7 +762,12 @@ impl Tour {
         let second = self.ok("list_roots", json!({})).await?.to_string();
         has(&second, "file:///tour/three")?;
         ensure!(!second.contains("file:///tour/one"), "old roots in {second}");
-        Ok(if self.modern() { "no roots/list_changed in this revision" } else { "followed roots/list_changed" }.to_owned())
+        Ok(if self.modern() {
+            "no roots/list_changed in this revision"
+        } else {
+            "followed roots/list_changed"
+        }
+        .to_owned())
     }
 
     async fn concurrent_calls(&mut self) -> Told {
@@ -622,18 +787,16 @@ impl Tour {
     async fn ping(&mut self) -> Told {
         let answer = self.session()?.ping().await;
         if self.modern() {
-            refused("no ping in this revision", answer)?;
-        } else {
-            same("answer", &answer?, &json!({}))?;
+            return no_method("ping", answer);
         }
+        same("answer", &answer?, &json!({}))?;
         Ok(String::new())
     }
 
     async fn discover(&mut self) -> Told {
         let answer = self.session()?.discover().await;
         if !self.modern() {
-            refused("no server/discover in this revision", answer)?;
-            return Ok(String::new());
+            return no_method("server/discover", answer);
         }
         let found = answer?;
         has(&found["supportedVersions"].to_string(), NEWEST)?;
@@ -708,14 +871,18 @@ fn expect_rpc_error(answer: Result<Value>) -> Result<Value> {
     }
 }
 
-/// For what the revision does not have: the refusal is the evidence, an answer is a fault.
-fn refused(why: &str, answer: Result<Value>) -> Result<Value> {
-    let evidence = match answer {
-        Err(error) => format!("{why}: {error}"),
-        Ok(value) if value["isError"] == true => format!("{why}: the tool answered {}", text_of(&value)),
-        Ok(value) => bail!("{why}, yet it was answered with {value}"),
+/// For a method the revision does not have: the server's refusal is the evidence.
+fn no_method(method: &str, answer: Result<Value>) -> Told {
+    let error = match answer {
+        Ok(value) => bail!("no {method} in this revision, yet it was answered with {value}"),
+        Err(error) => error,
     };
-    Err(Unsupported(evidence).into())
+    match rpc_error(&error) {
+        Some(found) if found["code"] == -32601 => {
+            Err(Unsupported(format!("no {method} in this revision: {error}")).into())
+        }
+        _ => Err(error),
+    }
 }
 
 /// Whether the report says that work stopped, and not that it has not.

@@ -29,13 +29,16 @@ impl Witness {
     /// The lines of one event, without its name.
     fn events(&self, event: &str) -> Vec<String> {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        log.lines().filter_map(|line| line.strip_prefix(event)?.strip_prefix(' ').map(str::to_owned)).collect()
+        log.lines()
+            .filter_map(|line| line.strip_prefix(event)?.strip_prefix(' ').map(str::to_owned))
+            .collect()
     }
 
     /// The end of the session's server: by itself, with code 0, and nothing left behind.
     pub async fn clean(&self) -> Result<()> {
         let pid = self.events("started").pop().context("no server was started")?;
-        let exited = || self.events("exited").into_iter().find_map(|line| line.strip_prefix(&pid).map(str::to_owned));
+        let exited =
+            || self.events("exited").into_iter().find_map(|line| line.strip_prefix(&pid).map(str::to_owned));
         let begin = Instant::now();
         while exited().is_none() && begin.elapsed() < Duration::from_secs(5) {
             sleep(Duration::from_millis(20)).await;

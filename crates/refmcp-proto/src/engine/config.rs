@@ -46,7 +46,11 @@ pub struct EngineConfig {
 
 impl EngineConfig {
     /// Settings with the usual defaults.
-    pub fn new(server_info: Implementation, capabilities: ServerCapabilities, sealer: Arc<dyn Sealer>) -> Self {
+    pub fn new(
+        server_info: Implementation,
+        capabilities: ServerCapabilities,
+        sealer: Arc<dyn Sealer>,
+    ) -> Self {
         Self {
             server_info: Arc::new(server_info),
             capabilities,
@@ -95,8 +99,7 @@ impl Policy {
     };
 
     /// Serve what can be understood.
-    pub const LENIENT: Self =
-        Self { early_requests: Early::Serve, foreign_cancel: true, ..Self::STRICT };
+    pub const LENIENT: Self = Self { early_requests: Early::Serve, foreign_cancel: true, ..Self::STRICT };
 }
 
 impl Default for Policy {

@@ -11,7 +11,7 @@ pub mod server;
 
 pub use config::{DuplicateIds, Early, EngineConfig, Policy, Sealer, Timeouts};
 pub use io::{
-    Answer, Answers, CallId, Channel, Change, CloseReason, Dispatch, Failure, Kind, Note, Output, Outcome,
+    Answer, Answers, CallId, Change, Channel, CloseReason, Dispatch, Failure, Kind, Note, Outcome, Output,
     Progress, Question, Sending, StateUse, To,
 };
 pub use server::ServerEngine;

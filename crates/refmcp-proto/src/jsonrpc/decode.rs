@@ -117,7 +117,10 @@ impl DecodeError {
 impl From<Fault> for DecodeError {
     fn from(fault: Fault) -> Self {
         match fault.what {
-            Wrong::DuplicateKey(_) | Wrong::TooDeep(_) => Self::invalid(fault.to_string()),
+            // This is JSON, only none that anybody takes.
+            Wrong::DuplicateKey(_) | Wrong::TooDeep(_) | Wrong::LongNumber => {
+                Self::invalid(fault.to_string())
+            }
             _ => Self::parse(format!("not JSON: {fault}")),
         }
     }
@@ -219,7 +222,8 @@ impl<'a> Envelope<'a> {
             Some(Err(why)) => (None, Some(why)),
         };
         let answer = is_request && (self.id.is_some() || self.method.is_none());
-        let fail = |why: String| DecodeError { error: RpcError::invalid_request(why), id: id.clone(), answer };
+        let fail =
+            |why: String| DecodeError { error: RpcError::invalid_request(why), id: id.clone(), answer };
         if let Some(key) = &self.look_alike {
             return Err(fail(format!("key \"{}\" differs from a known one only in case", excerpt(key))));
         }
@@ -303,11 +307,7 @@ fn read_id(text: &str, limits: &Limits) -> Result<RequestId, String> {
     if text.len() > limits.name_bytes {
         return Err(format!("member \"id\" is longer than {} bytes", limits.name_bytes));
     }
-    if text.starts_with('"') {
-        let text: String = serde_json::from_str(text).map_err(|_| "member \"id\" is unreadable".to_owned())?;
-        return Ok(RequestId::Text(text.into()));
-    }
-    RequestId::from_digits(text).ok_or_else(|| "member \"id\" is neither a string nor an integer".to_owned())
+    RequestId::from_json(text).ok_or_else(|| "member \"id\" is neither a string nor an integer".to_owned())
 }
 
 fn read_method<'a>(text: &'a str, limits: &Limits) -> Result<Cow<'a, str>, String> {

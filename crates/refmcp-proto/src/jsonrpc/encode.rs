@@ -17,7 +17,12 @@ pub enum AnswerTo<'a> {
 }
 
 /// Appends a request.
-pub fn request(out: &mut Vec<u8>, id: &RequestId, method: &str, params: &impl Serialize) -> Result<(), Error> {
+pub fn request(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<(), Error> {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     serde_json::to_writer(&mut *out, id)?;
     out.extend_from_slice(b",\"method\":");
@@ -90,7 +95,10 @@ mod tests {
             text(|out| notification(out, "notifications/x", None::<&()>)),
             r#"{"jsonrpc":"2.0","method":"notifications/x"}"#
         );
-        assert_eq!(text(|out| result(out, &id, &json!({"a":1}))), r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#);
+        assert_eq!(
+            text(|out| result(out, &id, &json!({"a":1}))),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#
+        );
         assert_eq!(
             text(|out| error(out, AnswerTo::Nothing, &RpcError::parse_error("no"))),
             r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#

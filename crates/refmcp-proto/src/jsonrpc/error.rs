@@ -90,7 +90,14 @@ impl fmt::Display for RpcError {
 /// What of a peer's text may be repeated in an error or a log: its first characters, control characters escaped.
 pub fn excerpt(text: &str) -> String {
     const MOST: usize = 100;
-    let mut short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    let mut short = String::new();
+    for character in text.chars().take(MOST) {
+        if character.is_control() {
+            short.extend(character.escape_default());
+        } else {
+            short.push(character);
+        }
+    }
     if text.chars().nth(MOST).is_some() {
         short.push('…');
     }

@@ -23,6 +23,14 @@ pub enum RequestId {
 pub type ProgressToken = RequestId;
 
 impl RequestId {
+    /// Reads the JSON text of an id; unlike deserializing, this keeps integers of any length.
+    pub fn from_json(text: &str) -> Option<Self> {
+        if text.starts_with('"') {
+            return serde_json::from_str::<String>(text).ok().map(Self::from);
+        }
+        Self::from_digits(text)
+    }
+
     /// Reads an integer literal; `None` when the text is a fraction, an exponent or no number at all.
     pub fn from_digits(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -124,6 +132,16 @@ mod tests {
     fn fractions_and_exponents_are_no_ids() {
         for text in ["1.0", "1.5", "1e3", "", "-", "NaN"] {
             assert_eq!(RequestId::from_digits(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_without_loss() {
+        for text in ["18446744073709551616", "-0", "7", "\"7\""] {
+            assert_eq!(RequestId::from_json(text).map(|id| id.to_string()).as_deref(), Some(text));
+        }
+        for text in ["null", "1.0", "{}", "\"", ""] {
+            assert_eq!(RequestId::from_json(text), None, "{text}");
         }
     }
 

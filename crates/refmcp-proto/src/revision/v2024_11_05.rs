@@ -1,10 +1,10 @@
 //! 2024-11-05: the first revision. Tools, resources, prompts, completion, logging, roots and sampling.
 
+use super::Revision;
 use super::rules::{
     Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Rules, StructuredOutput, UnreadableId,
     UrlElicitation,
 };
-use super::Revision;
 use crate::jsonrpc::code;
 
 pub(super) const RULES: Rules = Rules {

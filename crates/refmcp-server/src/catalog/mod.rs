@@ -24,8 +24,15 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Adds a tool, or replaces the one of the same name.
-    pub fn add_tool(&mut self, tool: Tool) -> Option<Change> {
+    /// Adds a tool, or replaces the one of the same name. One whose schemas cannot be compiled is left out, and the
+    /// log says why.
+    pub fn add_tool(&mut self, mut tool: Tool) -> Option<Change> {
+        if tool.input.is_none()
+            && let Err(fault) = tool.compile()
+        {
+            tracing::error!("{fault}");
+            return None;
+        }
         self.tools.put(&tool.definition.name.clone(), tool);
         Some(Change::Tools)
     }

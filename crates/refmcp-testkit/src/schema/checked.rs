@@ -7,7 +7,7 @@ use refmcp_proto::model::keys;
 use refmcp_proto::revision::Revision;
 use serde_json::Value;
 
-use super::{Direction, Schema};
+use super::{Direction, Schemas};
 use crate::transcript::Endpoint;
 
 /// An endpoint, and what is wrong with the messages it sends.
@@ -16,7 +16,7 @@ pub struct Checked<E> {
     endpoint: E,
     /// The revision of the session, or of whatever belongs to no request.
     revision: Revision,
-    schemas: HashMap<Revision, Schema>,
+    schemas: Schemas,
     /// The requests of the client, by their ids: in which revision, and which method.
     asked: HashMap<String, (Revision, String)>,
     faults: Vec<String>,
@@ -24,16 +24,16 @@ pub struct Checked<E> {
 
 impl<E: Endpoint> Checked<E> {
     /// Checks what an endpoint sends in a conversation of this revision.
-    pub fn new(endpoint: E, revision: Revision) -> Self {
-        let schemas = Revision::ALL.into_iter().filter_map(|each| Some((each, Schema::load(each)?)));
-        Self { endpoint, revision, schemas: schemas.collect(), asked: HashMap::new(), faults: Vec::new() }
+    pub fn new(endpoint: E, revision: Revision, schemas: Schemas) -> Self {
+        Self { endpoint, revision, schemas, asked: HashMap::new(), faults: Vec::new() }
     }
 
     fn note_request(&mut self, message: &Value) {
         if let Value::Array(items) = message {
             return items.iter().for_each(|item| self.note_request(item));
         }
-        let (Some(id), Some(method)) = (message.get("id"), message.get("method").and_then(Value::as_str)) else {
+        let (Some(id), Some(method)) = (message.get("id"), message.get("method").and_then(Value::as_str))
+        else {
             return;
         };
         let version = message.pointer("/params/_meta").and_then(|meta| meta.get(keys::PROTOCOL_VERSION));
@@ -59,7 +59,9 @@ impl<E: Endpoint> Checked<E> {
             None => self.revision,
         };
         let Some(schema) = self.schemas.get(&revision) else { return };
-        if let Err(fault) = schema.check(Direction::FromServer, message, asked.map(|(_, method)| method.as_str())) {
+        if let Err(fault) =
+            schema.check(Direction::FromServer, message, asked.map(|(_, method)| method.as_str()))
+        {
             self.faults.push(fault);
         }
         if is_answer && let Some(id) = message.get("id") {

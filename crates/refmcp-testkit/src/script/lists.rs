@@ -3,9 +3,9 @@
 use refmcp_proto::engine::{Dispatch, Failure};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
-    Annotations, Content, GetPromptParams, GetPromptResult, Icon, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, Prompt, PromptArgument, PromptMessage, ReadResourceParams, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, SubscribeParams,
+    Annotations, Content, GetPromptParams, GetPromptResult, Icon, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, Prompt, PromptArgument, PromptMessage,
+    ReadResourceParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, SubscribeParams,
 };
 use serde_json::json;
 
@@ -24,7 +24,10 @@ pub(super) fn read(call: &Dispatch) -> Step {
     match uri.as_str() {
         KNOWN => {
             let meta = Some(members(json!({ "example.com/a": 1 })));
-            done(ReadResourceResult::new(vec![ResourceContents { meta, ..ResourceContents::text(KNOWN, "content") }]))
+            done(ReadResourceResult::new(vec![ResourceContents {
+                meta,
+                ..ResourceContents::text(KNOWN, "content")
+            }]))
         }
         ASKING => match open_questions(call, vec![name_question("name")]) {
             Ok(answers) => done(ReadResourceResult::text(ASKING, answers)),

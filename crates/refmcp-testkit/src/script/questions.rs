@@ -24,12 +24,17 @@ pub(super) fn call(name: &str, call: &Dispatch) -> Option<Vec<Step>> {
         ]),
         "ask_model" => fixed(vec![question("opinion", sampling())]),
         "ask_model_with_tools" => {
-            let params = CreateMessageParams { tools: Some(vec![Tool::new("t", "A tool.")]), ..plain_sampling() };
+            let params =
+                CreateMessageParams { tools: Some(vec![Tool::new("t", "A tool.")]), ..plain_sampling() };
             fixed(vec![question("opinion", params)])
         }
         "ask_roots" => fixed(vec![question("roots", InputRequest::Roots)]),
-        "ask_url" => fixed(vec![question("visit", ElicitUrlParams::new("Please pay.", "https://example.com/pay"))]),
-        "ask_form" => fixed(vec![question("form", ElicitFormParams::new("Everything?", every_plain_field()))]),
+        "ask_url" => {
+            fixed(vec![question("visit", ElicitUrlParams::new("Please pay.", "https://example.com/pay"))])
+        }
+        "ask_form" => {
+            fixed(vec![question("form", ElicitFormParams::new("Everything?", every_plain_field()))])
+        }
         "ask_several_of" => {
             let form = FormSchema::new().optional("colours", MultiChoiceSchema::new(colours()));
             fixed(vec![question("form", ElicitFormParams::new("Which?", form))])

@@ -3,8 +3,8 @@
 use refmcp_proto::engine::{Dispatch, Failure};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
-    Annotations, CallToolResult, Content, Icon, JsonObject, ListToolsResult, LogLevel, Resource, ResourceContents,
-    Role, TextContent, Tool, ToolAnnotations,
+    Annotations, CallToolResult, Content, Icon, JsonObject, ListToolsResult, LogLevel, Resource,
+    ResourceContents, Role, TextContent, Tool, ToolAnnotations,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,9 @@ pub(super) fn call(call: &Dispatch) -> Vec<Step> {
     match name.as_str() {
         "echo" => vec![echo(&arguments)],
         "fail" => vec![done(CallToolResult::error("it did not work"))],
-        "error" => vec![failed(RpcError::new(-31_000, "an error of the tool's own").with_data(json!({ "a": 1 })))],
+        "error" => {
+            vec![failed(RpcError::new(-31_000, "an error of the tool's own").with_data(json!({ "a": 1 })))]
+        }
         "never" => Vec::new(),
         "progress" => vec![
             progress(1.0, "first"),
@@ -55,8 +57,8 @@ fn echo(arguments: &JsonObject) -> Step {
 
 /// A result with every kind of block, and everything that a block can have.
 fn blocks() -> CallToolResult {
-    let annotations =
-        Annotations { audience: Some(vec![Role::User]), ..Annotations::new() }.last_modified("2025-01-12T15:00:58Z");
+    let annotations = Annotations { audience: Some(vec![Role::User]), ..Annotations::new() }
+        .last_modified("2025-01-12T15:00:58Z");
     let meta = Some(members(json!({ "example.com/a": 1 })));
     let annotated = TextContent { meta, annotations: Some(annotations), ..TextContent::new("annotated") };
     let link = Resource::new("file:///a.txt", "a").title("The A");

@@ -3,7 +3,7 @@
 //! ```text
 //! # A comment.
 //! revisions: all                    which revisions the conversations below run under: all, session, stateless,
-//!                                   a date, dates with commas, 2025-06-18+, ..2025-06-18, 2025-03-26..2025-11-25
+//!                                   DATE, DATE+ (from it on), ..DATE (up to it), DATE..DATE, several with commas
 //! capabilities: {"roots":{}}        what the client declares, in its handshake or with each request
 //! policy: lenient                   any other setting, for whoever makes the server
 //!
@@ -23,7 +23,7 @@
 //! | `<- nothing` | the server sends nothing |
 //! | `see …` | something else happened on the server's side, in the [`Endpoint`]'s words |
 //!
-//! All but comments may begin with the revisions they hold for: `<- [..2025-06-18] {…}`. Lines that begin with a
+//! All but comments may begin with the revisions they hold for: `<- [..DATE] {…}`. Lines that begin with a
 //! space continue the line before. What the server sends and no line expects is an error.
 //!
 //! | in a message | what it stands for |
@@ -124,7 +124,8 @@ fn run_file(path: &Path, server_info: &Value, update: bool, start: Start<'_>) ->
 fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
     paths.sort();
     Ok(paths)
 }

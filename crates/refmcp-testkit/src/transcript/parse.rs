@@ -124,7 +124,9 @@ impl Conversation {
         }
         match name {
             "revisions" => self.revisions = value.parse()?,
-            "capabilities" => self.capabilities = serde_json::from_str(value).map_err(|fault| fault.to_string())?,
+            "capabilities" => {
+                self.capabilities = serde_json::from_str(value).map_err(|fault| fault.to_string())?;
+            }
             _ => drop(self.settings.insert(name.to_owned(), value.to_owned())),
         }
         Ok(())

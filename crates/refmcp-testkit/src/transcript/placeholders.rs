@@ -118,14 +118,15 @@ impl Context {
     }
 
     /// A message as a line would have it: the opposite of [`expand`](Self::expand).
-    pub(super) fn generalize(&self, expected: Option<&Value>, actual: &Value, several: bool) -> Value {
+    pub(super) fn generalize(&self, expected: Option<&Value>, actual: &Value, among: &[Revision]) -> Value {
         let mut general = actual.clone();
         self.name_kept(expected, &mut general);
+        let mixed = among.iter().any(|revision| revision.lifecycle() == Lifecycle::PerRequest);
         match &mut general {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.fold_result(item, several)),
-            single => self.fold_result(single, several),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.fold_result(item, mixed)),
+            single => self.fold_result(single, mixed),
         }
-        if several {
+        if among.len() > 1 {
             self.name_revision(&mut general);
         }
         general
@@ -165,16 +166,17 @@ impl Context {
     }
 
     /// Puts one word in the place of what every result has.
-    fn fold_result(&self, message: &mut Value, several: bool) {
+    fn fold_result(&self, message: &mut Value, mixed: bool) {
         let Some(Value::Object(result)) = message.get_mut("result") else { return };
         if !self.is_stateless() {
-            if several && !result.contains_key("resultType") {
+            if mixed && !result.contains_key("resultType") {
                 let meta = result.remove("_meta").unwrap_or_else(|| json!({}));
                 result.insert("$DONE".to_owned(), meta);
             }
             return;
         }
-        let ours = result.get("_meta").and_then(|meta| meta.get(keys::SERVER_INFO)) == Some(&self.server_info);
+        let ours =
+            result.get("_meta").and_then(|meta| meta.get(keys::SERVER_INFO)) == Some(&self.server_info);
         if !ours || result.get("resultType") != Some(&json!("complete")) {
             return;
         }
@@ -183,7 +185,8 @@ impl Context {
         if let Some(meta) = meta.as_object_mut() {
             meta.remove(keys::SERVER_INFO);
         }
-        let cached = result.get("ttlMs") == Some(&json!(0)) && result.get("cacheScope") == Some(&json!("private"));
+        let cached =
+            result.get("ttlMs") == Some(&json!(0)) && result.get("cacheScope") == Some(&json!("private"));
         if cached {
             result.remove("ttlMs");
             result.remove("cacheScope");
@@ -205,11 +208,15 @@ fn compare(expected: &Value, actual: &Value, kept: &mut Vec<(String, Value)>) ->
             true
         }
         (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| compare(value, other, kept)))
+            // All members are looked at, also after a difference: an update needs the values to be kept.
+            let same = left
+                .iter()
+                .map(|(key, value)| right.get(key).is_some_and(|other| compare(value, other, kept)));
+            same.fold(left.len() == right.len(), |all, same| all && same)
         }
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| compare(left, right, kept))
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| compare(left, right, kept))
         }
         (left, right) => left == right,
     }

@@ -60,7 +60,7 @@ fn hold(
     start: Start<'_>,
     run: &mut Run,
 ) -> Result<(), String> {
-    let several = conversation.revisions.revisions().len() > 1;
+    let among = conversation.revisions.revisions();
     let mut endpoint = start(settings, context.revision)?;
     for step in &conversation.steps {
         if !step.only.contains(context.revision) {
@@ -68,7 +68,7 @@ fn hold(
             continue;
         }
         act(&step.action, &context, &mut *endpoint)?;
-        run.steps.push(brought(step, &mut context, &mut *endpoint, several)?);
+        run.steps.push(brought(step, &mut context, &mut *endpoint, &among)?);
     }
     Ok(())
 }
@@ -99,7 +99,8 @@ fn open(context: &Context, endpoint: &mut dyn Endpoint) -> Result<(), String> {
     });
     endpoint.send(&initialize.to_string());
     let answers = messages(endpoint)?;
-    let agreed = answers.first().and_then(|answer| answer.pointer("/result/protocolVersion")).and_then(Value::as_str);
+    let agreed =
+        answers.first().and_then(|answer| answer.pointer("/result/protocolVersion")).and_then(Value::as_str);
     if answers.len() != 1 || agreed != Some(context.revision.as_str()) {
         return Err(format!("the handshake failed: {}", Value::from(answers)));
     }
@@ -111,7 +112,7 @@ fn brought(
     step: &Step,
     context: &mut Context,
     endpoint: &mut dyn Endpoint,
-    several: bool,
+    among: &[Revision],
 ) -> Result<Brought, String> {
     let actual = messages(endpoint)?;
     let holding = step.expected.iter().filter(|expected| expected.only.contains(context.revision));
@@ -124,9 +125,10 @@ fn brought(
         let expected = expected.iter().map(|expected| context.expand((*expected).clone()));
         diff::of_messages(&expected.collect::<Vec<_>>(), &actual)
     });
-    let general = actual.iter().enumerate().map(|(at, actual)| {
-        context.generalize(expected.get(at).copied(), actual, several)
-    });
+    let general = actual
+        .iter()
+        .enumerate()
+        .map(|(at, actual)| context.generalize(expected.get(at).copied(), actual, among));
     let messages = general.collect();
     let mut wrong = endpoint.faults();
     let events = endpoint.events();

@@ -104,7 +104,8 @@ capabilities: {"roots":{}}
 
 #[test]
 fn kept_values_come_back() {
-    let text = "revisions: stateless\n== t\n-> {\"id\":\"abc\"}\n<- {\"id\":\"$id1\"}\n-> {\"id\":\"x$id1!\"}\n";
+    let text =
+        "revisions: stateless\n== t\n-> {\"id\":\"abc\"}\n<- {\"id\":\"$id1\"}\n-> {\"id\":\"x$id1!\"}\n";
     assert_eq!(problems(&format!("{text}<- {{\"id\":\"xabc!\"}}\n")), "");
     assert_ne!(problems(&format!("{text}<- {{\"id\":\"$id1\"}}\n")), "");
 }
@@ -125,7 +126,12 @@ wait 1s
     let updated = update(text);
     assert_eq!(problems(&updated), "", "{updated}");
     assert!(updated.contains("# In between.\n<- {\"id\":\"$name\",\"method\":\"m\"}\n"), "{updated}");
-    assert!(updated.contains("<- {\"id\":\"$name\",\"result\":{$CACHED}}\n-> [2025-06-18] {\"id\":1}\n<- {\"id\":1}\n"), "{updated}");
+    assert!(
+        updated.contains(
+            "<- {\"id\":\"$name\",\"result\":{$CACHED}}\n-> [2025-06-18] {\"id\":1}\n<- {\"id\":1}\n"
+        ),
+        "{updated}"
+    );
     assert_eq!(update(&updated), updated);
 }
 
@@ -133,7 +139,10 @@ wait 1s
 fn an_update_tells_revisions_apart() {
     let text = "revisions: all\n== t\n-> {\"id\":1,\"method\":\"x\",\"params\":{$META}}\n";
     let updated = update(text);
-    assert!(updated.contains("<- [session] {\"id\":1,\"method\":\"x\",\"params\":{}}\n<- [2026-07-28] {"), "{updated}");
+    assert!(
+        updated.contains("<- [session] {\"id\":1,\"method\":\"x\",\"params\":{}}\n<- [2026-07-28] {"),
+        "{updated}"
+    );
     assert_eq!(problems(&updated), "", "{updated}");
 }
 

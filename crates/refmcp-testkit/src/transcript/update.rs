@@ -26,7 +26,12 @@ pub(super) fn updated(file: &File, runs: &[Run]) -> String {
     text
 }
 
-fn rewrite(lines: &mut [Vec<String>], conversation: &Conversation, step: &Step, brought: &[(Revision, &Brought)]) {
+fn rewrite(
+    lines: &mut [Vec<String>],
+    conversation: &Conversation,
+    step: &Step,
+    brought: &[(Revision, &Brought)],
+) {
     for expected in &step.expected {
         for line in expected.lines.clone() {
             lines[line].clear();
@@ -36,7 +41,8 @@ fn rewrite(lines: &mut [Vec<String>], conversation: &Conversation, step: &Step, 
     let mut among = conversation.revisions.revisions();
     among.retain(|revision| step.only.contains(*revision));
     for (revisions, messages) in groups(brought) {
-        let head = RevisionSet::name(&revisions, &among).map_or_else(String::new, |name| format!("[{name}] "));
+        let head =
+            RevisionSet::name(&revisions, &among).map_or_else(String::new, |name| format!("[{name}] "));
         if messages.is_empty() {
             lines[at].push(format!("<- {head}nothing"));
         }
@@ -67,6 +73,7 @@ fn groups<'a>(brought: &[(Revision, &'a Brought)]) -> Vec<(Vec<Revision>, &'a [V
 
 /// Whether messages are alike but for cache hints, which stand for nothing in a session.
 fn same(left: &[Value], right: &[Value]) -> bool {
-    let plain = |messages: &[Value]| Value::from(messages.to_vec()).to_string().replace("\"$CACHED\"", "\"$DONE\"");
+    let plain =
+        |messages: &[Value]| Value::from(messages.to_vec()).to_string().replace("\"$CACHED\"", "\"$DONE\"");
     plain(left) == plain(right)
 }

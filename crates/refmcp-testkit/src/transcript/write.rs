@@ -6,7 +6,18 @@ const WIDTH: usize = 110;
 
 /// Members in the order in which a person reads a message; others follow by name, `_meta` comes last.
 const FIRST: [&str; 13] = [
-    "jsonrpc", "id", "method", "params", "result", "error", "code", "message", "data", "type", "name", "uri",
+    "jsonrpc",
+    "id",
+    "method",
+    "params",
+    "result",
+    "error",
+    "code",
+    "message",
+    "data",
+    "type",
+    "name",
+    "uri",
     "protocolVersion",
 ];
 
@@ -65,9 +76,9 @@ fn flat(value: &Value) -> String {
 
 fn member(key: &str, value: &Value) -> String {
     let bare = value.as_object().is_some_and(Map::is_empty);
-    match key.strip_prefix('$') {
-        Some(name) if matches!(name, "META" | "DONE" | "CACHED") && bare => key.to_owned(),
-        Some(name) if matches!(name, "META" | "DONE" | "CACHED") => format!("{key}{}", flat(value)),
+    match key {
+        "$META" | "$DONE" | "$CACHED" if bare => key.to_owned(),
+        "$META" | "$DONE" | "$CACHED" => format!("{key}{}", flat(value)),
         _ => format!("{}:{}", Value::from(key), flat(value)),
     }
 }
@@ -76,7 +87,11 @@ fn ordered(members: &Map<String, Value>) -> Vec<(&str, &Value)> {
     let mut ordered: Vec<(&str, &Value)> = members.iter().map(|(key, value)| (key.as_str(), value)).collect();
     ordered.sort_by_key(|(key, _)| {
         let last = key.starts_with('$') || *key == "_meta";
-        let rank = if last { FIRST.len() + 1 } else { FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()) };
+        let rank = if last {
+            FIRST.len() + 1
+        } else {
+            FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len())
+        };
         (rank, *key)
     });
     ordered

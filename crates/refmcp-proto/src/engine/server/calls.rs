@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Output, Outcome, StateUse};
+use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Outcome, Output, StateUse};
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
-use crate::model::{CancelledParams, LogLevel, ServerResult, SubscribeParams};
+use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Method, lower};
 use crate::time::Timestamp;
@@ -50,6 +53,16 @@ impl Call {
             state,
         })
     }
+}
+
+/// What a cancellation refers to, by the protocol's name and by a foreign one. Unread, because an id may have more
+/// digits than any number.
+#[derive(Debug, Deserialize)]
+struct Cancelled<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
 }
 
 /// The calls in flight, by our number and by the client's id.
@@ -108,7 +121,10 @@ impl Calls {
 
 impl ServerEngine {
     /// Hands a request to its handler.
-    #[expect(clippy::too_many_arguments, reason = "one caller for each lifecycle, which know different halves")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller for each lifecycle, which know different halves"
+    )]
     pub(super) fn start(
         &mut self,
         now: Timestamp,
@@ -119,7 +135,7 @@ impl ServerEngine {
         progress_token: Option<ProgressToken>,
         log_level: Option<LogLevel>,
     ) -> Result<(), RpcError> {
-        self.check_room(&to.id)?;
+        self.check_room()?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe) {
             self.check_subscription(request)?;
         }
@@ -146,17 +162,25 @@ impl ServerEngine {
         Ok(())
     }
 
-    /// Refuses a request when its id is in use or too many are in flight.
-    pub(super) fn check_room(&mut self, id: &RequestId) -> Result<(), RpcError> {
-        if self.calls.has(id) || self.listeners.iter().any(|listener| listener.to.id == *id) {
+    /// Refuses a request whose id is in use: its answer could be taken for that of the first.
+    pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
+        let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
+        if self.calls.has(id) || listening || self.held.iter().any(|held| held.id == *id) {
             self.note("RPC-04", format!("id {} is already in flight", excerpt(&id.to_string())));
             if self.refuses_duplicates() {
                 return Err(RpcError::invalid_request("a request with this id is already in flight"));
             }
         }
-        if self.calls.len() >= self.config.max_in_flight {
+        Ok(())
+    }
+
+    /// Refuses a request when too many are in flight.
+    pub(super) fn check_room(&self) -> Result<(), RpcError> {
+        if self.calls.len() + self.held.len() >= self.config.max_in_flight {
             let most = self.config.max_in_flight;
-            return Err(RpcError::internal(format!("too many requests in flight, at most {most} are served")));
+            return Err(RpcError::internal(format!(
+                "too many requests in flight, at most {most} are served"
+            )));
         }
         Ok(())
     }
@@ -207,19 +231,16 @@ impl ServerEngine {
     }
 
     pub(super) fn cancelled(&mut self, notification: &Notification<'_>) {
-        match read_params::<CancelledParams>(notification.params.text) {
-            Ok(CancelledParams { request_id: Some(id), .. }) => self.cancel_id(&id),
-            Ok(_) => self.note("CANC-01", "a cancellation without a request id"),
-            Err(error) => self.note("CANC-01", error.message),
+        let named = read_params::<Cancelled>(notification.params.text).ok();
+        match named.and_then(|named| RequestId::from_json(named.request_id?.get())) {
+            Some(id) => self.cancel_id(&id),
+            None => self.note("CANC-01", "a cancellation without a request id"),
         }
     }
 
     pub(super) fn foreign_cancelled(&mut self, notification: &Notification<'_>) {
-        #[derive(serde::Deserialize)]
-        struct Foreign {
-            id: RequestId,
-        }
-        if let Ok(Foreign { id }) = read_params(notification.params.text) {
+        let named = read_params::<Cancelled>(notification.params.text).ok();
+        if let Some(id) = named.and_then(|named| RequestId::from_json(named.id?.get())) {
             self.cancel_id(&id);
         }
     }
@@ -230,6 +251,7 @@ impl ServerEngine {
             self.cancel(call, "the request was cancelled");
         }
         self.listeners.retain(|listener| listener.to.id != *id);
+        self.held.retain(|held| held.id != *id);
     }
 
     fn cancel(&mut self, number: CallId, why: &'static str) {
@@ -266,6 +288,7 @@ impl ServerEngine {
 
     /// Cancels everything that is still in flight, without answers.
     pub fn cancel_all(&mut self) {
+        self.held.clear();
         let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
         for number in numbers {
             self.cancel(number, "the server is shutting down");

@@ -60,7 +60,8 @@ impl ServerEngine {
     }
 
     fn send_change(&mut self, to: To, change: &Change, subscription: Option<RequestId>) {
-        let meta = subscription.map(|id| NotificationMeta { subscription_id: Some(id), ..Default::default() });
+        let meta =
+            subscription.map(|id| NotificationMeta { subscription_id: Some(id), ..Default::default() });
         let method = match change {
             Change::Tools => "notifications/tools/list_changed",
             Change::Prompts => "notifications/prompts/list_changed",
@@ -79,8 +80,13 @@ impl ServerEngine {
         });
     }
 
-    pub(super) fn listen(&mut self, to: &ReplyTo, request: &Request<'_>, peer: &Peer) -> Result<(), RpcError> {
-        self.check_room(&to.id)?;
+    pub(super) fn listen(
+        &mut self,
+        to: &ReplyTo,
+        request: &Request<'_>,
+        peer: &Peer,
+    ) -> Result<(), RpcError> {
+        self.check_room()?;
         if self.listeners.len() >= self.config.max_subscriptions {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
@@ -146,9 +152,8 @@ impl ServerEngine {
 
 /// Whether a subscription to one resource covers another: itself, and whatever lies below it.
 fn covers(wanted: &str, uri: &str) -> bool {
-    uri.strip_prefix(wanted).is_some_and(|below| {
-        below.is_empty() || wanted.ends_with('/') || below.starts_with(['/', '#', '?'])
-    })
+    uri.strip_prefix(wanted)
+        .is_some_and(|below| below.is_empty() || wanted.ends_with('/') || below.starts_with(['/', '#', '?']))
 }
 
 #[cfg(test)]

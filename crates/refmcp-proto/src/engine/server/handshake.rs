@@ -37,7 +37,7 @@ impl Phase {
 pub(super) struct Held {
     pub(super) until: Timestamp,
     channel: Channel,
-    id: RequestId,
+    pub(super) id: RequestId,
     method: String,
     params: Option<String>,
     meta: Option<String>,
@@ -128,6 +128,7 @@ impl ServerEngine {
                 Ok(true)
             }
             Early::Hold(time) if to.batch.is_none() => {
+                self.check_room()?;
                 self.held.push(Held {
                     until: now + time,
                     channel: to.channel,
@@ -173,8 +174,5 @@ impl ServerEngine {
 }
 
 fn too_early(method: &str) -> RpcError {
-    RpcError::invalid_request(format!(
-        "{}: notifications/initialized has to come first",
-        excerpt(method)
-    ))
+    RpcError::invalid_request(format!("{}: notifications/initialized has to come first", excerpt(method)))
 }

@@ -35,7 +35,7 @@ use crate::jsonrpc::{
 };
 use crate::model::{EmptyResult, LogLevel, ServerResult, SetLevelParams};
 use crate::peer::Peer;
-use crate::revision::{Batches as BatchRule, Method, Revision, Rules, UnreadableId, lower};
+use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules, UnreadableId, lower};
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
@@ -141,7 +141,7 @@ impl ServerEngine {
         match message {
             Message::Request(request) => {
                 let to = ReplyTo { channel, id: request.id.clone(), batch: None };
-                self.request(now, to, &request);
+                self.request(now, &to, &request);
             }
             Message::Notification(notification) => self.notification(now, &notification),
             Message::Response(response) => self.response(response),
@@ -178,17 +178,18 @@ impl ServerEngine {
         self.calls.len()
     }
 
-    fn request(&mut self, now: Timestamp, to: ReplyTo, request: &Request<'_>) {
+    fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
         let method = Method::known(&request.method).or_else(|| {
             self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
         });
-        let done = match MetaHead::read(request.params.meta) {
+        let head = self.check_id(&to.id).and_then(|()| MetaHead::read(request.params.meta));
+        let done = match head {
             Err(error) => Err(error),
-            Ok(head) if head.names_a_revision() => self.stateless_request(now, &to, method, request, &head),
-            Ok(head) => self.session_request(now, &to, method, request, &head),
+            Ok(head) if head.names_a_revision() => self.stateless_request(now, to, method, request, &head),
+            Ok(head) => self.session_request(now, to, method, request, &head),
         };
         if let Err(error) = done {
-            self.answer_error(&to, &error);
+            self.answer_error(to, &error);
         }
     }
 
@@ -200,6 +201,10 @@ impl ServerEngine {
         request: &Request<'_>,
         head: &MetaHead<'_>,
     ) -> Result<(), RpcError> {
+        if to.batch.is_some() {
+            self.note("RPC-10", "a request without a session inside a batch");
+            return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
+        }
         let peer = self.sender(head)?;
         let log_level = head.log_level()?;
         let method = self.served(method, &request.method, peer.rules())?;
@@ -221,13 +226,16 @@ impl ServerEngine {
     ) -> Result<(), RpcError> {
         let peer = match (&self.phase, &method) {
             (_, Some(Method::Initialize)) => return self.initialize(now, to, request),
-            (_, Some(Method::Ping)) => {
-                self.answer(to, self.rules(), EmptyResult::default().into());
+            (phase, Some(Method::Ping)) => {
+                // Only sessions have it, so whoever sends it before the handshake is about to open one.
+                let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
+                self.answer(to, rules, EmptyResult::default().into());
                 return Ok(());
             }
             (_, Some(Method::Discover)) | (Phase::Fresh, Some(Method::Listen)) => {
                 return Err(MetaHead::missing());
             }
+            (Phase::Fresh, _) if head.describes_a_sender() => return Err(MetaHead::missing()),
             (Phase::Fresh, _) => {
                 self.note("LIFE-01", "a request before initialize");
                 return Err(RpcError::invalid_request(format!(
@@ -254,15 +262,18 @@ impl ServerEngine {
     /// The method, if these rules have it and this server offers it.
     fn served(&self, method: Option<Method>, name: &str, rules: &Rules) -> Result<Method, RpcError> {
         let Some(method) = method else { return Err(RpcError::method_not_found(name)) };
-        let exists = method.exists_in(rules)
-            && !(rules.lifecycle == crate::revision::Lifecycle::PerRequest
-                && self.config.session_methods.contains(method.name()));
+        let needs_session = self.config.session_methods.contains(method.name());
+        let exists_in = |rules: &Rules| {
+            method.exists_in(rules) && !(needs_session && rules.lifecycle == Lifecycle::PerRequest)
+        };
+        let exists = exists_in(rules);
         if exists && method.is_offered(&self.config.capabilities) {
             return Ok(method);
         }
         let mut error = RpcError::method_not_found(name);
         if !exists {
-            let revisions: Vec<&str> = method.revisions().map(Revision::as_str).collect();
+            let revisions = Revision::ALL.into_iter().filter(|revision| exists_in(revision.rules()));
+            let revisions: Vec<&str> = revisions.map(Revision::as_str).collect();
             error.message = format!("{}; it belongs to {}", error.message, revisions.join(", ")).into();
         }
         Err(error)
@@ -283,10 +294,8 @@ impl ServerEngine {
                 self.note("CANC-01", "$/cancelRequest instead of notifications/cancelled");
                 self.foreign_cancelled(notification);
             }
-            "notifications/roots/list_changed" => {
-                if self.is_ready() {
-                    self.outputs.push_back(Output::RootsChanged);
-                }
+            "notifications/roots/list_changed" if self.is_ready() => {
+                self.outputs.push_back(Output::RootsChanged);
             }
             // Progress on our questions keeps nobody waiting longer; unknown notifications are legal.
             _ => {}
@@ -311,14 +320,13 @@ impl ServerEngine {
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
                         self.answer_error(&to, &error);
                     } else {
-                        self.request(now, to, &request);
+                        self.request(now, &to, &request);
                     }
                 }
                 Ok(Message::Notification(notification)) => self.notification(now, &notification),
                 Ok(Message::Response(response)) => self.response(response),
                 Err(fault) if fault.answer => {
                     let json = self.encode_error(fault.id.as_ref(), &fault.error);
-                    self.batches.expect_one(batch);
                     self.batches.add(batch, &json);
                 }
                 Err(_) => {}
@@ -429,9 +437,7 @@ impl ServerEngine {
 
 /// Parses the parameters of a request; absent ones read as an empty object.
 fn read_params<'a, T: serde::Deserialize<'a>>(text: Option<&'a str>) -> Result<T, RpcError> {
-    serde_json::from_str(text.unwrap_or("{}"))
-        .map_err(|fault| RpcError::invalid_params(format!("params: {}", crate::jsonrpc::without_place(&fault))))
+    serde_json::from_str(text.unwrap_or("{}")).map_err(|fault| {
+        RpcError::invalid_params(format!("params: {}", crate::jsonrpc::without_place(&fault)))
+    })
 }
-
-#[cfg(test)]
-mod tests;

@@ -52,12 +52,26 @@ impl<'a> MetaHead<'a> {
         self.protocol_version.is_some()
     }
 
+    /// Whether the request says who asks, as only requests without a session do.
+    pub(super) fn describes_a_sender(&self) -> bool {
+        self.client_capabilities.is_some() || self.client_info.is_some()
+    }
+
     pub(super) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
         self.log_level.map(|level| member(level, keys::LOG_LEVEL)).transpose()
     }
 
     pub(super) fn progress_token(&self) -> Result<Option<ProgressToken>, RpcError> {
-        self.progress_token.map(|token| member(token, keys::PROGRESS_TOKEN)).transpose()
+        let Some(token) = self.progress_token else { return Ok(None) };
+        match ProgressToken::from_json(token.get()) {
+            Some(token) => Ok(Some(token)),
+            None => {
+                let key = keys::PROGRESS_TOKEN;
+                Err(RpcError::invalid_params(format!(
+                    "params._meta[\"{key}\"] is neither a string nor an integer"
+                )))
+            }
+        }
     }
 
     /// The error for a request that lacks what a request without a session must have.
@@ -71,8 +85,9 @@ impl<'a> MetaHead<'a> {
 }
 
 fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, RpcError> {
-    serde_json::from_str(text.get())
-        .map_err(|fault| RpcError::invalid_params(format!("params._meta[\"{key}\"]: {}", without_place(&fault))))
+    serde_json::from_str(text.get()).map_err(|fault| {
+        RpcError::invalid_params(format!("params._meta[\"{key}\"]: {}", without_place(&fault)))
+    })
 }
 
 impl ServerEngine {

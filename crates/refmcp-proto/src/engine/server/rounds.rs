@@ -72,14 +72,18 @@ impl ServerEngine {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
         if call.round >= most {
-            return self.fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
+            return self
+                .fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
         }
         if !call.method.may_ask() || questions.is_empty() {
             let error = RpcError::internal("the handler asked where it may not, or asked nothing");
             return self.fail(number, error.into());
         }
-        if !once.is_empty() {
-            Arc::make_mut(&mut call.answers).once.extend(once);
+        let answers = Arc::make_mut(&mut call.answers);
+        answers.once.extend(once);
+        for question in &questions {
+            // One that is asked again was not answered well enough.
+            answers.given.remove(&question.key);
         }
         let peer = call.peer.clone();
         let mut lowered = Vec::with_capacity(questions.len());
@@ -104,7 +108,9 @@ impl ServerEngine {
             let until = now + self.config.timeouts.answer;
             let id = self.questions.open(Open { call: number, key, until });
             lower::name_url_visit(&mut request, &id);
-            self.send(to, Kind::Request, |json| encode::request(json, &id, request.method(), &request.params()));
+            self.send(to, Kind::Request, |json| {
+                encode::request(json, &id, request.method(), &request.params())
+            });
         }
     }
 
@@ -134,7 +140,8 @@ impl ServerEngine {
             return;
         }
         let RequestId::Integer(number) = id else {
-            return self.note("RPC-05", format!("an answer to {}, which was never asked", excerpt(&id.to_string())));
+            return self
+                .note("RPC-05", format!("an answer to {}, which was never asked", excerpt(&id.to_string())));
         };
         let Some(question) = self.questions.close(number) else {
             if number > self.questions.next || number < 1 {
@@ -196,4 +203,3 @@ impl ServerEngine {
         });
     }
 }
-

@@ -46,8 +46,8 @@ impl ServerEngine {
             return Ok(carried);
         }
         if let Some(text) = request.params.request_state.filter(|text| *text != "null") {
-            let sealed: String =
-                serde_json::from_str(text).map_err(|_| RpcError::invalid_params("requestState is not a string"))?;
+            let sealed: String = serde_json::from_str(text)
+                .map_err(|_| RpcError::invalid_params("requestState is not a string"))?;
             // One text for every cause: what exactly is wrong helps only those who try.
             let invalid = || RpcError::invalid_params("requestState is not valid");
             let state = self.open_state(now, method, request, &sealed).ok_or_else(invalid)?;
@@ -72,7 +72,13 @@ impl ServerEngine {
         Ok(carried)
     }
 
-    fn open_state(&self, now: Timestamp, method: &Method, request: &Request<'_>, sealed: &str) -> Option<State> {
+    fn open_state(
+        &self,
+        now: Timestamp,
+        method: &Method,
+        request: &Request<'_>,
+        sealed: &str,
+    ) -> Option<State> {
         if sealed.len() > self.config.max_state_bytes.saturating_mul(2) {
             return None;
         }
@@ -96,7 +102,8 @@ impl ServerEngine {
         if content.len() > self.config.max_state_bytes {
             return Err(internal("has grown too large"));
         }
-        let purpose = self.purpose(&call.method, Some(&call.params)).ok_or_else(|| internal("has no purpose"))?;
+        let purpose =
+            self.purpose(&call.method, Some(&call.params)).ok_or_else(|| internal("has no purpose"))?;
         Ok(self.config.sealer.seal(&purpose, &content))
     }
 

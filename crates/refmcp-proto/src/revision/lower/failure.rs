@@ -12,7 +12,8 @@ pub fn failure(rules: &Rules, method: &Method, failure: Failure) -> Result<Serve
     match failure {
         Failure::Rpc(error) => Err(error),
         Failure::ResourceNotFound { uri } => {
-            Err(RpcError::new(rules.resource_not_found, "resource not found").with_data(json!({ "uri": uri })))
+            Err(RpcError::new(rules.resource_not_found, "resource not found")
+                .with_data(json!({ "uri": uri })))
         }
         Failure::BadArguments(what) => match rules.bad_arguments {
             BadArguments::ToolResult if *method == Method::CallTool => Ok(CallToolResult::error(what).into()),

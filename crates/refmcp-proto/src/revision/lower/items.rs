@@ -61,7 +61,7 @@ fn cache_hints(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) 
     if rules.cache_hints {
         let (time, whose) = &config.cache;
         ttl.get_or_insert_with(|| millis(*time));
-        scope.get_or_insert_with(|| whose.clone());
+        scope.get_or_insert_with(|| *whose);
     } else {
         *ttl = None;
         *scope = None;
@@ -124,9 +124,10 @@ fn tool(rules: &Rules, tool: &mut Tool) {
     }
     let fits = match rules.structured_output {
         StructuredOutput::Unknown => false,
-        StructuredOutput::Object => tool.output_schema.as_ref().is_some_and(|schema| {
-            schema.get("type").and_then(Value::as_str) == Some("object")
-        }),
+        StructuredOutput::Object => tool
+            .output_schema
+            .as_ref()
+            .is_some_and(|schema| schema.get("type").and_then(Value::as_str) == Some("object")),
         StructuredOutput::Any => true,
     };
     if !fits {
@@ -217,4 +218,3 @@ pub fn content(rules: &Rules, block: &mut Content) {
         Content::ToolUse(_) | Content::ToolResult(_) | Content::Unknown(_) => {}
     }
 }
-

@@ -83,4 +83,3 @@ fn sampling(rules: &Rules, params: &mut CreateMessageParams) -> Result<(), Failu
 fn unsupported(what: &str) -> Failure {
     Failure::MissingCapability { needs: Box::new(ClientCapabilities::default()), what: what.to_owned() }
 }
-

@@ -1,1 +1,0 @@
-//! Conversations with the engine, without a transport.

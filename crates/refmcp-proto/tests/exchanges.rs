@@ -1,0 +1,148 @@
+//! Conversations over several exchanges, and states of several people.
+
+use std::sync::Arc;
+
+use refmcp_proto::engine::{Channel, EngineConfig, Kind, Sending, To};
+use refmcp_testkit::rig::{Event, Rig, everything};
+use serde_json::{Value, json};
+
+fn stateless(id: i64, method: &str, mut params: Value) -> Vec<u8> {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string().into_bytes()
+}
+
+fn in_session(id: i64, method: &str, params: &Value) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string().into_bytes()
+}
+
+fn with_session() -> Rig {
+    let mut rig = Rig::new(everything());
+    let params = json!({
+        "protocolVersion": "2025-06-18", "capabilities": { "roots": {} }, "clientInfo": { "name": "c", "version": "1" },
+    });
+    rig.send(&in_session(0, "initialize", &params));
+    rig.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    rig.take_sent();
+    rig
+}
+
+fn never(tag: &str) -> Value {
+    json!({ "name": "never", "arguments": { "tag": tag } })
+}
+
+fn only(sent: Vec<Sending>) -> (To, Kind, Value) {
+    let [Sending { to, kind, json }] = <[_; 1]>::try_from(sent).unwrap();
+    (to, kind, serde_json::from_slice(&json).unwrap())
+}
+
+#[test]
+fn what_belongs_to_a_request_goes_where_it_came_from() {
+    let mut rig = with_session();
+    let call = json!({ "name": "progress", "_meta": { "progressToken": 1 } });
+    rig.send_by(Channel(7), &in_session(1, "tools/call", &call));
+    let sent = rig.take_sent();
+    assert_eq!(sent.len(), 3);
+    assert!(sent.iter().all(|sending| sending.to == To::Channel(Channel(7))));
+    assert_eq!(sent[2].kind, Kind::Answer { error: None });
+
+    rig.send_by(Channel(8), &in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
+    let (to, kind, question) = only(rig.take_sent());
+    assert_eq!((to, kind), (To::Channel(Channel(8)), Kind::Request));
+    // The answer comes by another exchange; the result goes to the first.
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } });
+    rig.send_by(Channel(9), answer.to_string().as_bytes());
+    let (to, _, result) = only(rig.take_sent());
+    assert_eq!((to, &result["id"]), (To::Channel(Channel(8)), &json!(2)));
+
+    rig.send_by(Channel(10), &in_session(3, "no/such", &json!({})));
+    let (to, kind, _) = only(rig.take_sent());
+    assert_eq!((to, kind), (To::Channel(Channel(10)), Kind::Answer { error: Some(-32601) }));
+}
+
+#[test]
+fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
+    let mut rig = with_session();
+    rig.send_by(Channel(1), &stateless(1, "tools/call", never("stateless")));
+    rig.send_by(Channel(1), &in_session(2, "tools/call", &never("session")));
+    rig.send_by(Channel(2), &stateless(3, "tools/call", never("elsewhere")));
+    rig.engine.close_channel(Channel(1));
+    rig.settle();
+    assert_eq!(rig.take_events(), [Event::Stopped("stateless".into())]);
+    assert!(rig.finish_tagged("session"));
+    assert_eq!(only(rig.take_sent()).2["id"], json!(2));
+    assert!(rig.finish_tagged("elsewhere"));
+    assert_eq!(only(rig.take_sent()).2["id"], json!(3));
+}
+
+#[test]
+fn a_listener_whose_exchange_is_gone_hears_nothing_more() {
+    let mut rig = Rig::new(everything());
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    rig.send_by(Channel(1), &stateless(1, "subscriptions/listen", listen.clone()));
+    rig.send_by(Channel(2), &stateless(2, "subscriptions/listen", listen));
+    assert_eq!(rig.engine.listening(), 2);
+    rig.take_sent();
+    rig.engine.close_channel(Channel(1));
+    rig.changed(&refmcp_proto::engine::Change::Tools);
+    assert_eq!(only(rig.take_sent()).0, To::Channel(Channel(2)));
+    rig.engine.wind_down();
+    rig.settle();
+    assert!(rig.take_sent().iter().all(|sending| sending.to == To::Channel(Channel(2))));
+    assert_eq!(rig.engine.listening(), 0);
+}
+
+/// The state that a question leaves with the client.
+fn state_of(rig: &mut Rig) -> String {
+    rig.send(&stateless(1, "tools/call", json!({ "name": "ask" })));
+    only(rig.take_sent()).2["result"]["requestState"].as_str().unwrap().to_owned()
+}
+
+fn come_back(rig: &mut Rig, state: &str) -> Value {
+    let responses = json!({ "name": { "action": "accept" } });
+    let params = json!({ "name": "ask", "requestState": state, "inputResponses": responses });
+    rig.send(&stateless(2, "tools/call", params));
+    only(rig.take_sent()).2
+}
+
+#[test]
+fn a_state_is_good_for_who_got_it_wherever_they_come_back() {
+    let config: EngineConfig = everything();
+    let other = EngineConfig { sealer: Arc::clone(&config.sealer), ..everything() };
+    let state = state_of(&mut Rig::for_principal(config.clone(), "ann"));
+    assert!(come_back(&mut Rig::for_principal(other, "ann"), &state)["result"].is_object());
+    for stranger in
+        [Rig::for_principal(config.clone(), "bea"), Rig::for_principal(config.clone(), ""), Rig::new(config)]
+    {
+        let mut stranger = stranger;
+        assert_eq!(come_back(&mut stranger, &state)["error"]["code"], json!(-32602));
+    }
+}
+
+#[test]
+fn a_state_with_any_character_changed_is_refused() {
+    let mut rig = Rig::new(everything());
+    let state = state_of(&mut rig);
+    for at in 0..state.len() {
+        let other = if state.as_bytes()[at] == b'0' { "1" } else { "0" };
+        let mut changed = state.clone();
+        changed.replace_range(at..=at, other);
+        for text in [&changed[..], &state[..at]] {
+            assert_eq!(come_back(&mut rig, text)["error"]["code"], json!(-32602), "{at}");
+        }
+    }
+    assert!(come_back(&mut rig, &state)["result"].is_object());
+}
+
+#[test]
+fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
+    let mut rig = Rig::with_handler(everything(), |_| Vec::new());
+    let state = state_of(&mut Rig::new(everything()));
+    let params = json!({ "name": "ask", "requestState": state });
+    rig.send(&stateless(1, "tools/call", params));
+    let call = &rig.running()[0];
+    assert_eq!(call.state.as_ref().map(|used| &*used.sealed), Some(&*state));
+    assert_eq!((call.round, call.state.as_ref().unwrap().expires > rig.clock.now()), (1, true));
+}

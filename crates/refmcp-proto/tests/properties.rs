@@ -1,0 +1,6 @@
+//! What holds whatever a client does.
+
+#[path = "properties/conversation.rs"]
+mod conversation;
+#[path = "properties/streams.rs"]
+mod streams;

@@ -1,0 +1,22 @@
+//! The fixtures of the official conformance suite: names, texts and schemas are the ones it asks for.
+
+mod asking;
+mod content;
+mod inputs;
+mod lists;
+mod prompts;
+mod resources;
+mod schemas;
+
+use refmcp_server::{BadTemplate, ServerBuilder};
+
+pub(crate) use resources::WATCHED;
+
+/// Adds every fixture.
+pub(crate) fn add(builder: ServerBuilder) -> Result<ServerBuilder, BadTemplate> {
+    let families = [content::tools(), asking::tools(), schemas::tools(), inputs::tools(), lists::tools()];
+    let builder = families.into_iter().flatten().fold(builder, ServerBuilder::tool);
+    let builder = resources::resources().into_iter().fold(builder, ServerBuilder::resource);
+    let builder = prompts::prompts().into_iter().fold(builder, ServerBuilder::prompt);
+    Ok(builder.template(resources::template()?))
+}

@@ -1,0 +1,80 @@
+//! Tools that are about their schemas.
+
+use refmcp_server::model::JsonObject;
+use refmcp_server::{Call, CallError, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "json_schema_2020_12_tool",
+            "Has an input schema with many keywords of JSON Schema 2020-12",
+            contact,
+        )
+        .input_schema(contact_schema())
+        .read_only()
+        .inline(),
+        Tool::new("test_x_mcp_header", "Has an argument that clients repeat in a header", in_header)
+            .read_only()
+            .inline(),
+    ]
+}
+
+async fn contact(_: Call, arguments: JsonObject) -> Result<String, CallError> {
+    Ok(format!("Arguments: {}", Value::Object(arguments)))
+}
+
+fn contact_schema() -> JsonObject {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {
+                    "street": { "type": "string" },
+                    "city": { "type": "string" }
+                }
+            }
+        },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" },
+            "email": { "type": "string" }
+        },
+        "allOf": [
+            { "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }
+        ],
+        "if": {
+            "properties": { "contactMethod": { "const": "phone" } },
+            "required": ["contactMethod"]
+        },
+        "then": { "required": ["phone"] },
+        "else": { "required": ["email"] },
+        "additionalProperties": false
+    });
+    match schema {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct InHeader {
+    /// The region; clients repeat it in the header Mcp-Param-Region
+    #[schemars(with = "String", extend("x-mcp-header" = "Region"))]
+    #[serde(default)]
+    region: Option<String>,
+}
+
+async fn in_header(_: Call, InHeader { region }: InHeader) -> Result<String, CallError> {
+    Ok(match region {
+        Some(region) => format!("Region: {region}"),
+        None => "No region".to_owned(),
+    })
+}

@@ -1,0 +1,262 @@
+//! The files of a directory as resources.
+//!
+//! Every access goes through a [`Dir`], which follows no path and no symbolic link out of the directory, whatever
+//! happens to the files meanwhile.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use notify::RecursiveMode;
+use refmcp_server::model::{Annotations, ResourceContents};
+use refmcp_server::{BadTemplate, CallError, Change, Resource, ResourceTemplate, Server};
+
+use super::kinds::Kind;
+use crate::ReferenceError;
+use crate::media::base64;
+use crate::moment::iso_system;
+use crate::watch::Watch;
+
+/// What every URI begins with.
+const PREFIX: &str = "file:///dir/";
+const WHAT: &str = "resources";
+/// Files that are listed at the most; others can still be read.
+const MOST_FILES: usize = 10_000;
+/// How many directories inside each other are listed.
+const MOST_DEPTH: usize = 16;
+/// The largest file that is read.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// A directory that is watched but not offered yet.
+pub(crate) struct Opened {
+    path: PathBuf,
+    files: Arc<Files>,
+    watch: Watch,
+}
+
+struct Files {
+    dir: Dir,
+    listed: Mutex<Listing>,
+}
+
+/// Files by their path, with what shows that they have changed.
+type Listing = BTreeMap<String, Seen>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    size: u64,
+    modified: SystemTime,
+}
+
+/// Why a file is not read.
+enum Unread {
+    Missing,
+    TooLarge,
+}
+
+impl Opened {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
+        let opened = path
+            .canonicalize()
+            .and_then(|real| Ok((Dir::open_ambient_dir(&real, ambient_authority())?, real)));
+        let (dir, path) = match opened {
+            Ok((dir, real)) => (dir, real),
+            Err(source) => return Err(ReferenceError::Directory { what: WHAT, path, source }),
+        };
+        match Watch::begin(&path, RecursiveMode::Recursive) {
+            Ok(watch) => Ok(Self { path, files: Arc::new(Files { dir, listed: Mutex::default() }), watch }),
+            Err(source) => Err(ReferenceError::Watch { what: WHAT, path, source }),
+        }
+    }
+
+    /// The family that all of the files belong to, listed or not.
+    pub(crate) fn template(&self) -> Result<ResourceTemplate, BadTemplate> {
+        let files = self.files.clone();
+        let template =
+            ResourceTemplate::new(format!("{PREFIX}{{+path}}"), "files", move |_, uri, values| {
+                let path = values.get("path").cloned().unwrap_or_default();
+                read(files.clone(), path, uri)
+            })?;
+        let files = self.files.clone();
+        let template = template.complete("path", move |_, typed| {
+            let suggested = typed.among(files.listed().keys().map(String::as_str));
+            async move { suggested }
+        });
+        Ok(template.title("Files").description("The files of the directory that the server was started with"))
+    }
+
+    /// Lists the files, and again whenever they change.
+    pub(crate) fn serve(self, server: &Server) -> Result<(), ReferenceError> {
+        let Self { path, files, watch } = self;
+        files.refresh(server);
+        let told = watch.tell(server, move |server| files.refresh(server));
+        told.map_err(|source| ReferenceError::Directory { what: WHAT, path, source })
+    }
+}
+
+impl Files {
+    fn listed(&self) -> MutexGuard<'_, Listing> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings the server's list up to date and tells of what has changed.
+    fn refresh(self: &Arc<Self>, server: &Server) {
+        let found = self.scan();
+        let mut listed = self.listed();
+        let gone: Vec<&String> = listed.keys().filter(|path| !found.contains_key(*path)).collect();
+        let new = found.keys().filter(|path| !listed.contains_key(*path)).count();
+        let differs =
+            |(path, seen): &(&String, &Seen)| listed.get(*path).is_some_and(|before| before != *seen);
+        let changed: Vec<String> = found.iter().filter(differs).map(|(path, _)| uri(path)).collect();
+        server.change_lists(|lists| {
+            for path in &gone {
+                lists.remove_resource(&uri(path));
+            }
+            for (path, seen) in found.iter().filter(|(path, seen)| listed.get(*path) != Some(*seen)) {
+                lists.add_resource(self.resource(path, *seen));
+            }
+            (new > 0 || !gone.is_empty()).then_some(Change::Resources)
+        });
+        *listed = found;
+        drop(listed);
+        for uri in changed {
+            server.resource_updated(uri);
+        }
+    }
+
+    fn resource(self: &Arc<Self>, path: &str, seen: Seen) -> Resource {
+        let (files, own_path) = (self.clone(), path.to_owned());
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let resource =
+            Resource::new(uri(path), name, move |_| read(files.clone(), own_path.clone(), uri(&own_path)));
+        let modified =
+            Annotations { last_modified: Some(iso_system(seen.modified)), ..Annotations::default() };
+        let resource = resource.title(path).size(seen.size).annotations(modified);
+        match Kind::of(path).mime_type() {
+            Some(mime_type) => resource.mime_type(mime_type),
+            None => resource,
+        }
+    }
+
+    /// Every plain file, up to the limits.
+    fn scan(&self) -> Listing {
+        let mut found = Listing::new();
+        let mut complete = true;
+        if let Ok(root) = self.dir.try_clone() {
+            let mut open = vec![(root, String::new(), 0)];
+            while let Some((dir, prefix, depth)) = open.pop() {
+                let Ok(entries) = dir.entries() else { continue };
+                // What cannot be looked at, or is gone before it was, is left out.
+                for entry in entries.flatten() {
+                    let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                        continue;
+                    };
+                    let path = format!("{prefix}{name}");
+                    if !is_plain(&path) {
+                        continue;
+                    }
+                    if kind.is_dir() && depth + 1 < MOST_DEPTH {
+                        open.extend(entry.open_dir().map(|dir| (dir, format!("{path}/"), depth + 1)));
+                    } else if kind.is_file() && found.len() < MOST_FILES {
+                        let Ok(meta) = entry.metadata() else { continue };
+                        let modified = meta
+                            .modified()
+                            .map_or(SystemTime::UNIX_EPOCH, cap_std::time::SystemTime::into_std);
+                        found.insert(path, Seen { size: meta.len(), modified });
+                    } else {
+                        complete &= !kind.is_dir() && !kind.is_file();
+                    }
+                }
+            }
+        }
+        if !complete {
+            tracing::warn!(
+                MOST_FILES,
+                MOST_DEPTH,
+                "the directory of resources is larger than what is listed of it"
+            );
+        }
+        found
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+        if !is_plain(path) {
+            return Err(Unread::Missing);
+        }
+        let missing = |_: io::Error| Unread::Missing;
+        // Opening a pipe would wait for its other end.
+        if !self.dir.metadata(path).map_err(missing)?.is_file() {
+            return Err(Unread::Missing);
+        }
+        let mut bytes = Vec::new();
+        let file = self.dir.open(path).map_err(missing)?;
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(missing)?;
+        if u64::try_from(bytes.len()).is_ok_and(|size| size <= MOST_BYTES) {
+            Ok(bytes)
+        } else {
+            Err(Unread::TooLarge)
+        }
+    }
+}
+
+async fn read(files: Arc<Files>, path: String, uri: String) -> Result<ResourceContents, CallError> {
+    let kind = Kind::of(&path);
+    let bytes = tokio::task::spawn_blocking(move || files.bytes(&path)).await;
+    match bytes {
+        Ok(Ok(bytes)) => Ok(match kind.read(bytes) {
+            Ok((text, mime_type)) => ResourceContents::text(uri, text).mime_type(mime_type),
+            Err((bytes, mime_type)) => ResourceContents::blob(uri, base64(&bytes)).mime_type(mime_type),
+        }),
+        Ok(Err(Unread::TooLarge)) => Err(CallError::new(format!(
+            "the resource is larger than {} MiB, the most that is read",
+            MOST_BYTES >> 20
+        ))),
+        Ok(Err(Unread::Missing)) => Err(CallError::resource_not_found(uri)),
+        Err(_) => Err(CallError::new("the resource cannot be read")),
+    }
+}
+
+/// Whether a path goes down and nowhere else, past nothing hidden.
+fn is_plain(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
+}
+
+/// The URI of a path.
+fn uri(path: &str) -> String {
+    let mut uri = PREFIX.to_owned();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_lead_elsewhere_are_not_plain() {
+        for path in [
+            "..", "../x", "a/../x", "a/..", "./x", "/x", "a//x", "", ".hidden", "a/.git/x", "a\\b", "..\\x",
+            "a\0",
+        ] {
+            assert!(!is_plain(path), "{path:?}");
+        }
+        for path in ["a", "a/b.txt", "a b", "a..b"] {
+            assert!(is_plain(path), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn uris_are_escaped() {
+        assert_eq!(uri("a b/ü%.txt"), "file:///dir/a%20b/%C3%BC%25.txt");
+    }
+}

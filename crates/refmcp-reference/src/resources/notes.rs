@@ -1,0 +1,197 @@
+//! The built-in resources. Those of text can be touched: then they really change.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use refmcp_server::model::{Annotations, ResourceContents, Role};
+use refmcp_server::{CallError, Resource, Server, Timestamp};
+use serde_json::json;
+
+use crate::conformance;
+use crate::media;
+use crate::moment::iso;
+
+/// When the built-in resources were written, as far as anybody is told before they are touched.
+pub(crate) const WRITTEN: &str = "2025-01-12T15:00:58Z";
+
+const DIAGRAM: &str = "file:///resources/diagram.png";
+
+/// A text resource that can be touched.
+pub(crate) struct Note {
+    pub(crate) uri: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) mime_type: &'static str,
+    pub(crate) audience: &'static [Role],
+    pub(crate) priority: f64,
+    /// What it says, given how often it was touched, and when last.
+    pub(crate) text: fn(Option<Touched>) -> String,
+}
+
+/// How often something was touched, and when last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touched {
+    times: u64,
+    last: Timestamp,
+}
+
+impl Touched {
+    /// The same for people.
+    pub(crate) fn line(self) -> String {
+        format!("Touched {} times, last at {}", self.times, iso(self.last))
+    }
+}
+
+/// What was touched, by URI.
+#[derive(Default)]
+struct Touches(Mutex<HashMap<&'static str, Touched>>);
+
+const NOTES: [Note; 5] = [
+    Note {
+        uri: "file:///notes/todo.txt",
+        name: "todo.txt",
+        title: "To do",
+        description: "What is left to do",
+        mime_type: "text/plain",
+        audience: &[Role::User, Role::Assistant],
+        priority: 0.9,
+        text: |touched| {
+            with_line("- [ ] water the plants\n- [ ] call the plumber\n- [x] test the client\n", touched)
+        },
+    },
+    Note {
+        uri: "file:///data/custom.json",
+        name: "custom.json",
+        title: "Custom data",
+        description: "Some data of no particular meaning",
+        mime_type: "application/json",
+        audience: &[Role::Assistant],
+        priority: 0.8,
+        text: |touched| {
+            let mut data = json!({ "kind": "custom", "values": [1, 2, 3], "nested": { "yes": true } });
+            if let (Some(touched), Some(members)) = (touched, data.as_object_mut()) {
+                members.insert("touched".to_owned(), touched.times.into());
+                members.insert("lastTouched".to_owned(), iso(touched.last).into());
+            }
+            format!("{data:#}\n")
+        },
+    },
+    Note {
+        uri: "file:///project/src/main.rs",
+        name: "main.rs",
+        title: "Rust Software Application Main File",
+        description: "Primary application entry point",
+        mime_type: "text/x-rust",
+        audience: &[Role::User, Role::Assistant],
+        priority: 1.0,
+        text: |touched| {
+            let code = "fn main() {\n    println!(\"Hello world!\");\n}\n".to_owned();
+            touched.map_or(code.clone(), |touched| format!("{code}\n// {}\n", touched.line()))
+        },
+    },
+    Note {
+        uri: "file:///resources/notes.txt",
+        name: "notes.txt",
+        title: "Notes",
+        description: "Notes that change when they are touched",
+        mime_type: "text/plain",
+        audience: &[Role::User],
+        priority: 0.5,
+        text: |touched| with_line("Clients that subscribe to these notes hear of every change.\n", touched),
+    },
+    Note {
+        uri: "file:///resources/plans.md",
+        name: "plans.md",
+        title: "Plans",
+        description: "What comes next",
+        mime_type: "text/markdown",
+        audience: &[Role::User, Role::Assistant],
+        priority: 0.6,
+        text: |touched| {
+            with_line("# Plans\n\n1. Read the specification\n2. Break something\n3. Mend it\n", touched)
+        },
+    },
+];
+
+/// The built-in resources, as they are before anybody touches them.
+pub(super) fn resources() -> Vec<Resource> {
+    NOTES.iter().map(|note| note.resource(None)).chain([diagram()]).collect()
+}
+
+fn diagram() -> Resource {
+    let bytes = media::diagram();
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let resource = Resource::new(DIAGRAM, "diagram.png", move |_| {
+        let contents = ResourceContents::blob(DIAGRAM, media::base64(&bytes)).mime_type(media::PNG);
+        async move { Ok(contents) }
+    });
+    resource
+        .title("Diagram")
+        .description("Two boxes and an arrow")
+        .mime_type(media::PNG)
+        .size(size)
+        .annotations(annotations(&[Role::User], 0.3, WRITTEN.to_owned()))
+}
+
+/// Changes a text resource and tells its subscribers.
+pub(crate) fn touch(server: &Server, uri: &str) -> Result<(), CallError> {
+    let watched = conformance::WATCHED;
+    let note = NOTES.iter().chain([watched]).find(|note| note.uri == uri);
+    let Some(note) = note.filter(|note| server.catalog().has_resource(note.uri)) else {
+        return Err(CallError::new(format!(
+            "only built-in text resources can be touched, such as {}",
+            NOTES[0].uri
+        )));
+    };
+    let touches = server.value::<Touches>();
+    {
+        // Under one lock with the list, so that the list tells of the last touch and not of another.
+        let mut touches = touches.lock();
+        let times = touches.get(note.uri).map_or(0, |touched| touched.times) + 1;
+        let touched = Touched { times, last: server.now() };
+        touches.insert(note.uri, touched);
+        server.change_lists(|lists| {
+            lists.add_resource(note.resource(Some(touched)));
+            // Size and time are new, but nothing has come or gone.
+            None
+        });
+    }
+    server.resource_updated(note.uri);
+    Ok(())
+}
+
+impl Note {
+    /// The resource, described as it is after being touched.
+    pub(crate) fn resource(&'static self, touched: Option<Touched>) -> Resource {
+        let size = u64::try_from((self.text)(touched).len()).unwrap_or(u64::MAX);
+        let modified = touched.map_or_else(|| WRITTEN.to_owned(), |touched| iso(touched.last));
+        let resource = Resource::new(self.uri, self.name, move |call| async move {
+            let touched = call.server().value::<Touches>().lock().get(self.uri).copied();
+            Ok(ResourceContents::text(self.uri, (self.text)(touched)).mime_type(self.mime_type))
+        });
+        let resource = resource.description(self.description).mime_type(self.mime_type).size(size);
+        let resource = if self.title.is_empty() { resource } else { resource.title(self.title) };
+        resource.annotations(annotations(self.audience, self.priority, modified))
+    }
+}
+
+impl Touches {
+    fn lock(&self) -> MutexGuard<'_, HashMap<&'static str, Touched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn annotations(audience: &[Role], priority: f64, last_modified: String) -> Annotations {
+    Annotations {
+        audience: Some(audience.to_vec()),
+        priority: Some(priority),
+        last_modified: Some(last_modified),
+        ..Annotations::default()
+    }
+}
+
+/// A text with a line that tells of touches, if there were any.
+pub(crate) fn with_line(text: &str, touched: Option<Touched>) -> String {
+    touched.map_or_else(|| text.to_owned(), |touched| format!("{text}\n{}\n", touched.line()))
+}

@@ -1,0 +1,130 @@
+//! What the server knows of whoever asks.
+
+use refmcp_server::model::JsonObject;
+use refmcp_server::{Call, CallError, Json, NoArguments, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::models;
+
+/// Headers that are never shown.
+const SECRET: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+pub(super) fn tools() -> Vec<Tool> {
+    let description = "Tells what the server knows of this client: revision, capabilities, transport, session, \
+                       and which rules it broke";
+    vec![Tool::new("about_me", description, about_me).title("About me").read_only()]
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AboutMe {
+    /// The revision of the protocol
+    revision: &'static str,
+    /// How the client is connected
+    transport: &'static str,
+    /// Who was authenticated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
+    /// What the client calls itself
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<JsonObject>,
+    /// What the client can do
+    capabilities: JsonObject,
+    /// The least severe log message that is sent
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_level: Option<&'static str>,
+    /// The model that sampling requests name
+    model: &'static str,
+    /// What holds for the session; absent where there is none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<AboutSession>,
+    /// The headers that came with the connection
+    headers: Vec<Header>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct AboutSession {
+    /// How long it has lasted, in milliseconds
+    age_ms: f64,
+    /// The resources it is subscribed to
+    subscriptions: Vec<String>,
+    /// How many requests are in flight, this one among them
+    in_flight: usize,
+    /// How often the client has said that its roots have changed
+    roots_changes: u64,
+    /// The rules that the client broke
+    findings: Vec<Broken>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Broken {
+    /// The rule
+    rule: &'static str,
+    /// What happened the first time
+    what: String,
+    /// How often it happened
+    count: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Header {
+    name: String,
+    value: String,
+}
+
+async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError> {
+    let peer = call.peer();
+    let mut about = AboutMe {
+        revision: peer.revision.as_str(),
+        transport: call.connection().transport,
+        principal: call.principal().map(str::to_owned),
+        client: peer.info.as_ref().and_then(object),
+        capabilities: object(&peer.capabilities).unwrap_or_default(),
+        log_level: call.log_level().map(|level| level.as_str()),
+        model: models::active(&call)?,
+        session: None,
+        headers: call.connection().headers.iter().map(header).collect(),
+    };
+    if let Some(session) = call.session() {
+        let (age, roots_changes) = (session.age(), session.roots_changes());
+        let seen = call.inspect(move |engine| {
+            let findings = engine.findings().iter();
+            let session = AboutSession {
+                age_ms: (age.as_secs_f64() * 1000.0).round(),
+                subscriptions: engine.subscriptions().map(str::to_owned).collect(),
+                in_flight: engine.in_flight(),
+                roots_changes,
+                findings: findings
+                    .map(|(finding, count)| Broken {
+                        rule: finding.rule,
+                        what: finding.what.to_string(),
+                        count,
+                    })
+                    .collect(),
+            };
+            (engine.log_level(), session)
+        });
+        let (level, session) = seen.await.ok_or_else(|| CallError::new("the session is over"))?;
+        about.log_level = Some(level.as_str());
+        about.session = Some(session);
+    }
+    Ok(Json(about))
+}
+
+fn object(value: &impl Serialize) -> Option<JsonObject> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+fn header((name, value): &(String, String)) -> Header {
+    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    Header { name: name.clone(), value: if secret { "(not shown)".to_owned() } else { value.clone() } }
+}

@@ -1,0 +1,41 @@
+//! The reference tools: one file for each family.
+
+mod about;
+mod asking;
+mod cancellations;
+mod content;
+mod errors;
+mod forms;
+mod lists;
+mod numbers;
+mod resources;
+mod streams;
+mod text;
+mod time;
+mod weather;
+
+use refmcp_server::{ServerBuilder, Tool};
+
+/// Adds every reference tool. Clients that try the first one of a list call it without arguments.
+pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
+    let families = [
+        about::tools(),
+        text::tools(),
+        numbers::tools(),
+        weather::tools(),
+        time::tools(),
+        content::tools(),
+        errors::tools(),
+        streams::tools(),
+        asking::tools(),
+        lists::tools(),
+        resources::tools(),
+        cancellations::tools(),
+    ];
+    families.into_iter().flatten().fold(builder, |builder, tool| builder.tool(offline_unless_said(tool)))
+}
+
+/// Tools reach nothing beyond the server, except where they say so themselves.
+fn offline_unless_said(tool: Tool) -> Tool {
+    tool.annotate(|hints| if hints.open_world_hint.is_none() { hints.open_world(false) } else { hints })
+}

@@ -1,0 +1,105 @@
+//! Work that can be cancelled: what was, when, and when it really stopped.
+//!
+//! A session keeps its own log. Requests without a session go to the server's, if they have a tag to be found by.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use refmcp_server::{Call, Timestamp};
+
+/// Ends that one log keeps.
+const MOST: usize = 1000;
+/// Characters of a tag.
+pub(crate) const MOST_TAG: u64 = 100;
+
+/// The log of a session, or of all requests without one.
+#[derive(Default)]
+pub(crate) struct WorkLog(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
+    next: u64,
+    running: BTreeMap<u64, (About, Call)>,
+    stopped: VecDeque<Cancelled>,
+}
+
+/// Which work it is.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) tool: &'static str,
+    pub(crate) request_id: String,
+    pub(crate) tag: Option<String>,
+    principal: Option<String>,
+}
+
+/// Work that was cancelled.
+#[derive(Debug, Clone)]
+pub(crate) struct Cancelled {
+    pub(crate) about: About,
+    pub(crate) cancelled_at: Timestamp,
+    pub(crate) stopped_at: Option<Timestamp>,
+}
+
+/// Work in progress; to be dropped when it stops.
+pub(crate) struct Working(Option<(Arc<WorkLog>, u64)>);
+
+impl Working {
+    /// Notes that a tool begins to work.
+    pub(crate) fn start(call: &Call, tool: &'static str, tag: Option<String>) -> Self {
+        let Some(log) = log_of(call, tag.as_deref()) else { return Self(None) };
+        let request_id = call.request_id().to_string();
+        let about = About { tool, request_id, tag, principal: call.principal().map(str::to_owned) };
+        let mut entries = log.entries();
+        let number = entries.next;
+        entries.next += 1;
+        entries.running.insert(number, (about, call.clone()));
+        drop(entries);
+        Self(Some((log, number)))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        let Some((log, number)) = self.0.take() else { return };
+        let mut entries = log.entries();
+        let Some((about, call)) = entries.running.remove(&number) else { return };
+        if let Some(cancelled_at) = call.cancelled_at() {
+            if entries.stopped.len() == MOST {
+                entries.stopped.pop_front();
+            }
+            let stopped_at = Some(call.server().now());
+            entries.stopped.push_back(Cancelled { about, cancelled_at, stopped_at });
+        }
+        // The call may be the last to hold the session, and so this log: not while it is locked.
+        drop(entries);
+    }
+}
+
+impl WorkLog {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The work that was cancelled, as far as this caller may know; `None` when it has neither a session nor a tag.
+pub(crate) fn cancelled(call: &Call, tag: Option<&str>) -> Option<Vec<Cancelled>> {
+    let log = log_of(call, tag)?;
+    let entries = log.entries();
+    let running = entries.running.values().filter_map(|(about, work)| {
+        let cancelled_at = work.cancelled_at()?;
+        Some(Cancelled { about: about.clone(), cancelled_at, stopped_at: None })
+    });
+    let all = entries.stopped.iter().cloned().chain(running);
+    let visible = all.filter(|work| {
+        work.about.principal.as_deref() == call.principal()
+            && (tag.is_none() || work.about.tag.as_deref() == tag)
+    });
+    Some(visible.collect())
+}
+
+fn log_of(call: &Call, tag: Option<&str>) -> Option<Arc<WorkLog>> {
+    match call.session() {
+        Some(session) => Some(session.value()),
+        None => tag.map(|_| call.server().value()),
+    }
+}

@@ -1,0 +1,116 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The reference for the Model Context Protocol (MCP).
+///
+/// refmcp speaks every revision of the protocol. Point your client at it to see every feature exercised.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
+    /// At info, every call is logged, without its arguments.
+    #[arg(long, global = true, value_name = "FILTER", default_value = "warn", env = "REFMCP_LOG")]
+    pub(crate) log: String,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  refmcp stdio
+      serve the program that started it, as clients do with an entry such as
+      { \"mcpServers\": { \"refmcp\": { \"command\": \"refmcp\", \"args\": [\"stdio\"] } } }
+  refmcp stdio --resources ./docs --prompts ./prompts
+      the same, with the files of two folders as resources and prompts
+  refmcp --log info stdio
+      the same, with a line on stderr for every call";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one client over standard input and output.
+    Stdio(ServerOptions),
+}
+
+/// What the reference server offers and how strict it is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerOptions {
+    /// Which tools, resources and prompts to offer.
+    #[arg(long, value_enum, default_value_t = Profile::All)]
+    pub(crate) profile: Profile,
+
+    /// A folder whose files are offered as resources; changes are noticed.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resources: Option<PathBuf>,
+
+    /// A folder of prompt templates; changes are noticed.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) prompts: Option<PathBuf>,
+
+    /// Things on one page of a list.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) page_size: u32,
+
+    /// What to do with clients that break rules one can live with: refuse, or serve them and note it.
+    #[arg(long, value_enum, default_value_t = Policy::Strict)]
+    pub(crate) policy: Policy,
+
+    /// The name the server gives itself.
+    #[arg(long, default_value = "RefMCP-TestServer")]
+    pub(crate) name: String,
+
+    /// Ping a client that has been silent for so many seconds, and leave when it does not answer.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) ping_after: Option<Duration>,
+
+    /// How many seconds running calls may take to finish when the client leaves.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) grace: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// The reference server's own contents.
+    Reference,
+    /// What the official conformance suite looks for.
+    Conformance,
+    /// Both.
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// Refuse what the specification does not allow.
+    Strict,
+    /// Serve what can be understood.
+    Lenient,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["-1", "x", "NaN", "1e300"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}
