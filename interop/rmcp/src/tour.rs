@@ -422,11 +422,16 @@ impl Tour {
         if !self.since("2025-11-25") {
             let error = expect_rpc_error(answer)?;
             same("code", &error["code"], &json!(-32602))?;
+            let paths = ["/a", ".a", "$a", "[a", "\"a", "'a", "`a"];
+            ensure!(
+                paths.iter().any(|path| error.to_string().contains(path)),
+                "no path to the argument in {error}"
+            );
             return Ok(error.to_string());
         }
         let result = answer?;
         same("isError", &result["isError"], &json!(true))?;
-        has(&text_of(&result), "a")?;
+        has(&text_of(&result), "number")?;
         Ok(text_of(&result))
     }
 

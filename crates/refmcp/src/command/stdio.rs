@@ -19,12 +19,9 @@ pub(crate) fn run(options: ServerOptions) -> Result<()> {
         .context("cannot start threads")?;
     // Messages have a thread of their own, so that no handler can delay them.
     let messages = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let grace = options.grace;
+    let server = refmcp_reference::server_with(reference_options(options), |builder| builder.grace(grace))?;
     let served = messages.block_on(async {
-        let server = {
-            // Watchers of folders run beside the handlers.
-            let _beside = handlers.enter();
-            refmcp_reference::server(reference_options(options))?
-        };
         server.stdio_with_handlers_on(handlers.handle().clone()).await.context("stdio")
     });
     // A handler that still computes must not keep the process alive.
@@ -48,7 +45,6 @@ fn reference_options(options: ServerOptions) -> Options {
         },
         name: options.name,
         ping_after: options.ping_after,
-        grace: options.grace,
         ..Options::default()
     }
 }
