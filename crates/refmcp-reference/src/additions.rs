@@ -181,3 +181,18 @@ impl fmt::Display for Thing {
 fn full() -> CallError {
     CallError::new(format!("there are {MOST} additions already; remove one first"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_on_the_network_change_nothing() {
+        let connected = |transport, principal: Option<&str>| {
+            let principal = principal.map(Into::into);
+            may_change_for_everybody(&Connection { transport, principal, ..Connection::default() }).is_ok()
+        };
+        assert!(connected("stdio", None) && connected("memory", None) && connected("http", Some("alice")));
+        assert!(!connected("http", None) && !connected("", None));
+    }
+}

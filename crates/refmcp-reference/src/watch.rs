@@ -1,14 +1,17 @@
-//! Directories that are watched: a thread of their own, which ends with the server.
+//! Directories that are watched: each by a thread of its own, which ends with the server.
 
-use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use refmcp_server::Server;
+
+use crate::ReferenceError;
 
 /// How long a directory has to be quiet before anybody looks at it.
 const QUIET: Duration = Duration::from_millis(100);
@@ -16,7 +19,9 @@ const QUIET: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A directory that is being watched; nobody has been told yet.
-pub(crate) struct Watch {
+pub(crate) struct Watched {
+    what: &'static str,
+    path: PathBuf,
     watcher: RecommendedWatcher,
     news: Receiver<()>,
 }
@@ -25,20 +30,35 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Watchers(Mutex<Vec<RecommendedWatcher>>);
 
-impl Watch {
-    /// Begins to watch. What changes from now on will be told.
-    pub(crate) fn begin(directory: &Path, mode: RecursiveMode) -> notify::Result<Self> {
+impl Watched {
+    /// Opens a directory and begins to watch it: what changes from now on will be told.
+    pub(crate) fn open(
+        what: &'static str,
+        path: PathBuf,
+        mode: RecursiveMode,
+    ) -> Result<(Dir, Self), ReferenceError> {
+        let real = path.canonicalize();
+        let opened = real.and_then(|real| Ok((Dir::open_ambient_dir(&real, ambient_authority())?, real)));
+        let (dir, real) = match opened {
+            Ok(opened) => opened,
+            Err(source) => return Err(ReferenceError::Directory { what, path, source }),
+        };
         // One piece of news says as much as many: look again.
         let (tell, news) = sync_channel(1);
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let hear = move |event: notify::Result<Event>| {
             // Looking at files is an event too; if it counted, looking would never end.
             if event.is_ok_and(|event| event.kind.is_access()) {
                 return;
             }
             let _ = tell.try_send(());
-        })?;
-        watcher.watch(directory, mode)?;
-        Ok(Self { watcher, news })
+        };
+        // Links may lead anywhere; whatever is there is not ours to watch.
+        let watcher = RecommendedWatcher::new(hear, Config::default().with_follow_symlinks(false));
+        let watching = watcher.and_then(|mut watcher| watcher.watch(&real, mode).map(|()| watcher));
+        match watching {
+            Ok(watcher) => Ok((dir, Self { what, path, watcher, news })),
+            Err(source) => Err(ReferenceError::Watch { what, path, source }),
+        }
     }
 
     /// Calls `look` whenever something has changed, until the server is gone.
@@ -46,9 +66,10 @@ impl Watch {
         self,
         server: &Server,
         mut look: impl FnMut(&Server) + Send + 'static,
-    ) -> io::Result<()> {
-        server.value::<Watchers>().0.lock().unwrap_or_else(PoisonError::into_inner).push(self.watcher);
-        let (server, news) = (server.downgrade(), self.news);
+    ) -> Result<(), ReferenceError> {
+        let Self { what, path, watcher, news } = self;
+        server.value::<Watchers>().0.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+        let server = server.downgrade();
         let work = move || {
             // With the server the watcher goes, and with it the other end.
             while news.recv().is_ok() {
@@ -57,7 +78,10 @@ impl Watch {
                 look(&server);
             }
         };
-        thread::Builder::new().name("refmcp-watch".to_owned()).spawn(work).map(drop)
+        match thread::Builder::new().name("refmcp-watch".to_owned()).spawn(work) {
+            Ok(_) => Ok(()),
+            Err(fault) => Err(ReferenceError::Watch { what, path, source: notify::Error::io(fault) }),
+        }
     }
 }
 
@@ -65,7 +89,7 @@ impl Watch {
 fn settle(news: &Receiver<()>) {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        if !matches!(news.recv_timeout(QUIET), Ok(())) {
+        if news.recv_timeout(QUIET).is_err() {
             return;
         }
     }

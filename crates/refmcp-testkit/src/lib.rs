@@ -8,11 +8,20 @@
 //! | [`sealer`] | seals states well enough for tests and for nothing else |
 //! | [`transcript`] | conversations as text files, run under several revisions |
 //! | `schema` | messages against the official schemas (feature `schema`) |
+//! | `client` | a client of a real server (feature `server`) |
+//! | `reentry` | calls in every revision, with handlers forced to run again (feature `server`) |
+//! | `served` | a real server as the other end of a transcript (feature `server`) |
 
+#[cfg(feature = "server")]
+pub mod client;
 pub mod clock;
+#[cfg(feature = "server")]
+pub mod reentry;
 pub mod rig;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod script;
 pub mod sealer;
+#[cfg(feature = "server")]
+pub mod served;
 pub mod transcript;

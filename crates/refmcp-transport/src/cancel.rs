@@ -1,31 +1,62 @@
 //! Telling work that nobody wants its outcome any more.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use refmcp_proto::time::Timestamp;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 /// A cancellation: seen by whoever works on a call, with the time it came.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
-    token: CancellationToken,
-    at: Arc<OnceLock<Timestamp>>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    at: OnceLock<Timestamp>,
+    waiting: Notify,
 }
 
 impl Cancel {
     /// Cancels; only the first time counts.
     pub fn cancel(&self, now: Timestamp) {
-        self.at.get_or_init(|| now);
-        self.token.cancel();
+        self.inner.at.get_or_init(|| now);
+        self.inner.waiting.notify_waiters();
     }
 
     /// When it was cancelled, if it was.
     pub fn at(&self) -> Option<Timestamp> {
-        self.at.get().copied()
+        self.inner.at.get().copied()
     }
 
     /// Waits for it.
     pub async fn cancelled(&self) {
-        self.token.cancelled().await;
+        let mut told = pin!(self.inner.waiting.notified());
+        // Queue up before looking: a cancellation between looking and waiting would otherwise go unnoticed.
+        told.as_mut().enable();
+        if self.at().is_none() {
+            told.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn is_noticed_before_and_after_waiting() {
+        let cancel = Cancel::default();
+        let waiting = tokio::spawn({
+            let cancel = cancel.clone();
+            async move { cancel.cancelled().await }
+        });
+        tokio::task::yield_now().await;
+        cancel.cancel(Timestamp::from_millis(1));
+        cancel.cancel(Timestamp::from_millis(2));
+        waiting.await.unwrap();
+        cancel.cancelled().await;
+        assert_eq!(cancel.at(), Some(Timestamp::from_millis(1)));
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use refmcp_proto::engine::{CallId, Change, Channel, CloseReason, Dispatch, Output, ServerEngine};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -218,7 +219,8 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
     fn start(&mut self, call: Box<Dispatch>) {
         let number = call.call;
         let Running { inline, cancel, mut work } = self.service.start(call, &self.link);
-        if inline && let Poll::Ready(outcome) = poll_now(&mut work) {
+        // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
+        if inline && let Poll::Ready(outcome) = poll_now(unconstrained(&mut work)) {
             // What the call said while it ran comes before its answer.
             self.take_commands();
             self.engine.finish(self.clock.now(), number, outcome);

@@ -13,6 +13,8 @@ use crate::revision::{Lifecycle, Revision};
 pub struct EngineConfig {
     /// Who we are.
     pub server_info: Arc<Implementation>,
+    /// Who we are, in as few words as every single result may carry.
+    pub stamp: Arc<Implementation>,
     /// What we offer. Capabilities beyond the protocol stand in `extra` for sessions and in `extensions` for
     /// revisions without them.
     pub capabilities: ServerCapabilities,
@@ -51,8 +53,10 @@ impl EngineConfig {
         capabilities: ServerCapabilities,
         sealer: Arc<dyn Sealer>,
     ) -> Self {
+        let stamp = Implementation::new(&server_info.name, &server_info.version);
         Self {
             server_info: Arc::new(server_info),
+            stamp: Arc::new(stamp),
             capabilities,
             instructions: None,
             revisions: Revision::ALL.to_vec(),

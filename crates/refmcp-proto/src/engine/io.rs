@@ -91,7 +91,7 @@ pub struct Dispatch {
     /// The parameters: the JSON text of an object.
     pub params: Arc<str>,
     /// The text of the parameters' `_meta`, if there is one.
-    pub meta: Option<Box<str>>,
+    pub meta: Option<Arc<str>>,
     /// Who asks.
     pub peer: Arc<Peer>,
     /// Where the request came in.

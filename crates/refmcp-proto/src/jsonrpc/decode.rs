@@ -329,10 +329,18 @@ fn is_look_alike(key: &str) -> bool {
     matches!(folded.as_str(), "jsonrpc" | "id" | "method" | "params" | "result" | "error")
 }
 
-/// A serde message without its line and column, which would point into a part of the text only.
+/// A serde message for a peer: without a line and column, which would point into a part of the text only, and
+/// without the names of our types.
 pub fn without_place(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
-    text.rfind(" at line ").map_or_else(|| text.clone(), |end| text.chars().take(end).collect())
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
+    match text.split_once("expected struct ") {
+        Some((before, rest)) => {
+            let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            format!("{before}expected an object{after}")
+        }
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry};
 use notify::RecursiveMode;
 use refmcp_server::{Change, Server};
 
 use super::template::{Template, is_name};
 use crate::ReferenceError;
-use crate::watch::Watch;
+use crate::watch::Watched;
 
-const WHAT: &str = "prompts";
 /// Files that become prompts at the most.
 const MOST_FILES: usize = 1000;
 /// The largest file that becomes one.
@@ -21,9 +19,8 @@ const MOST_BYTES: u64 = 256 << 10;
 
 /// A directory that is watched but not offered yet.
 pub(crate) struct Opened {
-    path: PathBuf,
     files: Files,
-    watch: Watch,
+    watched: Watched,
 }
 
 struct Files {
@@ -33,25 +30,15 @@ struct Files {
 
 impl Opened {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
-        let opened = path
-            .canonicalize()
-            .and_then(|real| Ok((Dir::open_ambient_dir(&real, ambient_authority())?, real)));
-        let (dir, path) = match opened {
-            Ok((dir, real)) => (dir, real),
-            Err(source) => return Err(ReferenceError::Directory { what: WHAT, path, source }),
-        };
-        match Watch::begin(&path, RecursiveMode::NonRecursive) {
-            Ok(watch) => Ok(Self { path, files: Files { dir, listed: BTreeMap::new() }, watch }),
-            Err(source) => Err(ReferenceError::Watch { what: WHAT, path, source }),
-        }
+        let (dir, watched) = Watched::open("prompts", path, RecursiveMode::NonRecursive)?;
+        Ok(Self { files: Files { dir, listed: BTreeMap::new() }, watched })
     }
 
     /// Reads the files, and again whenever they change.
     pub(crate) fn serve(self, server: &Server) -> Result<(), ReferenceError> {
-        let Self { path, mut files, watch } = self;
+        let Self { mut files, watched } = self;
         files.refresh(server);
-        let told = watch.tell(server, move |server| files.refresh(server));
-        told.map_err(|source| ReferenceError::Directory { what: WHAT, path, source })
+        watched.tell(server, move |server| files.refresh(server))
     }
 }
 

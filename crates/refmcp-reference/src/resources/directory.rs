@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use notify::RecursiveMode;
 use refmcp_server::model::{Annotations, ResourceContents};
@@ -19,11 +18,10 @@ use super::kinds::Kind;
 use crate::ReferenceError;
 use crate::media::base64;
 use crate::moment::iso_system;
-use crate::watch::Watch;
+use crate::watch::Watched;
 
 /// What every URI begins with.
 const PREFIX: &str = "file:///dir/";
-const WHAT: &str = "resources";
 /// Files that are listed at the most; others can still be read.
 const MOST_FILES: usize = 10_000;
 /// How many directories inside each other are listed.
@@ -33,9 +31,8 @@ const MOST_BYTES: u64 = 8 << 20;
 
 /// A directory that is watched but not offered yet.
 pub(crate) struct Opened {
-    path: PathBuf,
     files: Arc<Files>,
-    watch: Watch,
+    watched: Watched,
 }
 
 struct Files {
@@ -60,17 +57,8 @@ enum Unread {
 
 impl Opened {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
-        let opened = path
-            .canonicalize()
-            .and_then(|real| Ok((Dir::open_ambient_dir(&real, ambient_authority())?, real)));
-        let (dir, path) = match opened {
-            Ok((dir, real)) => (dir, real),
-            Err(source) => return Err(ReferenceError::Directory { what: WHAT, path, source }),
-        };
-        match Watch::begin(&path, RecursiveMode::Recursive) {
-            Ok(watch) => Ok(Self { path, files: Arc::new(Files { dir, listed: Mutex::default() }), watch }),
-            Err(source) => Err(ReferenceError::Watch { what: WHAT, path, source }),
-        }
+        let (dir, watched) = Watched::open("resources", path, RecursiveMode::Recursive)?;
+        Ok(Self { files: Arc::new(Files { dir, listed: Mutex::default() }), watched })
     }
 
     /// The family that all of the files belong to, listed or not.
@@ -91,10 +79,9 @@ impl Opened {
 
     /// Lists the files, and again whenever they change.
     pub(crate) fn serve(self, server: &Server) -> Result<(), ReferenceError> {
-        let Self { path, files, watch } = self;
+        let Self { files, watched } = self;
         files.refresh(server);
-        let told = watch.tell(server, move |server| files.refresh(server));
-        told.map_err(|source| ReferenceError::Directory { what: WHAT, path, source })
+        watched.tell(server, move |server| files.refresh(server))
     }
 }
 
@@ -108,19 +95,20 @@ impl Files {
         let found = self.scan();
         let mut listed = self.listed();
         let gone: Vec<&String> = listed.keys().filter(|path| !found.contains_key(*path)).collect();
-        let new = found.keys().filter(|path| !listed.contains_key(*path)).count();
-        let differs =
-            |(path, seen): &(&String, &Seen)| listed.get(*path).is_some_and(|before| before != *seen);
-        let changed: Vec<String> = found.iter().filter(differs).map(|(path, _)| uri(path)).collect();
+        let new = found.keys().any(|path| !listed.contains_key(path));
+        let differs: Vec<_> = found.iter().filter(|(path, seen)| listed.get(*path) != Some(*seen)).collect();
         server.change_lists(|lists| {
             for path in &gone {
                 lists.remove_resource(&uri(path));
             }
-            for (path, seen) in found.iter().filter(|(path, seen)| listed.get(*path) != Some(*seen)) {
-                lists.add_resource(self.resource(path, *seen));
+            for (path, seen) in &differs {
+                lists.add_resource(self.resource(path, **seen));
             }
-            (new > 0 || !gone.is_empty()).then_some(Change::Resources)
+            (new || !gone.is_empty()).then_some(Change::Resources)
         });
+        // Also what came or went: many programs save a file by putting another in its place.
+        let changed: Vec<String> =
+            differs.iter().map(|(path, _)| *path).chain(gone).map(|path| uri(path)).collect();
         *listed = found;
         drop(listed);
         for uri in changed {

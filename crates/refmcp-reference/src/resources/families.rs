@@ -4,9 +4,9 @@ use refmcp_server::model::ResourceContents;
 use refmcp_server::{BadTemplate, CallError, ResourceTemplate};
 
 const SHELVES: [(&str, &[&str]); 3] = [
+    ("office", &["budget", "goals"]),
     ("recipes", &["bread", "pancakes", "soup"]),
     ("travel", &["lisbon", "oslo", "quito"]),
-    ("work", &["budget", "goals"]),
 ];
 
 /// `memo://{shelf}/{name}`: which names are suggested depends on the shelf.

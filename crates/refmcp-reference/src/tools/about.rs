@@ -1,6 +1,6 @@
 //! What the server knows of whoever asks.
 
-use refmcp_server::model::JsonObject;
+use refmcp_server::model::{JsonObject, LogLevel};
 use refmcp_server::{Call, CallError, Json, NoArguments, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,7 +86,7 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
         principal: call.principal().map(str::to_owned),
         client: peer.info.as_ref().and_then(object),
         capabilities: object(&peer.capabilities).unwrap_or_default(),
-        log_level: call.log_level().map(|level| level.as_str()),
+        log_level: call.log_level().map(LogLevel::as_str),
         model: models::active(&call)?,
         session: None,
         headers: call.connection().headers.iter().map(header).collect(),

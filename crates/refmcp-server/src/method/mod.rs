@@ -54,8 +54,9 @@ impl Plan {
         Self::now(async { Err(error) })
     }
 
-    fn about(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
+    /// Notes what the call is about, if anybody is going to read it.
+    fn about(mut self, call: &Call, subject: &str) -> Self {
+        self.subject = record::is_wanted(call).then(|| subject.to_owned());
         self
     }
 }
@@ -79,9 +80,13 @@ pub(crate) fn start(server: &Server, session: &Arc<Session>, dispatch: Box<Dispa
     let cancel = call.cancel().clone();
     let work = Box::pin(async move {
         let recording = Recording::start(&call, subject);
-        // A permit is only refused once the semaphore is closed, which it never is.
-        let _permit = call.server().running().acquire().await;
-        let outcome = match CatchPanic::new(work).await {
+        let running = call.server().running();
+        let _permit = match running.try_acquire() {
+            Ok(permit) => Some(permit),
+            // Waiting fails only once the semaphore is closed, which it never is.
+            Err(_) => running.acquire().await.ok(),
+        };
+        let outcome = match CatchPanic(work).await {
             Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),
             None => Outcome::Failed(RpcError::internal("the handler failed").into()),
         };

@@ -31,8 +31,8 @@ pub(super) fn get(call: &Call) -> Plan {
     if let Err(error) = check(&prompt, &arguments) {
         return Plan::refuse(error);
     }
-    let call = call.clone();
-    Plan::later(async move { Ok(prompt.fill(call, arguments).await?.into()) }).about(name)
+    let filling = call.clone();
+    Plan::later(async move { Ok(prompt.fill(filling, arguments).await?.into()) }).about(call, &name)
 }
 
 /// A prompt's arguments are all strings; the required ones must be there, unknown ones must not.

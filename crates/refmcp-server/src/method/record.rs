@@ -43,6 +43,11 @@ pub enum Ending {
     Cancelled,
 }
 
+/// Whether anybody wants to know of calls.
+pub(super) fn is_wanted(call: &Call) -> bool {
+    tracing::enabled!(target: "refmcp::calls", Level::INFO) || call.server().settings().on_call.is_some()
+}
+
 /// The recording of a call; when it is dropped before its end, the call was cancelled.
 pub(super) struct Recording(Option<Open>);
 
@@ -55,8 +60,7 @@ struct Open {
 impl Recording {
     /// Records a call, if anybody wants to know.
     pub(super) fn start(call: &Call, subject: Option<String>) -> Self {
-        let wanted = tracing::enabled!(Level::INFO) || call.server().settings().on_call.is_some();
-        Self(wanted.then(|| Open { call: call.clone(), subject, started: Instant::now() }))
+        Self(is_wanted(call).then(|| Open { call: call.clone(), subject, started: Instant::now() }))
     }
 
     /// The call has ended.

@@ -36,16 +36,16 @@ pub(super) fn read(call: &Call) -> Plan {
         Ok(params) => params.uri,
         Err(error) => return Plan::refuse(error),
     };
-    let (call, found, subject) = (call.clone(), find(call, &uri), uri.clone());
+    let (reading, found, subject) = (call.clone(), find(call, &uri), uri.clone());
     let plan = Plan::later(async move {
         let result = match found {
-            Some(Found::Resource(resource)) => resource.read(call).await?,
-            Some(Found::Member(template, values)) => template.read(call, uri, values).await?,
+            Some(Found::Resource(resource)) => resource.read(reading).await?,
+            Some(Found::Member(template, values)) => template.read(reading, uri, values).await?,
             None => return Err(CallError::resource_not_found(uri)),
         };
         Ok(result.into())
     });
-    plan.about(subject)
+    plan.about(call, &subject)
 }
 
 pub(super) fn subscribe(call: &Call) -> Plan {
@@ -56,7 +56,7 @@ pub(super) fn subscribe(call: &Call) -> Plan {
     if find(call, &uri).is_none() {
         return Plan::refuse(CallError::resource_not_found(uri));
     }
-    Plan::now(async { Ok(EmptyResult::default().into()) }).about(uri)
+    Plan::now(async { Ok(EmptyResult::default().into()) }).about(call, &uri)
 }
 
 /// What a URI leads to.

@@ -49,10 +49,10 @@ pub(super) fn call(call: &Call) -> Plan {
             return Plan::refuse(RpcError::invalid_params(format!("params: arguments: {fault}")));
         }
     };
-    let (call, inline) = (call.clone(), tool.inline);
-    let subject = name.into_owned();
-    let plan = if inline { Plan::now(run(call, tool, arguments)) } else { Plan::later(run(call, tool, arguments)) };
-    plan.about(subject)
+    let inline = tool.inline;
+    let work = run(call.clone(), tool, arguments);
+    let plan = if inline { Plan::now(work) } else { Plan::later(work) };
+    plan.about(call, &name)
 }
 
 fn find(call: &Call, name: &str) -> Option<Arc<Tool>> {

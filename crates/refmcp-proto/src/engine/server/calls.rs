@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::hash::Quick;
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Outcome, Output, StateUse};
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
@@ -21,7 +22,7 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) peer: Arc<Peer>,
     pub(super) params: Arc<str>,
-    meta: Option<Box<str>>,
+    meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) answers: Arc<Answers>,
@@ -69,8 +70,9 @@ struct Cancelled<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     next: u64,
-    open: HashMap<CallId, Call>,
-    by_id: HashMap<RequestId, Vec<CallId>>,
+    open: HashMap<CallId, Call, Quick>,
+    /// How many calls have this id; only a lenient server ever has more than one.
+    by_id: HashMap<RequestId, u32, Quick>,
 }
 
 impl Calls {
@@ -93,29 +95,30 @@ impl Calls {
     fn open(&mut self, call: Call) -> CallId {
         let number = CallId(self.next);
         self.next += 1;
-        self.by_id.entry(call.to.id.clone()).or_default().push(number);
+        *self.by_id.entry(call.to.id.clone()).or_default() += 1;
         self.open.insert(number, call);
         number
     }
 
     pub(super) fn close(&mut self, number: CallId) -> Option<Call> {
         let call = self.open.remove(&number)?;
-        if let Some(numbers) = self.by_id.get_mut(&call.to.id) {
-            numbers.retain(|other| *other != number);
-            if numbers.is_empty() {
-                self.by_id.remove(&call.to.id);
-            }
+        match self.by_id.get_mut(&call.to.id) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.by_id.remove(&call.to.id)),
         }
         Some(call)
     }
 
     fn with_id(&self, id: &RequestId) -> Vec<CallId> {
-        self.by_id.get(id).cloned().unwrap_or_default()
+        self.numbers(|call| call.to.id == *id)
     }
 
     fn on_channel(&self, channel: Channel) -> Vec<CallId> {
-        let mine = self.open.iter().filter(|(_, call)| call.to.channel == channel);
-        mine.map(|(number, _)| *number).collect()
+        self.numbers(|call| call.to.channel == channel)
+    }
+
+    fn numbers(&self, wanted: impl Fn(&Call) -> bool) -> Vec<CallId> {
+        self.open.iter().filter(|(_, call)| wanted(call)).map(|(number, _)| *number).collect()
     }
 }
 
@@ -147,7 +150,7 @@ impl ServerEngine {
             meta: request.params.meta.map(Into::into),
             progress_token,
             log_level,
-            answers: Arc::new(carried.answers),
+            answers: carried.answers.map_or_else(|| self.no_answers.clone(), Arc::new),
             round: carried.round,
             open_questions: 0,
             logs_seen: carried.logs,

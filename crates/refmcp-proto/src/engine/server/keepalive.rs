@@ -24,6 +24,10 @@ impl Keepalive {
         if self.last_heard.is_some() {
             self.last_heard = Some(now);
         }
+        // Whoever speaks is there; the answer to the ping may be on its way behind much else.
+        if let Some((_, until)) = &mut self.out {
+            *until = now + self.timeouts.pong;
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Timestamp> {

@@ -11,11 +11,13 @@
 //! | `changes` | who hears of what has changed |
 //! | `notes` | progress and log messages |
 //! | `keepalive` | whether the peer is still there |
+//! | `hash` | a quick hash for the tables above |
 
 mod batches;
 mod calls;
 mod changes;
 mod handshake;
+mod hash;
 mod keepalive;
 mod notes;
 mod per_request;
@@ -26,7 +28,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::io::{CallId, Channel, Kind, Output, Sending, To};
+use super::io::{Answers, CallId, Channel, Kind, Output, Sending, To};
 use super::{DuplicateIds, EngineConfig};
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::encode::{self, AnswerTo};
@@ -70,6 +72,8 @@ pub struct ServerEngine {
     outputs: VecDeque<Output>,
     /// The sender of the last request without a session: the next one usually says the same of itself.
     last_sender: Option<per_request::Sender>,
+    /// What calls have that have not asked anything.
+    no_answers: Arc<Answers>,
 }
 
 /// Where an answer goes.
@@ -98,6 +102,7 @@ impl ServerEngine {
             findings: Findings::default(),
             outputs: VecDeque::new(),
             last_sender: None,
+            no_answers: Arc::default(),
             config,
         }
     }
@@ -232,7 +237,7 @@ impl ServerEngine {
                 self.answer(to, rules, EmptyResult::default().into());
                 return Ok(());
             }
-            (_, Some(Method::Discover)) | (Phase::Fresh, Some(Method::Listen)) => {
+            (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
                 return Err(MetaHead::missing());
             }
             (Phase::Fresh, _) if head.describes_a_sender() => return Err(MetaHead::missing()),

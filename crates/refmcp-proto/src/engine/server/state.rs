@@ -25,7 +25,8 @@ struct State {
 /// What a request brings along from earlier rounds.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    pub(super) answers: Answers,
+    /// `None` for a call that begins.
+    pub(super) answers: Option<Answers>,
     pub(super) round: u32,
     pub(super) logs: u32,
     pub(super) progress: Option<f64>,
@@ -51,7 +52,7 @@ impl ServerEngine {
             // One text for every cause: what exactly is wrong helps only those who try.
             let invalid = || RpcError::invalid_params("requestState is not valid");
             let state = self.open_state(now, method, request, &sealed).ok_or_else(invalid)?;
-            carried.answers = state.answers;
+            carried.answers = Some(state.answers);
             carried.round = state.round + 1;
             carried.logs = state.logs;
             carried.progress = state.progress;
@@ -66,7 +67,7 @@ impl ServerEngine {
                     let text = format!("inputResponses[\"{}\"] is not an object", excerpt(&key));
                     return Err(RpcError::invalid_params(text));
                 }
-                carried.answers.given.entry(key).or_insert(Answer::Given(response));
+                carried.answers.get_or_insert_default().given.entry(key).or_insert(Answer::Given(response));
             }
         }
         Ok(carried)

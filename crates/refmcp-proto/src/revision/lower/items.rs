@@ -53,7 +53,11 @@ fn stamp(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
         _ => ResultType::Complete,
     };
     result.result_type_mut().get_or_insert(kind);
-    result.meta_mut().get_or_insert_with(ResultMeta::default).server_info = Some(config.server_info.clone());
+    let who = match result {
+        ServerResult::Discover(_) => &config.server_info,
+        _ => &config.stamp,
+    };
+    result.meta_mut().get_or_insert_with(ResultMeta::default).server_info = Some(who.clone());
 }
 
 fn cache_hints(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {

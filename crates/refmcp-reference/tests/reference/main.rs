@@ -1,0 +1,14 @@
+//! The reference server as clients see it, over a pipe in memory.
+
+mod asking;
+mod cancelling;
+mod client;
+mod conformance;
+mod files;
+mod lists;
+mod models;
+mod pages;
+mod prompt_files;
+mod prompts;
+mod resources;
+mod tools;

@@ -1,0 +1,185 @@
+//! A child process, its three streams in threads.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::PATIENCE;
+
+/// The program with these arguments, not started yet.
+pub(crate) fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+    command.args(args).env_remove("REFMCP_LOG");
+    command
+}
+
+/// A running child; killed when it is dropped.
+pub(crate) struct Process {
+    child: Child,
+    input: Option<Sender<Vec<u8>>>,
+    lines: Receiver<Vec<u8>>,
+    unread: Option<(ChildStdout, Sender<Vec<u8>>)>,
+    errors: Arc<Mutex<Vec<u8>>>,
+}
+
+/// How a child ended, and all that it wrote after what was read before.
+#[derive(Debug)]
+pub(crate) struct Exit {
+    pub(crate) status: ExitStatus,
+    pub(crate) lines: Vec<String>,
+    pub(crate) errors: String,
+    pub(crate) took: Duration,
+}
+
+impl Process {
+    /// Starts `refmcp stdio` with these arguments.
+    pub(crate) fn stdio(args: &[&str]) -> Self {
+        let args: Vec<&str> = ["stdio"].iter().chain(args).copied().collect();
+        Self::spawn(program(&args))
+    }
+
+    /// Starts a command and reads what it says.
+    pub(crate) fn spawn(command: Command) -> Self {
+        let mut process = Self::spawn_unread(command);
+        process.start_reading();
+        process
+    }
+
+    /// Starts a command and leaves what it says in the pipe.
+    pub(crate) fn spawn_unread(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let (lines_in, lines) = channel();
+        let mut process = Self {
+            input: None,
+            lines,
+            unread: child.stdout.take().map(|stdout| (stdout, lines_in)),
+            errors: Arc::default(),
+            child,
+        };
+        process.start_writing();
+        process.collect_errors();
+        process
+    }
+
+    fn start_writing(&mut self) {
+        let Some(mut stdin) = self.child.stdin.take() else { return };
+        let (input, bytes) = channel::<Vec<u8>>();
+        self.input = Some(input);
+        thread::spawn(move || {
+            // A child that went away is noticed by whoever waits for its answer.
+            while bytes.recv().is_ok_and(|bytes| stdin.write_all(&bytes).is_ok()) {}
+        });
+    }
+
+    fn collect_errors(&mut self) {
+        let Some(mut stderr) = self.child.stderr.take() else { return };
+        let errors = self.errors.clone();
+        thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut chunk) {
+                errors.lock().unwrap().extend_from_slice(&chunk[..count]);
+            }
+        });
+    }
+
+    /// Reads what the child says from now on.
+    pub(crate) fn start_reading(&mut self) {
+        let Some((stdout, lines)) = self.unread.take() else { return };
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).split(b'\n') {
+                if !line.is_ok_and(|line| lines.send(line).is_ok()) {
+                    break;
+                }
+            }
+        });
+    }
+
+    /// Closes the child's output unread.
+    pub(crate) fn close_output(&mut self) {
+        self.unread = None;
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn send(&self, bytes: impl Into<Vec<u8>>) {
+        if let Some(input) = &self.input {
+            // Fails when the child is gone, which the next wait tells in better words.
+            let _ = input.send(bytes.into());
+        }
+    }
+
+    /// Sends a line.
+    pub(crate) fn send_line(&self, line: impl AsRef<[u8]>) {
+        let mut bytes = line.as_ref().to_vec();
+        bytes.push(b'\n');
+        self.send(bytes);
+    }
+
+    /// Closes the child's input once everything is written.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// The next line that the child writes; `None` when it has closed its output.
+    pub(crate) fn next_line(&self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(String::from_utf8(line).expect("output is UTF-8")),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing said in time; stderr: {}", self.errors()),
+        }
+    }
+
+    /// What the child has written to stderr so far.
+    pub(crate) fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.errors.lock().unwrap()).into_owned()
+    }
+
+    /// Sends the child a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// The child's memory in MiB, now or at its highest.
+    pub(crate) fn memory(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with(field)).expect("the field is there");
+        let kib: u64 = line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+        kib / 1024
+    }
+
+    /// Waits until the child has ended.
+    pub(crate) fn exit(mut self) -> Exit {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("it is our child") {
+                break status;
+            }
+            assert!(start.elapsed() < PATIENCE, "does not end; stderr: {}", self.errors());
+            thread::sleep(Duration::from_millis(2));
+        };
+        let took = start.elapsed();
+        let mut lines = Vec::new();
+        if self.unread.is_none() {
+            while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+                lines.push(String::from_utf8(line).expect("output is UTF-8"));
+            }
+        }
+        Exit { status, lines, errors: self.errors(), took }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
