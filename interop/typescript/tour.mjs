@@ -566,11 +566,11 @@ const FEATURES = {
         const argument = { name: 'language', value: 'py' };
         const plain = (await tour.session.complete({ ref, argument })).completion;
         assert(plain.values.length <= 100, `${plain.values.length} values`);
-        assert(plain.values.some(value => value.includes('python')), `values ${brief(plain.values)}`);
+        assert(plain.values.some(value => /python/i.test(value)), `values ${brief(plain.values)}`);
         if (!tour.since('2025-06-18')) return brief(plain.values);
         const context = { arguments: { code: 'print(1)' } };
         const informed = (await tour.session.complete({ ref, argument, context })).completion;
-        assert(informed.values.some(value => value.includes('python')), `with context: ${brief(informed.values)}`);
+        assert(informed.values.some(value => /python/i.test(value)), `with context: ${brief(informed.values)}`);
         return `${brief(plain.values)}, also with context`;
     },
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
 
+mod bench;
 mod deny;
 mod interop;
 mod lint;
@@ -27,6 +28,7 @@ usage: cargo xtask COMMAND
                         foreign clients against the release build; all of them unless one is named
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
+  bench                 our server beside others, as ratios; not part of test, because its numbers vary
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent";
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         }
         ["transcripts"] => transcripts::run(transcripts::Mode::Compare)?,
         ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
+        ["bench"] => bench::run()?,
         ["deny"] => deny::run()?,
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
         [] => {

@@ -559,14 +559,14 @@ impl Tour {
     async fn completion(&mut self) -> Told {
         let session = self.session()?;
         let plain = session.complete("code_review", ("language", "py"), None).await?;
-        has(&plain["values"].to_string(), "python")?;
+        has(&plain["values"].to_string().to_lowercase(), "python")?;
         ensure!(plain["values"].as_array().is_some_and(|values| values.len() <= 100), "too many values");
         if !self.since("2025-06-18") {
             return Ok(plain["values"].to_string());
         }
         let informed =
             session.complete("code_review", ("language", "py"), Some(("code", "print(1)"))).await?;
-        has(&informed["values"].to_string(), "python").context("with context")?;
+        has(&informed["values"].to_string().to_lowercase(), "python").context("with context")?;
         Ok(format!("{}, also with context", plain["values"]))
     }
 

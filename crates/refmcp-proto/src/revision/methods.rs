@@ -105,6 +105,14 @@ impl Method {
         self.row().is_some_and(|row| row.may_ask)
     }
 
+    /// Whether it gives a list, page by page.
+    pub fn is_list(&self) -> bool {
+        matches!(
+            self,
+            Self::ListTools | Self::ListResources | Self::ListResourceTemplates | Self::ListPrompts
+        )
+    }
+
     /// The revisions that have the method, for messages.
     pub fn revisions(&self) -> impl Iterator<Item = Revision> {
         Revision::ALL.into_iter().filter(|revision| self.exists_in(revision.rules()))

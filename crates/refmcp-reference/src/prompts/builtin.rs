@@ -4,20 +4,20 @@ use refmcp_server::model::{GetPromptResult, PromptMessage};
 use refmcp_server::{Prompt, PromptArguments};
 
 const LANGUAGES: [&str; 14] = [
-    "C",
-    "C++",
-    "C#",
-    "Go",
-    "Haskell",
-    "Java",
-    "JavaScript",
-    "Kotlin",
-    "PHP",
-    "Python",
-    "Ruby",
-    "Rust",
-    "Swift",
-    "TypeScript",
+    "c",
+    "c++",
+    "c#",
+    "go",
+    "haskell",
+    "java",
+    "javascript",
+    "kotlin",
+    "php",
+    "python",
+    "ruby",
+    "rust",
+    "swift",
+    "typescript",
 ];
 const SEVERITIES: [&str; 4] = ["low", "medium", "high", "critical"];
 const GOALS: [&str; 5] = ["clarity", "fewer dependencies", "performance", "safety", "testability"];
@@ -35,8 +35,8 @@ fn code_review() -> Prompt {
         let text = format!("Please review this {what}:\n{}", argument(&given, "code"));
         Ok(GetPromptResult::new(vec![PromptMessage::user(text)]).description("Code review prompt"))
     })
-    .title("Request Code Review")
-    .description("Asks the LLM to analyze code quality and suggest improvements")
+    .title("Review code")
+    .description("Asks a model to look over a piece of code and to say what could be better")
     .required("code", "The code to review")
     .optional("language", "The language it is written in")
     .complete("language", |_, typed| async move { typed.among(LANGUAGES) })

@@ -142,6 +142,9 @@ impl ServerEngine {
         if matches!(method, Method::Subscribe | Method::Unsubscribe) {
             self.check_subscription(request)?;
         }
+        if method.is_list() {
+            self.check_cursor(request)?;
+        }
         let carried = self.carried(now, &method, peer, request)?;
         let call = Call {
             to: to.clone(),
@@ -184,6 +187,15 @@ impl ServerEngine {
             return Err(RpcError::internal(format!(
                 "too many requests in flight, at most {most} are served"
             )));
+        }
+        Ok(())
+    }
+
+    /// A cursor that is `null` is read as none, but somebody wrote it.
+    fn check_cursor(&mut self, request: &Request<'_>) -> Result<(), RpcError> {
+        let params: serde_json::Map<String, serde_json::Value> = read_params(request.params.text)?;
+        if params.get("cursor").is_some_and(serde_json::Value::is_null) {
+            self.note("PAGE-01", "a cursor that is null instead of absent");
         }
         Ok(())
     }

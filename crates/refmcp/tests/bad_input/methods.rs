@@ -1,0 +1,118 @@
+//! Methods of another era, tools and arguments that do not exist or do not fit (plan 32-34, 38, 40).
+
+use serde_json::{Map, Value, json};
+
+use crate::support::Era;
+use crate::table::{call, long, request, row, try_all};
+
+#[test]
+fn methods_of_the_other_era() {
+    try_all(|era| {
+        let methods: &[&str] = match era {
+            Era::Stateless => &["ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "models/select"],
+            Era::Session(_) => &["server/discover", "subscriptions/listen"],
+        };
+        methods.iter().map(|method| row(*method, request(era, method, &json!({}))).error(-32601, "belongs to")).collect()
+    });
+}
+
+#[test]
+fn names_that_do_not_exist() {
+    try_all(|era| {
+        let named = |name: Value| request(era, "tools/call", &json!({ "name": name, "arguments": {} }));
+        vec![
+            row("unknown", named(json!("nope"))).error(-32602, "unknown tool: nope"),
+            row("empty", named(json!(""))).error(-32602, "unknown tool"),
+            row("line breaks", named(json!("echo\r\nx: y"))).error(-32602, "echo\\\\r\\\\nx: y"),
+            row("a terminal's escape", named(json!("\u{1b}[2J"))).error(-32602, "unknown tool"),
+            row("another case", named(json!("Echo"))).error(-32602, "unknown tool: Echo"),
+            row("a space", named(json!("echo "))).error(-32602, "unknown tool"),
+            row("1 MiB", named(json!(long(1 << 20)))).error(-32602, "unknown tool"),
+            row("a number", named(json!(5))).error(-32602, "params"),
+            row("null", named(json!(null))).error(-32602, "params"),
+            row("none", request(era, "tools/call", &json!({}))).error(-32602, "name"),
+            row("no prompt", request(era, "prompts/get", &json!({ "name": "nope" }))).error(-32602, "nope"),
+            row("a prompt of 1 MiB", request(era, "prompts/get", &json!({ "name": long(1 << 20) }))).error(-32602, ""),
+        ]
+    });
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    let many = |count: usize| Value::Object((0..count).map(|n| (format!("p{n}"), json!(n))).collect::<Map<_, _>>());
+    try_all(|era| {
+        let mut much = many(100_000);
+        much["message"] = json!("x");
+        vec![
+            row("missing", call(era, "echo", &json!({}))).bad_arguments(era, "message"),
+            row("wrong type", call(era, "echo", &json!({ "message": 5 }))).bad_arguments(era, "message"),
+            row("null", call(era, "echo", &json!({ "message": null }))).bad_arguments(era, "message"),
+            row("an extra one", call(era, "echo", &json!({ "message": "x", "extra": 1 }))).bad_arguments(era, "extra"),
+            row("a long extra one", call(era, "echo", &json!({ "message": "x", long(10_000): 1 }))).bad_arguments(era, ""),
+            row("a long wrong one", call(era, "sum", &json!({ "a": long(10_000), "b": 1 }))).bad_arguments(era, "a"),
+            row("100,000 extra ones", call(era, "echo", &much)).bad_arguments(era, ""),
+            row("out of range", call(era, "slow", &json!({ "ms": 600_001 }))).bad_arguments(era, "ms"),
+            row("negative", call(era, "big_result", &json!({ "bytes": -1 }))).bad_arguments(era, "bytes"),
+            row("too much", call(era, "big_result", &json!({ "bytes": 1e15 }))).bad_arguments(era, "bytes"),
+            row("text for arguments", call(era, "echo", &json!("x"))).error(-32602, "arguments"),
+            row("a list for arguments", call(era, "echo", &json!(["x"]))).error(-32602, "arguments"),
+        ]
+    });
+}
+
+#[test]
+fn other_parameters_that_do_not_fit() {
+    try_all(|era| {
+        let prompt = |arguments: Value| request(era, "prompts/get", &json!({ "name": "code_review", "arguments": arguments }));
+        let complete = |reference: Value, argument: Value| {
+            request(era, "completion/complete", &json!({ "ref": reference, "argument": argument }))
+        };
+        let code_review = json!({ "type": "ref/prompt", "name": "code_review" });
+        let mut rows = vec![
+            row("a prompt without its argument", prompt(json!({}))).error(-32602, "code"),
+            row("a prompt's number", prompt(json!({ "code": 5 }))).error(-32602, ""),
+            row("a prompt's list", prompt(json!([]))).error(-32602, ""),
+            row("completing nothing", request(era, "completion/complete", &json!({}))).error(-32602, "ref"),
+            row("completing what is unknown", complete(json!({ "type": "ref/tool", "name": "x" }), json!({ "name": "a", "value": "" })))
+                .error(-32602, ""),
+            row("completing an unknown prompt", complete(json!({ "type": "ref/prompt", "name": "nope" }), json!({ "name": "a", "value": "" })))
+                .error(-32602, "nope"),
+            row("completing without a value", complete(code_review.clone(), json!({ "name": "language" }))).error(-32602, "value"),
+            row("completing 1,000,000 characters", complete(code_review, json!({ "name": "language", "value": long(1_000_000) }))).served(),
+            row("a cursor that is none", request(era, "tools/list", &json!({ "cursor": 5 }))).error(-32602, "params"),
+            row("an empty cursor", request(era, "tools/list", &json!({ "cursor": "" }))).error(-32602, "cursor"),
+            row("a cursor of null", request(era, "tools/list", &json!({ "cursor": null }))).served(),
+            row("a URI that is none", request(era, "resources/read", &json!({ "uri": 5 }))).error(-32602, "params"),
+            row("no URI", request(era, "resources/read", &json!({}))).error(-32602, "uri"),
+        ];
+        if era != Era::Stateless {
+            for level in [json!("INFO"), json!("WARN"), json!("trace"), json!(""), json!(5), json!(null), json!(long(10_000))] {
+                rows.push(row(format!("level {level:.20}"), request(era, "logging/setLevel", &json!({ "level": level }))).error(-32602, ""));
+            }
+            let nowhere = json!({ "uri": "file:///nowhere" });
+            rows.push(row("subscribing to nothing", request(era, "resources/subscribe", &nowhere)).error(-32002, "not found"));
+        }
+        rows
+    });
+}
+
+#[test]
+fn cancellations_of_what_is_not_there() {
+    try_all(|_| {
+        let params = [
+            r#"{"requestId":"unknown"}"#,
+            r#"{"requestId":7,"reason":"x"}"#,
+            // This client's first request, long finished, and the one that opened the session.
+            r#"{"requestId":"ask-1"}"#,
+            r#"{"requestId":"init"}"#,
+            r#"{"requestId":18446744073709551616}"#,
+            r#"{"requestId":{}}"#,
+            r#"{"requestId":null}"#,
+            r#"{"requestId":1.5}"#,
+            "{}",
+            r#"{"requestId":1,"reason":5}"#,
+        ];
+        let sent = |params: &str| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#);
+        params.into_iter().map(|params| row(params, sent(params))).collect()
+    });
+}
