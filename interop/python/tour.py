@@ -506,6 +506,9 @@ async def tool_error(tour):
 async def protocol_error(tour):
     error = await tour.rpc_error(tour.call("protocol_error", {"message": "tour protocol error"}))
     has(error, "tour protocol error")
+    # 2026-07-28 keeps these for itself or retired them; none of those it defines means that a tool wants an error
+    reserved = -32099 <= error["code"] <= -32020 or error["code"] == -32002
+    assert not (tour.modern and reserved), f"code {error['code']} is reserved for the specification"
     return brief(error)
 
 

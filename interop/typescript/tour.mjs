@@ -159,6 +159,9 @@ function decode(data, start, what) {
 
 const PNG = '\x89PNG\r\n';
 
+/** A code that 2026-07-28 keeps for itself or retired; none of those it defines means that a tool wants an error. */
+const reservedCode = code => (code >= -32099 && code <= -32020) || code === -32002;
+
 /** An answer that fits one field of an elicitation form. */
 function answerField(name, field) {
     const options = field.enum ?? field.oneOf?.map(option => option.const);
@@ -445,6 +448,7 @@ const FEATURES = {
         const error = await tour.rpcError(tour.call('protocol_error', { message: 'tour protocol error' }));
         assert(Number.isInteger(error.code), `code ${error.code}`);
         has(error, 'tour protocol error');
+        if (tour.modern) assert(!reservedCode(error.code), `code ${error.code} is reserved for the specification`);
         return brief(error);
     },
 

@@ -80,10 +80,10 @@ pub(crate) async fn remove(call: &Call, thing: &Thing) -> Result<String, CallErr
 
 /// Who may change what everybody sees: those who started this process, and those who said who they are.
 fn may_change_for_everybody(connection: &Connection) -> Result<(), CallError> {
-    if matches!(connection.transport, "stdio" | "memory") || connection.principal.is_some() {
+    if connection.local || connection.principal.is_some() {
         Ok(())
     } else {
-        Err(CallError::new("the lists are everybody's here; only authenticated clients may change them"))
+        Err(CallError::new("the lists are everybody's here; only clients on this machine and authenticated ones may change them"))
     }
 }
 

@@ -193,6 +193,12 @@ impl Call {
         self.inner.link.changed(change).await;
     }
 
+    /// Sends the client away from the connection that it waits on, where the revision lets it come back for the rest;
+    /// elsewhere this does nothing.
+    pub async fn close_stream(&self) {
+        self.inner.link.detach(self.inner.dispatch.call).await;
+    }
+
     /// Looks at the state of the conversation; `None` when it is over.
     pub async fn inspect<T: Send + 'static>(
         &self,

@@ -44,7 +44,7 @@ mod values;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, Completing, Json, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate, TemplateValues,
+    Catalog, Completing, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate, TemplateValues,
     Tool, ToolOutput,
 };
 pub use error::{AskError, CallError};
@@ -57,6 +57,6 @@ pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::{model, peer, revision};
 pub use refmcp_transport as transport;
 pub use seal::Seal;
-pub use server::{Server, WeakServer};
-pub use session::{Connection, Session};
+pub use server::{Opened, Server, WeakServer};
+pub use session::{Connection, Runner, Session};
 pub use uri_template::{BadTemplate, UriTemplate};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::time::Timestamp;
-use refmcp_transport::changes::ChangeHub;
+use refmcp_transport::changes::{ChangeFeed, ChangeHub};
 use refmcp_transport::clock::Clock;
 use refmcp_transport::memory::{self, MemoryEnd};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Mirrored};
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Runner, Session};
 use crate::states::UsedStates;
@@ -46,6 +46,17 @@ struct Inner {
     used_states: UsedStates,
     values: Values,
     clock: Clock,
+}
+
+/// A conversation that nobody moves yet.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its rules.
+    pub engine: ServerEngine,
+    /// Runs its calls.
+    pub service: Arc<Runner>,
+    /// What is kept of it.
+    pub session: Arc<Session>,
 }
 
 /// Settings that are no business of an engine.
@@ -113,7 +124,7 @@ impl Server {
         let pipe = stdio::stdio(self.inner.settings.limits.message_bytes)?;
         let stop = CancellationToken::new();
         let signals = tokio::spawn(stdio::told_to_stop(stop.clone()));
-        let connection = Connection { transport: "stdio", ..Connection::default() };
+        let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
         let end = self.drive(pipe, connection, handlers, stop).await;
         signals.abort();
         end
@@ -134,12 +145,25 @@ impl Server {
         let (near, far) = memory::pair(self.inner.settings.limits.message_bytes);
         let server = self.clone();
         tokio::spawn(async move {
-            let connection = Connection { transport: "memory", ..Connection::default() };
+            let connection = Connection { transport: "memory", local: true, ..Connection::default() };
             if let Err(fault) = server.serve(near, connection, CancellationToken::new()).await {
                 tracing::error!(%fault, "an in-memory connection failed");
             }
         });
         far
+    }
+
+    /// The parts of a conversation, for whoever moves its messages: an engine, and what runs its calls. The session
+    /// wants to be told the way to the engine with [`Session::connect`].
+    pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> Opened {
+        let engine = ServerEngine::new(config, self.inner.settings.limits, connection.principal.clone());
+        let session = Session::new(self.clone(), connection);
+        Opened { engine, service: Arc::new(Runner(session.clone())), session }
+    }
+
+    /// News of everything that changes from now on.
+    pub fn changes(&self) -> ChangeFeed {
+        self.inner.hub.subscribe()
     }
 
     async fn drive<R: FrameReader, W: FrameWriter>(
@@ -149,11 +173,9 @@ impl Server {
         handlers: Handle,
         stop: CancellationToken,
     ) -> io::Result<End> {
-        let limits = self.inner.settings.limits;
-        let engine = ServerEngine::new(self.inner.config.clone(), limits, connection.principal.clone());
-        let session = Session::new(self.clone(), connection);
-        let driver = Driver::new(pipe, engine, Arc::new(Runner(session.clone())))
-            .feed(self.inner.hub.subscribe())
+        let Opened { engine, service, session } = self.open(self.inner.config.clone(), connection);
+        let driver = Driver::new(pipe, engine, service)
+            .feed(self.changes())
             .handlers(handlers)
             .grace(self.inner.settings.grace);
         session.connect(driver.link());
@@ -199,6 +221,11 @@ impl Server {
     /// The same server, for timers and threads that should not outlive it.
     pub fn downgrade(&self) -> WeakServer {
         WeakServer { inner: Arc::downgrade(&self.inner) }
+    }
+
+    /// The arguments of a tool that headers repeat, where a transport has headers.
+    pub fn mirrored_arguments(&self, tool: &str) -> Vec<Mirrored> {
+        self.catalog().tools.get(tool).map(|tool| tool.mirrored.clone()).unwrap_or_default()
     }
 
     /// The time.

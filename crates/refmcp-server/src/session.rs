@@ -19,6 +19,8 @@ use crate::values::Values;
 pub struct Connection {
     /// The kind of transport, for people.
     pub transport: &'static str,
+    /// Whether the client is on this machine.
+    pub local: bool,
     /// Who was authenticated, if anybody.
     pub principal: Option<Arc<str>>,
     /// Headers that came with the connection, where there are any.
@@ -100,7 +102,8 @@ impl Session {
         }
     }
 
-    pub(crate) fn connect(&self, link: Link) {
+    /// Tells the session the way to its engine.
+    pub fn connect(&self, link: Link) {
         // A session has one connection; were there a second, the first would go on being the one that is told.
         let _ = self.link.set(link);
     }
@@ -108,7 +111,7 @@ impl Session {
 
 /// The part of a session that runs its calls.
 #[derive(Debug)]
-pub(crate) struct Runner(pub(crate) Arc<Session>);
+pub struct Runner(pub(crate) Arc<Session>);
 
 impl Service for Runner {
     fn start(&self, call: Box<Dispatch>, link: &Link) -> Running {

@@ -1,15 +1,20 @@
 //! Sealed states that have come back: each opens a call once.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use refmcp_proto::engine::StateUse;
 use refmcp_proto::time::Timestamp;
 
 /// The states that were used and are not out of date yet.
+///
+/// Only a keyed hash is kept of each, since clients decide how long states are. Should two ever have the same, the
+/// second is refused, which does no harm.
 #[derive(Debug, Default)]
 pub(crate) struct UsedStates {
-    used: Mutex<HashMap<Box<str>, Timestamp>>,
+    hashes: RandomState,
+    used: Mutex<HashMap<u64, Timestamp>>,
 }
 
 /// Above this many, nothing is accepted until some are out of date: forgetting one would let it be used again.
@@ -18,14 +23,15 @@ const MOST: usize = 100_000;
 impl UsedStates {
     /// Uses a state; `false` when it was used before.
     pub(crate) fn take(&self, state: &StateUse, now: Timestamp) -> bool {
+        let hash = self.hashes.hash_one(&state.sealed);
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.len() >= MOST {
             used.retain(|_, expires| *expires > now);
         }
-        if used.len() >= MOST || used.contains_key(&state.sealed) {
+        if used.len() >= MOST || used.contains_key(&hash) {
             return false;
         }
-        used.insert(state.sealed.clone(), state.expires);
+        used.insert(hash, state.expires);
         true
     }
 }

@@ -210,7 +210,8 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
 
     /// Takes the notifications of one kind that were heard so far.
     pub fn take_heard(&mut self, method: &str) -> Vec<Value> {
-        let (wanted, rest) = std::mem::take(&mut self.heard).into_iter().partition(|heard| heard["method"] == method);
+        let (wanted, rest) =
+            std::mem::take(&mut self.heard).into_iter().partition(|heard| heard["method"] == method);
         self.heard = rest;
         wanted
     }
@@ -257,7 +258,8 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
 
     /// Every item of a list, page by page: `tools`, `prompts`, `resources` or `resourceTemplates`.
     pub async fn list(&mut self, what: &str) -> Vec<Value> {
-        let method = if what == "resourceTemplates" { "resources/templates/list" } else { &format!("{what}/list") };
+        let method =
+            if what == "resourceTemplates" { "resources/templates/list" } else { &format!("{what}/list") };
         let (mut items, mut params) = (Vec::new(), json!({}));
         loop {
             let page = self.result(method, params).await;
@@ -301,7 +303,9 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
             match self.reader.next_frame() {
                 Some(Frame::Message(bytes)) => {
                     let shown = || String::from_utf8_lossy(bytes).into_owned();
-                    return Some(serde_json::from_slice(bytes).unwrap_or_else(|why| panic!("{why} in {}", shown())));
+                    return Some(
+                        serde_json::from_slice(bytes).unwrap_or_else(|why| panic!("{why} in {}", shown())),
+                    );
                 }
                 Some(Frame::TooLong) => panic!("the server sent a message over the limit"),
                 None => {

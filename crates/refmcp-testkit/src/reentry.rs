@@ -140,14 +140,19 @@ impl<'a> Reentry<'a> {
         let progress = client.take_heard("notifications/progress");
         let progress = progress.into_iter().map(|mut told| told["params"]["progress"].take()).collect();
         let logs = client.take_heard("notifications/message");
-        let logs = logs.into_iter().map(|told| {
-            json!({ "level": told["params"]["level"], "data": told["params"]["data"] })
-        });
+        let logs = logs
+            .into_iter()
+            .map(|told| json!({ "level": told["params"]["level"], "data": told["params"]["data"] }));
         Seen { revision, way, rounds, questions, answer, progress, logs: logs.collect() }
     }
 
     /// Every question is a request, and the handler runs again when all that are out have been answered.
-    async fn by_request(&self, client: &mut TestClient, way: Way, questions: &mut Vec<Value>) -> (usize, Value) {
+    async fn by_request(
+        &self,
+        client: &mut TestClient,
+        way: Way,
+        questions: &mut Vec<Value>,
+    ) -> (usize, Value) {
         // A server without logging refuses this, and then has nothing to log either.
         client.call("logging/setLevel", json!({ "level": "debug" })).await;
         let id = client.request(&self.method, self.params.clone()).await;
@@ -171,7 +176,12 @@ impl<'a> Reentry<'a> {
     }
 
     /// Questions come as a result, and the call is repeated with as many answers as the way wants.
-    async fn by_result(&self, client: &mut TestClient, way: Way, questions: &mut Vec<Value>) -> (usize, Value) {
+    async fn by_result(
+        &self,
+        client: &mut TestClient,
+        way: Way,
+        questions: &mut Vec<Value>,
+    ) -> (usize, Value) {
         client.meta(keys::LOG_LEVEL, json!("debug"));
         if way == Way::InAdvance {
             return self.in_advance(client, questions).await;
@@ -224,6 +234,9 @@ fn bare(question: &Value) -> Value {
 
 impl fmt::Debug for Reentry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reentry").field("method", &self.method).field("params", &self.params).finish_non_exhaustive()
+        f.debug_struct("Reentry")
+            .field("method", &self.method)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
     }
 }

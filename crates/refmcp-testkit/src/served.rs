@@ -65,7 +65,7 @@ impl Endpoint for Served {
 
     fn advance(&mut self, by: Duration) {
         // Sleeping lets every timer on the way go off in its turn, which a jump would not.
-        self.runtime.block_on(sleep(by));
+        self.runtime.block_on(async { sleep(by).await });
     }
 
     fn act(&mut self, order: &str) -> Result<(), String> {

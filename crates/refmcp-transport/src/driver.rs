@@ -66,7 +66,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new((reader, writer): (R, W), engine: ServerEngine, service: Arc<S>) -> Self {
-        let (link, commands) = Link::new();
+        let (link, commands) = Link::queue();
         Self {
             reader,
             writer,
@@ -113,7 +113,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
     /// Runs until the peer has gone, or until `shutdown` is cancelled and the calls in flight are done.
     pub async fn run(mut self, shutdown: CancellationToken) -> io::Result<End> {
         loop {
-            self.take_frames();
+            let all_taken = self.take_frames();
             self.work();
             while self.writer.pending() > 0 {
                 match poll_now(self.writer.flush()) {
@@ -121,6 +121,9 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
                     Poll::Ready(Err(fault)) => return self.gone(fault),
                     Poll::Pending => break,
                 }
+            }
+            if !all_taken && self.has_room() {
+                continue;
             }
             if let Some(end) = self.ended() {
                 return Ok(end);
@@ -133,7 +136,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
 
     /// Waits for whatever happens next and takes it in.
     async fn next_event(&mut self, shutdown: &CancellationToken) -> io::Result<()> {
-        let room = self.writer.pending() < HIGH_WATER;
+        let room = self.has_room();
         let deadline = self.engine.deadline().map(|time| self.clock.instant(time));
         let cut_off = self.closing.map(|(_, cut_off)| cut_off);
         tokio::select! {
@@ -167,21 +170,31 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         Ok(())
     }
 
-    /// Hands everything that was read to the engine.
-    fn take_frames(&mut self) {
-        while self.writer.pending() < HIGH_WATER {
-            let Some(frame) = self.reader.next_frame() else { return };
+    /// Hands what was read to the engine, while there is room for the answers; whether that was all.
+    fn take_frames(&mut self) -> bool {
+        while self.has_room() {
+            let Some(frame) = self.reader.next_frame() else { return true };
             match frame {
                 Frame::Message(bytes) => self.engine.receive(self.clock.now(), Channel::default(), bytes),
                 Frame::TooLong => self.engine.receive_too_long(Channel::default()),
             }
             self.work();
         }
+        false
     }
 
+    fn has_room(&self) -> bool {
+        self.writer.pending() < HIGH_WATER
+    }
+
+    /// Takes in what running calls have to say, while there is room for it.
     fn take_commands(&mut self) {
-        while let Ok(command) = self.commands.try_recv() {
+        self.work();
+        while self.has_room()
+            && let Ok(command) = self.commands.try_recv()
+        {
             self.take(command);
+            self.work();
         }
     }
 
@@ -195,6 +208,8 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             Command::Log(call, note) => self.engine.log(call, note),
             Command::Changed(change) => self.engine.changed(&change),
             Command::Inspect(look) => look(&self.engine),
+            // A pipe carries everything; there is no connection of a call's own to end.
+            Command::Detach(_) => {}
         }
     }
 
@@ -222,7 +237,11 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
         if inline && let Poll::Ready(outcome) = poll_now(unconstrained(&mut work)) {
             // What the call said while it ran comes before its answer.
-            self.take_commands();
+            for _ in 0..self.commands.len() {
+                if let Ok(command) = self.commands.try_recv() {
+                    self.take(command);
+                }
+            }
             self.engine.finish(self.clock.now(), number, outcome);
             return;
         }

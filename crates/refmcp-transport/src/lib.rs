@@ -22,4 +22,4 @@ pub mod stdio;
 
 pub use cancel::Cancel;
 pub use driver::{Driver, End};
-pub use service::{Link, Running, Service};
+pub use service::{Command, Link, Running, Service, Uplink};

@@ -29,7 +29,7 @@ pub trait FrameWriter: Send {
     /// Queues a message.
     fn push(&mut self, json: &[u8]);
 
-    /// The bytes that are queued.
+    /// The bytes that are queued; never zero while the stream still keeps some back.
     fn pending(&self) -> usize;
 
     /// Writes some of what is queued. May be dropped at any time without losing or repeating anything.
@@ -74,6 +74,8 @@ pub struct LineWriter<W> {
     stream: W,
     queue: Vec<u8>,
     written: usize,
+    /// Whether the stream may keep bytes back that it has taken.
+    kept_back: bool,
 }
 
 /// A queue that has grown beyond this is not kept once it is empty.
@@ -82,7 +84,7 @@ const KEEP: usize = 256 << 10;
 impl<W> LineWriter<W> {
     /// Writes to this stream.
     pub fn new(stream: W) -> Self {
-        Self { stream, queue: Vec::new(), written: 0 }
+        Self { stream, queue: Vec::new(), written: 0, kept_back: false }
     }
 }
 
@@ -92,19 +94,19 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
     }
 
     fn pending(&self) -> usize {
-        self.queue.len() - self.written
+        self.queue.len() - self.written + usize::from(self.kept_back)
     }
 
     async fn flush(&mut self) -> io::Result<()> {
         let rest = self.queue.get(self.written..).unwrap_or_default();
-        if rest.is_empty() {
-            return Ok(());
+        if !rest.is_empty() {
+            match self.stream.write(rest).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => self.written += count,
+            }
+            self.kept_back = true;
         }
-        match self.stream.write(rest).await? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            count => self.written += count,
-        }
-        if self.pending() == 0 {
+        if self.written == self.queue.len() {
             self.written = 0;
             if self.queue.capacity() > KEEP {
                 self.queue = Vec::new();
@@ -112,6 +114,7 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
             self.queue.clear();
             // Some streams keep bytes back until they are told that no more follow for now.
             self.stream.flush().await?;
+            self.kept_back = false;
         }
         Ok(())
     }
@@ -143,6 +146,26 @@ mod tests {
         writing.await.unwrap();
         assert_eq!(seen.len(), 100);
         assert_eq!(seen[99], "{\"n\":99}");
+    }
+
+    #[tokio::test]
+    async fn bytes_that_a_stream_keeps_back_are_pending() {
+        let (near, mut far) = tokio::io::duplex(100);
+        let mut writer = LineWriter::new(tokio::io::BufWriter::with_capacity(1000, near));
+        writer.push(&[b'x'; 500]);
+        let flushing = tokio::time::timeout(std::time::Duration::from_millis(1), writer.flush());
+        assert!(flushing.await.is_err(), "the far end has not read");
+        assert!(writer.pending() > 0);
+        let reading = tokio::spawn(async move {
+            let mut read = Vec::new();
+            far.read_to_end(&mut read).await.unwrap();
+            read
+        });
+        while writer.pending() > 0 {
+            writer.flush().await.unwrap();
+        }
+        drop(writer);
+        assert_eq!(reading.await.unwrap().len(), 501);
     }
 
     #[tokio::test]

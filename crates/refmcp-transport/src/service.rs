@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use refmcp_proto::engine::{CallId, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
 use refmcp_proto::finding::Finding;
@@ -40,19 +41,54 @@ impl fmt::Debug for Running {
 }
 
 /// What a running call, or anybody else beside the driver, can tell an engine.
-pub(crate) enum Command {
+pub enum Command {
+    /// A call has ended.
     Finished(CallId, Outcome),
+    /// A call has come further.
     Progress(CallId, Progress),
+    /// A log message, for a call or for the session.
     Log(Option<CallId>, Note),
+    /// Something has changed, for this client alone.
     Changed(Change),
+    /// Whoever asks wants to look at the engine.
     Inspect(Box<dyn FnOnce(&ServerEngine) + Send>),
+    /// End the connection that the call's messages travel on, if it has one of its own; the client comes back.
+    Detach(CallId),
 }
 
-/// A way to the engine of one conversation. Sending waits while the peer is slow to read; once the conversation is
-/// over it does nothing.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finished(..) => "Finished",
+            Self::Progress(..) => "Progress",
+            Self::Log(..) => "Log",
+            Self::Changed(_) => "Changed",
+            Self::Inspect(_) => "Inspect",
+            Self::Detach(_) => "Detach",
+        })
+    }
+}
+
+/// Whoever takes commands for an engine. Telling waits while the peer is slow to read; once the conversation is over
+/// it does nothing.
+pub trait Uplink: Send + Sync {
+    /// Tells the engine.
+    fn tell(&self, command: Command) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+impl Uplink for mpsc::Sender<Command> {
+    fn tell(&self, command: Command) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            // The only failure is that the conversation is over, and then there is nobody to tell.
+            let _ = self.send(command).await;
+        })
+    }
+}
+
+/// A way to the engine of one conversation, for running calls.
 #[derive(Clone)]
 pub struct Link {
-    commands: mpsc::Sender<Command>,
+    uplink: Arc<dyn Uplink>,
 }
 
 impl fmt::Debug for Link {
@@ -65,24 +101,34 @@ impl fmt::Debug for Link {
 const QUEUE: usize = 256;
 
 impl Link {
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Command>) {
+    /// A way that leads here.
+    pub fn to(uplink: Arc<dyn Uplink>) -> Self {
+        Self { uplink }
+    }
+
+    pub(crate) fn queue() -> (Self, mpsc::Receiver<Command>) {
         let (commands, receiver) = mpsc::channel(QUEUE);
-        (Self { commands }, receiver)
+        (Self::to(Arc::new(commands)), receiver)
     }
 
     /// Reports progress of a call.
     pub async fn progress(&self, call: CallId, progress: Progress) {
-        self.tell(Command::Progress(call, progress)).await;
+        self.uplink.tell(Command::Progress(call, progress)).await;
     }
 
     /// Sends a log message, for a call or for the session.
     pub async fn log(&self, call: Option<CallId>, note: Note) {
-        self.tell(Command::Log(call, note)).await;
+        self.uplink.tell(Command::Log(call, note)).await;
     }
 
     /// Tells this client alone that something has changed.
     pub async fn changed(&self, change: Change) {
-        self.tell(Command::Changed(change)).await;
+        self.uplink.tell(Command::Changed(change)).await;
+    }
+
+    /// Ends the connection that a call's messages travel on, if it has one of its own.
+    pub async fn detach(&self, call: CallId) {
+        self.uplink.tell(Command::Detach(call)).await;
     }
 
     /// Looks at the engine; `None` when the conversation is over.
@@ -95,16 +141,12 @@ impl Link {
             // Whoever asked may have been cancelled meanwhile.
             let _ = answer.send(look(engine));
         };
-        self.tell(Command::Inspect(Box::new(look))).await;
+        self.uplink.tell(Command::Inspect(Box::new(look))).await;
         seen.await.ok()
     }
 
-    pub(crate) async fn finished(&self, call: CallId, outcome: Outcome) {
-        self.tell(Command::Finished(call, outcome)).await;
-    }
-
-    async fn tell(&self, command: Command) {
-        // The only failure is that the conversation is over, and then there is nobody to tell.
-        let _ = self.commands.send(command).await;
+    /// A call has ended.
+    pub async fn finished(&self, call: CallId, outcome: Outcome) {
+        self.uplink.tell(Command::Finished(call, outcome)).await;
     }
 }

@@ -25,6 +25,8 @@ Examples:
   refmcp stdio
       serve the program that started it, as clients do with an entry such as
       { \"mcpServers\": { \"refmcp\": { \"command\": \"refmcp\", \"args\": [\"stdio\"] } } }
+  refmcp serve
+      listen on http://127.0.0.1:3000/mcp, for any client and every revision
   refmcp stdio --resources ./docs --prompts ./prompts
       the same, with the files of two folders as resources and prompts
   refmcp --log info stdio
@@ -34,6 +36,35 @@ Examples:
 pub(crate) enum Command {
     /// Serve one client over standard input and output.
     Stdio(ServerOptions),
+    /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
+    Serve(ServeOptions),
+}
+
+/// Where to listen, and to whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeOptions {
+    /// The address to listen on; beyond this machine only if you mean it.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: String,
+
+    /// The port to listen on; 0 takes any that is free.
+    #[arg(long, default_value_t = 3000, env = "PORT")]
+    pub(crate) port: u16,
+
+    /// A further name under which clients may address the server; can be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// A further web origin whose pages may use the server; can be repeated.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// How many seconds exchanges may take to finish when the server is told to stop.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(crate) shutdown_timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 }
 
 /// What the reference server offers and how strict it is.
@@ -66,6 +97,10 @@ pub(crate) struct ServerOptions {
     /// Ping a client that has been silent for so many seconds, and leave when it does not answer.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) ping_after: Option<Duration>,
+
+    /// How many seconds a client has to answer a ping.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) ping_timeout: Duration,
 
     /// How many seconds running calls may take to finish when the client leaves.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]

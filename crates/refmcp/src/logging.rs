@@ -12,6 +12,8 @@ pub(crate) fn start(filter: &str) -> Result<()> {
         .with_env_filter(filter)
         .with_writer(stderr)
         .with_ansi(stderr().is_terminal())
+        // It would complain about a stderr that nobody reads to stderr, and panic.
+        .log_internal_errors(false)
         .init();
     Ok(())
 }

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = logging::start(&args.log).and_then(|()| match args.command {
         Command::Stdio(options) => command::stdio::run(options),
+        Command::Serve(options) => command::serve::run(options),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -414,6 +414,10 @@ impl Tour {
         let error =
             expect_rpc_error(self.call("protocol_error", json!({"message": "tour protocol error"})).await)?;
         has(&error.to_string(), "tour protocol error")?;
+        // 2026-07-28 keeps these for itself or retired them; none of those it defines means that a tool wants an error
+        let code = error["code"].as_i64().context("no code")?;
+        let reserved = (-32099..=-32020).contains(&code) || code == -32002;
+        ensure!(!(self.modern() && reserved), "code {code} is reserved for the specification");
         Ok(error.to_string())
     }
 

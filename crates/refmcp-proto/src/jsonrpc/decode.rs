@@ -329,18 +329,27 @@ fn is_look_alike(key: &str) -> bool {
     matches!(folded.as_str(), "jsonrpc" | "id" | "method" | "params" | "result" | "error")
 }
 
-/// A serde message for a peer: without a line and column, which would point into a part of the text only, and
-/// without the names of our types.
+/// A serde message for a peer: without a line and column, which would point into a part of the text only, without
+/// the names of our types, and short.
 pub fn without_place(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
     match text.split_once("expected struct ") {
         Some((before, rest)) => {
             let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            format!("{before}expected an object{after}")
+            shortened(&format!("{before}expected an object{after}"))
         }
-        None => text.to_owned(),
+        None => shortened(text),
     }
+}
+
+/// A long text without its middle: serde repeats the value that it complains about, and says at the end what it
+/// expected.
+fn shortened(text: &str) -> String {
+    const END: usize = 150;
+    let end = text.char_indices().rev().nth(END).map_or(0, |(at, _)| at);
+    let (beginning, end) = text.split_at(end);
+    excerpt(beginning) + end
 }
 
 #[cfg(test)]

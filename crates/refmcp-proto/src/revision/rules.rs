@@ -18,6 +18,10 @@ pub struct Rules {
     pub asking: Asking,
     /// What the log level is attached to.
     pub log_scope: LogScope,
+    /// Whether requests over HTTP name the revision in a header.
+    pub version_header: bool,
+    /// Whether a stream of messages that broke can be taken up again.
+    pub resumption: Resumption,
     /// Audio content blocks.
     pub audio: bool,
     /// Links to resources as content blocks.
@@ -90,6 +94,17 @@ pub enum LogScope {
     Session,
     /// Each request, which has to opt in.
     Request,
+}
+
+/// Whether a stream of messages that broke can be taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumption {
+    /// No; whoever breaks it off wants no answer.
+    Never,
+    /// Yes, behind any message.
+    ByEventId,
+    /// Yes, from its very beginning, and the server may break it off itself.
+    Polling,
 }
 
 /// How much structure tool output may have.

@@ -2,7 +2,7 @@
 
 use super::Revision;
 use super::rules::{
-    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Rules, StructuredOutput, UnreadableId,
+    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UnreadableId,
     UrlElicitation,
 };
 use crate::jsonrpc::code;
@@ -13,6 +13,8 @@ pub(super) const RULES: Rules = Rules {
     batches: Batches::Refused,
     asking: Asking::ByRequest,
     log_scope: LogScope::Session,
+    version_header: false,
+    resumption: Resumption::ByEventId,
     audio: false,
     resource_links: false,
     structured_output: StructuredOutput::Unknown,

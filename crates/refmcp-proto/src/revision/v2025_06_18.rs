@@ -6,6 +6,7 @@ use super::{Revision, v2025_03_26};
 pub(super) const RULES: Rules = Rules {
     revision: Revision::V2025_06_18,
     batches: Batches::Refused,
+    version_header: true,
     resource_links: true,
     structured_output: StructuredOutput::Object,
     titles: true,

@@ -1,7 +1,7 @@
 //! 2026-07-28: no handshake and no sessions. Each request says who asks, questions travel inside results, changes
 //! reach those who listen, results say how long they keep.
 
-use super::rules::{Asking, Lifecycle, LogScope, Rules, StructuredOutput, UrlElicitation};
+use super::rules::{Asking, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UrlElicitation};
 use super::{Revision, v2025_11_25};
 use crate::jsonrpc::code;
 
@@ -10,6 +10,7 @@ pub(super) const RULES: Rules = Rules {
     lifecycle: Lifecycle::PerRequest,
     asking: Asking::ByResult,
     log_scope: LogScope::Request,
+    resumption: Resumption::Never,
     structured_output: StructuredOutput::Any,
     url_elicitation: UrlElicitation::Plain,
     extensions: true,

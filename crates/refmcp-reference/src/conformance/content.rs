@@ -29,13 +29,13 @@ pub(super) fn tools() -> Vec<Tool> {
             "Logs; a request that did not ask for log messages gets none",
             log_once,
         ),
+    ];
+    let in_time = [
         Tool::new(
             "test_reconnection",
             "Closes its stream before the result where there are streams",
             reconnection,
         ),
-    ];
-    let in_time = [
         Tool::new("test_tool_with_logging", "Sends three log messages while it runs", with_logging),
         Tool::new("test_tool_with_progress", "Reports progress three times while it runs", with_progress),
     ];
@@ -75,7 +75,9 @@ async fn log_once(call: Call, _: NoArguments) -> Result<&'static str, CallError>
     Ok("Logging tool completed")
 }
 
-async fn reconnection(_: Call, _: NoArguments) -> Result<&'static str, CallError> {
+async fn reconnection(call: Call, _: NoArguments) -> Result<&'static str, CallError> {
+    call.close_stream().await;
+    sleep(PAUSE).await;
     Ok("Reconnection test completed")
 }
 

@@ -128,5 +128,13 @@ struct CloseStream {
 async fn close_stream(call: Call, CloseStream { after_ms }: CloseStream) -> Result<String, CallError> {
     let _working = Working::start(&call, "close_stream", None);
     sleep(Duration::from_millis(after_ms)).await;
-    Ok(format!("{} has no streams that could end early, so nothing was closed", call.connection().transport))
+    call.close_stream().await;
+    // The result comes when the client has been sent away, so that it has to come back for it.
+    sleep(AWAY).await;
+    Ok("the stream was closed before this result, if the transport has streams and the revision lets them be \
+        taken up again"
+        .to_owned())
 }
+
+/// How long a client that was sent away stays without its result at least.
+const AWAY: Duration = Duration::from_millis(200);

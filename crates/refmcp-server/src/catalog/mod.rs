@@ -1,5 +1,6 @@
 //! What a server offers: tools, resources, templates and prompts, each a value with a function.
 
+mod mirrored;
 mod prompt;
 mod resource;
 mod shelf;
@@ -8,6 +9,7 @@ mod tool;
 use refmcp_proto::engine::Change;
 
 pub(crate) use prompt::Completer;
+pub use mirrored::Mirrored;
 pub use prompt::{Completing, Prompt, PromptArguments};
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};

@@ -1,7 +1,7 @@
 //! An ordered collection of things with names, of which any position can be found again after others have come
 //! and gone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Things by name, in the order in which they were put there.
@@ -47,6 +47,11 @@ impl<T> Shelf<T> {
     /// The things behind a place, with their places.
     pub(crate) fn after(&self, place: u64) -> impl Iterator<Item = (u64, &Arc<T>)> {
         self.things.range(place + 1..).map(|(place, thing)| (*place, thing))
+    }
+
+    /// The places of those things here that another shelf has things of the same names for.
+    pub(crate) fn places_taken_by(&self, other: &Self) -> BTreeSet<u64> {
+        other.places.keys().filter_map(|name| self.places.get(name).copied()).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::mirrored::{Mirrored, mirrored};
 use crate::call::Call;
 use crate::error::CallError;
 use crate::schema::{Schema, schema_of};
@@ -40,6 +41,7 @@ pub struct Tool {
     pub(crate) inline: bool,
     pub(crate) input: Option<Schema>,
     pub(crate) output: Option<Schema>,
+    pub(crate) mirrored: Vec<Mirrored>,
     run: Arc<Run>,
 }
 
@@ -66,7 +68,7 @@ impl Tool {
                 handler(call, arguments).await?.into_result()
             })
         };
-        Self { definition, inline: false, input: None, output: None, run: Arc::new(run) }
+        Self { definition, inline: false, input: None, output: None, mirrored: Vec::new(), run: Arc::new(run) }
     }
 
     /// A name for people.
@@ -154,6 +156,8 @@ impl Tool {
         if self.definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(named("input schema", "its type is not \"object\"".to_owned()));
         }
+        self.mirrored =
+            mirrored(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
         let input = Schema::compile(&self.definition.input_schema);
         self.input = Some(input.map_err(|fault| named("input schema", fault))?);
         if let Some(schema) = &self.definition.output_schema {

@@ -1,5 +1,7 @@
 //! `completion/complete`.
 
+use std::sync::PoisonError;
+
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, CompletionRef};
 
@@ -40,10 +42,12 @@ fn find(
     reference: &CompletionRef,
     argument: &str,
 ) -> Result<Option<crate::catalog::Completer>, RpcError> {
-    let unknown = |what: &str, name: &str| RpcError::invalid_params(format!("unknown {what}: {}", excerpt(name)));
+    let unknown =
+        |what: &str, name: &str| RpcError::invalid_params(format!("unknown {what}: {}", excerpt(name)));
     match reference {
         CompletionRef::Prompt(reference) => {
-            let prompt = prompts::find(call, &reference.name).ok_or_else(|| unknown("prompt", &reference.name))?;
+            let prompt =
+                prompts::find(call, &reference.name).ok_or_else(|| unknown("prompt", &reference.name))?;
             let mut arguments = prompt.definition.arguments.iter().flatten();
             if !arguments.any(|known| known.name == argument) {
                 return Err(unknown("argument", argument));
@@ -51,10 +55,15 @@ fn find(
             Ok(prompt.completers.get(argument).cloned())
         }
         CompletionRef::Resource(reference) => {
-            let catalog = call.server().catalog();
-            let template = catalog.templates.get(&reference.uri).or_else(|| {
-                catalog.templates.iter().find(|template| template.pattern.matches(&reference.uri).is_some())
-            });
+            let own =
+                call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+            let shared = call.server().catalog();
+            let catalogs = || own.as_deref().into_iter().chain([&*shared]);
+            let template =
+                catalogs().find_map(|catalog| catalog.templates.get(&reference.uri)).or_else(|| {
+                    let mut families = catalogs().flat_map(|catalog| catalog.templates.iter());
+                    families.find(|family| family.pattern.matches(&reference.uri).is_some())
+                });
             let template = template.ok_or_else(|| unknown("resource template", &reference.uri))?;
             if !template.pattern.names().any(|known| known == argument) {
                 return Err(unknown("argument", argument));

@@ -22,20 +22,24 @@ struct Position {
     place: u64,
 }
 
-/// The page that the call asks for. A session's own additions follow what everybody is offered.
+/// The page that the call asks for. A session's own additions follow what everybody is offered; what they take the
+/// place of is left out.
 pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &Shelf<T>) -> Result<Page<T>, RpcError> {
     let size = call.server().settings().page_size;
     let start = start(call)?;
     let mut items: Vec<(Position, Arc<T>)> = Vec::new();
+    let own = call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+    let own = own.as_deref().map(shelf);
     if start.layer == 0 {
         let catalog = call.server().catalog();
-        let rest = shelf(&catalog).after(start.place).take(size + 1);
+        let shared = shelf(&catalog);
+        let replaced = own.map(|own| shared.places_taken_by(own)).unwrap_or_default();
+        let rest = shared.after(start.place).filter(|(place, _)| !replaced.contains(place)).take(size + 1);
         items.extend(rest.map(|(place, item)| (Position { layer: 0, place }, item.clone())));
     }
-    if let Some(session) = call.session() {
+    if let Some(own) = own {
         let from = if start.layer == 1 { start.place } else { 0 };
-        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
-        let rest = shelf(&catalog).after(from).take(size + 1 - items.len().min(size + 1));
+        let rest = own.after(from).take(size + 1 - items.len().min(size + 1));
         items.extend(rest.map(|(place, item)| (Position { layer: 1, place }, item.clone())));
     }
     let more = items.len() > size;
@@ -61,5 +65,6 @@ fn read(call: &Call, cursor: &str) -> Option<Position> {
 /// A cursor is good for one list and one principal.
 fn purpose(call: &Call) -> Vec<u8> {
     let method = call.dispatch().method.name();
-    format!("refmcp cursor 1\n{}:{method}\n{}", method.len(), call.principal().unwrap_or_default()).into_bytes()
+    format!("refmcp cursor 1\n{}:{method}\n{}", method.len(), call.principal().unwrap_or_default())
+        .into_bytes()
 }

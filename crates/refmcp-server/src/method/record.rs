@@ -1,8 +1,10 @@
 //! The log of calls: who, what, how long, how it ended; never the arguments.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use refmcp_proto::engine::Outcome;
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::ServerResult;
 use tokio::time::Instant;
 use tracing::Level;
@@ -91,15 +93,16 @@ impl Open {
         tracing::info!(
             target: "refmcp::calls",
             session = record.session,
-            client = record.client,
+            client = record.client.map(excerpt),
             principal = record.principal,
             method = record.method,
-            subject = record.subject,
+            subject = record.subject.map(excerpt),
             took = ?record.took,
             ending = ?record.ending,
         );
         if let Some(on_call) = &self.call.server().settings().on_call {
-            (on_call.0)(&record);
+            // Whoever listens must not take the call's answer down with them.
+            let _ = catch_unwind(AssertUnwindSafe(|| (on_call.0)(&record)));
         }
     }
 }

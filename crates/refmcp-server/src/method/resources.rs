@@ -59,21 +59,28 @@ pub(super) fn subscribe(call: &Call) -> Plan {
     Plan::now(async { Ok(EmptyResult::default().into()) }).about(call, &uri)
 }
 
+/// Ends a subscription; what it was for may be gone by now.
+pub(super) fn unsubscribe(call: &Call) -> Plan {
+    match params::<SubscribeParams>(call) {
+        Ok(params) => Plan::now(async { Ok(EmptyResult::default().into()) }).about(call, &params.uri),
+        Err(error) => Plan::refuse(error),
+    }
+}
+
 /// What a URI leads to.
 enum Found {
     Resource(Arc<Resource>),
     Member(Arc<ResourceTemplate>, TemplateValues),
 }
 
+/// The resource at a URI, or the family it belongs to, the session's own first.
 fn find(call: &Call, uri: &str) -> Option<Found> {
-    let own = call.session().and_then(|session| {
-        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
-        catalog.resources.get(uri).cloned()
-    });
-    let catalog = call.server().catalog();
-    if let Some(resource) = own.or_else(|| catalog.resources.get(uri).cloned()) {
-        return Some(Found::Resource(resource));
+    let own = call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+    let shared = call.server().catalog();
+    let catalogs = || own.as_deref().into_iter().chain([&*shared]);
+    if let Some(resource) = catalogs().find_map(|catalog| catalog.resources.get(uri)) {
+        return Some(Found::Resource(resource.clone()));
     }
-    let mut members = catalog.templates.iter();
-    members.find_map(|template| Some(Found::Member(template.clone(), template.pattern.matches(uri)?)))
+    let mut families = catalogs().flat_map(|catalog| catalog.templates.iter());
+    families.find_map(|family| Some(Found::Member(family.clone(), family.pattern.matches(uri)?)))
 }

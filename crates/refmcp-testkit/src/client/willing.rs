@@ -22,7 +22,8 @@ pub fn willing(question: &Value) -> Value {
         "elicitation/create" if params["mode"] == "url" => json!({ "action": "accept" }),
         "elicitation/create" => {
             let fields = params["requestedSchema"]["properties"].as_object().cloned().unwrap_or_default();
-            let values: Map<String, Value> = fields.iter().map(|(name, field)| (name.clone(), value(field))).collect();
+            let values: Map<String, Value> =
+                fields.iter().map(|(name, field)| (name.clone(), value(field))).collect();
             json!({ "action": "accept", "content": values })
         }
         other => panic!("a server asked for {other}"),

@@ -14,7 +14,8 @@ pub(super) fn compare(all: &[Seen]) -> Result<(), String> {
         }
     }
     // Older revisions cannot ask everything; those that asked as much as the newest must have come to the same.
-    let Some(newest) = all.iter().filter(|seen| !seen.questions.is_empty()).max_by_key(|seen| seen.revision) else {
+    let Some(newest) = all.iter().filter(|seen| !seen.questions.is_empty()).max_by_key(|seen| seen.revision)
+    else {
         return Ok(());
     };
     let peers = all.iter().filter(|seen| seen.questions.len() == newest.questions.len());
@@ -34,9 +35,12 @@ fn same(left: &Seen, right: &Seen, left_part: &Value, right_part: &Value) -> Res
     if left_part == right_part {
         return Ok(());
     }
-    let differing = left_part.as_object().into_iter().flatten().filter(|(key, value)| right_part.get(key) != Some(value));
+    let differing =
+        left_part.as_object().into_iter().flatten().filter(|(key, value)| right_part.get(key) != Some(value));
     let told: Vec<String> = differing
-        .map(|(key, value)| format!("  {key}: {value}\n  {key}: {}", right_part.get(key).unwrap_or(&Value::Null)))
+        .map(|(key, value)| {
+            format!("  {key}: {value}\n  {key}: {}", right_part.get(key).unwrap_or(&Value::Null))
+        })
         .collect();
     Err(format!("{} and {} differ:\n{}", name(left), name(right), told.join("\n")))
 }

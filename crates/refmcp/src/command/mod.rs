@@ -1,3 +1,29 @@
 //! The commands, one file each.
 
+pub(crate) mod serve;
 pub(crate) mod stdio;
+
+use refmcp_reference::Options;
+
+use crate::args::{Policy, Profile, ServerOptions};
+
+/// The reference server's options, as they were typed.
+fn reference_options(options: ServerOptions) -> Options {
+    Options {
+        profile: match options.profile {
+            Profile::Reference => refmcp_reference::Profile::Reference,
+            Profile::Conformance => refmcp_reference::Profile::Conformance,
+            Profile::All => refmcp_reference::Profile::All,
+        },
+        resources_dir: options.resources,
+        prompts_dir: options.prompts,
+        page_size: options.page_size as usize,
+        policy: match options.policy {
+            Policy::Strict => refmcp_server::Policy::STRICT,
+            Policy::Lenient => refmcp_server::Policy::LENIENT,
+        },
+        name: options.name,
+        ping_after: options.ping_after,
+        ..Options::default()
+    }
+}

@@ -69,7 +69,12 @@ fn answers_that_do_not_fit_the_question() {
     ];
     try_under(era, &[], &rows);
     let mut client = Client::start(era, &[]);
-    for odd in [json!({}), json!({ "action": "maybe" }), json!({ "action": "accept", "content": { "ok": "yes" } }), json!({ "action": "accept" })] {
+    for odd in [
+        json!({}),
+        json!({ "action": "maybe" }),
+        json!({ "action": "accept", "content": { "ok": "yes" } }),
+        json!({ "action": "accept" }),
+    ] {
         let params = json!({ "name": TOOL, "arguments": {}, "inputResponses": { "confirm": odd } });
         let answer = client.ask("tools/call", &params);
         assert_ne!(text_of(&answer), "state-ok", "{odd}: {answer}");

@@ -47,13 +47,10 @@ fn each_message_is_judged_by_itself() {
     client.process.send_line(json!([1, [ping(1)], ping(2), ping(2), note, no_ping, initialize]).to_string());
     let line = client.process.next_line().expect("it is there");
     let answers: Vec<Value> = serde_json::from_str(&line).expect("an array");
-    let seen: Vec<(Value, Value)> = answers
-        .iter()
-        .map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
-        .collect();
-    let expected = json!([
-        [null, -32600], [null, -32600], [2, null], [2, null], [4, -32601], ["init", -32600],
-    ]);
+    let seen: Vec<(Value, Value)> =
+        answers.iter().map(|answer| (answer["id"].clone(), answer["error"]["code"].clone())).collect();
+    let expected =
+        json!([[null, -32600], [null, -32600], [2, null], [2, null], [4, -32601], ["init", -32600],]);
     assert_eq!(serde_json::to_value(seen).expect("JSON"), expected, "{line}");
     client.hears_nothing("one answer for all");
 }

@@ -11,7 +11,10 @@ fn forged_cursors() {
         let mut client = Client::start(era, &["--page-size", "3"]);
         let cursor_of = |client: &mut Client, method: &str| {
             let page = client.ask(method, &json!({}));
-            page["result"]["nextCursor"].as_str().unwrap_or_else(|| panic!("one page only: {page}")).to_owned()
+            page["result"]["nextCursor"]
+                .as_str()
+                .unwrap_or_else(|| panic!("one page only: {page}"))
+                .to_owned()
         };
         let good = cursor_of(&mut client, "tools/list");
         let other_list = cursor_of(&mut client, "resources/list");

@@ -9,13 +9,15 @@ fn keys_in_another_case() {
     try_all(|era| {
         vec![
             row("Method", altered(era, "\"method\"", "\"Method\"")).error(-32600, "case"),
-            row("METHOD beside method", altered(era, "\"id\":7", "\"id\":7,\"METHOD\":\"ping\"")).error(-32600, "case"),
+            row("METHOD beside method", altered(era, "\"id\":7", "\"id\":7,\"METHOD\":\"ping\""))
+                .error(-32600, "case"),
             row("Params", altered(era, "\"params\"", "\"Params\"")).error(-32600, "case"),
             row("params with a long s", altered(era, "\"params\"", "\"paramſ\"")).error(-32600, "case"),
             row("JSONRPC", altered(era, "\"jsonrpc\"", "\"JSONRPC\"")).error(-32600, "case"),
             row("ID", altered(era, "\"id\"", "\"ID\"")),
             row("a Kelvin sign is only a key", altered(era, "\"id\":7", "\"id\":7,\"\u{212A}\":1")).served(),
-            row("Name in parameters", request(era, "tools/call", &json!({ "Name": "echo" }))).error(-32602, "name"),
+            row("Name in parameters", request(era, "tools/call", &json!({ "Name": "echo" })))
+                .error(-32602, "name"),
         ]
     });
 }
@@ -41,10 +43,8 @@ fn ids_of_every_kind() {
     try_all(|era| {
         let id = |by: &str| altered(era, "\"id\":7", &format!("\"id\":{by}"));
         let refused = ["null", "true", "false", "{}", "[]", "[1]", "1.0", "1.5", "-1.5", "{\"id\":1}"];
-        let mut rows: Vec<_> = refused
-            .into_iter()
-            .map(|by| row(format!("id {by}"), id(by)).unreadable(-32600, "id"))
-            .collect();
+        let mut rows: Vec<_> =
+            refused.into_iter().map(|by| row(format!("id {by}"), id(by)).unreadable(-32600, "id")).collect();
         for served in ["0", "-1", "\"\"", "\"0\"", "\" \"", "\"7\"", "\"ü\""] {
             rows.push(row(format!("id {served}"), id(served)).served_as(served));
         }
@@ -61,8 +61,18 @@ fn methods_of_every_kind() {
             .into_iter()
             .map(|by| row(format!("method {by}"), method(by)).error(-32600, "method"))
             .collect();
-        for by in ["rpc.discover", "tools/List", "tools/list ", "tools", "__proto__", "notifications/initialized", "tools/call/echo"] {
-            rows.push(row(format!("method {by}"), method(&format!("\"{by}\""))).error(-32601, "method not found"));
+        for by in [
+            "rpc.discover",
+            "tools/List",
+            "tools/list ",
+            "tools",
+            "__proto__",
+            "notifications/initialized",
+            "tools/call/echo",
+        ] {
+            rows.push(
+                row(format!("method {by}"), method(&format!("\"{by}\""))).error(-32601, "method not found"),
+            );
         }
         rows.push(row("method of 1 MiB", method(&format!("\"{}\"", long(1 << 20)))).error(-32600, "longer"));
         rows.push(row("a line break in it", method("\"a\\r\\nb\"")).error(-32601, "a\\\\r\\\\nb"));
@@ -141,7 +151,9 @@ fn meta_of_every_kind() {
         let bare = |meta: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"_meta":{meta}}}}}"#)
         };
-        let token = |token: serde_json::Value| request(era, "tools/list", &json!({ "_meta": { "progressToken": token } }));
+        let token = |token: serde_json::Value| {
+            request(era, "tools/list", &json!({ "_meta": { "progressToken": token } }))
+        };
         let mut rows = Vec::new();
         for meta in ["5", "\"x\"", "[]", "true", "null"] {
             rows.push(row(format!("_meta {meta}"), bare(meta)).error(-32602, "_meta"));
@@ -152,8 +164,12 @@ fn meta_of_every_kind() {
         for good in [json!(0), json!(""), json!("t"), json!(u64::MAX)] {
             rows.push(row(format!("progressToken {good}"), token(good)).served());
         }
-        let reserved = json!({ "io.modelcontextprotocol/unknown": 1, "mcp.dev/x": {}, "": 1, "a/b/c": [], "-/-": null });
-        rows.push(row("reserved and malformed keys", request(era, "tools/list", &json!({ "_meta": reserved }))).served());
+        let reserved =
+            json!({ "io.modelcontextprotocol/unknown": 1, "mcp.dev/x": {}, "": 1, "a/b/c": [], "-/-": null });
+        rows.push(
+            row("reserved and malformed keys", request(era, "tools/list", &json!({ "_meta": reserved })))
+                .served(),
+        );
         rows
     });
 }

@@ -36,20 +36,69 @@ fn only_files_inside_the_directory_are_read() {
             row(uri.chars().take(60).collect::<String>(), sent).error(code, "resource not found")
         };
         let mut rows: Vec<Row> = [
-            "../secret.txt", "..", ".", "", "/", "sub/../../secret.txt", "sub/..", "./sub", "%2e%2e%2fsecret.txt",
-            "%2E%2E/secret.txt", "..%2fsecret.txt", "%252e%252e%252fsecret.txt", "..\\secret.txt", "..%5csecret.txt",
-            "....//secret.txt", "..;/secret.txt", "%c0%ae%c0%ae/secret.txt", "%2e%2e%c0%afsecret.txt", "/etc/passwd", "//etc/passwd",
-            "%2fetc%2fpasswd", "sub/a b.txt%00", "%00", "sub%00/../../secret.txt", ".hidden", "sub/.", "sub", "link.txt",
-            "up.txt", "out/secret.txt", "out", "loop", "pipe", "nothing.txt", "sub/a b.txt/", "C:\\Windows", "%", "%zz",
+            "../secret.txt",
+            "..",
+            ".",
+            "",
+            "/",
+            "sub/../../secret.txt",
+            "sub/..",
+            "./sub",
+            "%2e%2e%2fsecret.txt",
+            "%2E%2E/secret.txt",
+            "..%2fsecret.txt",
+            "%252e%252e%252fsecret.txt",
+            "..\\secret.txt",
+            "..%5csecret.txt",
+            "....//secret.txt",
+            "..;/secret.txt",
+            "%c0%ae%c0%ae/secret.txt",
+            "%2e%2e%c0%afsecret.txt",
+            "/etc/passwd",
+            "//etc/passwd",
+            "%2fetc%2fpasswd",
+            "sub/a b.txt%00",
+            "%00",
+            "sub%00/../../secret.txt",
+            ".hidden",
+            "sub/.",
+            "sub",
+            "link.txt",
+            "up.txt",
+            "out/secret.txt",
+            "out",
+            "loop",
+            "pipe",
+            "nothing.txt",
+            "sub/a b.txt/",
+            "C:\\Windows",
+            "%",
+            "%zz",
         ]
         .into_iter()
         .map(|path| refused(format!("file:///dir/{path}")))
         .collect();
         rows.push(refused(format!("file:///dir/../{name}/../secret.txt")));
         for uri in [
-            "file:///etc/passwd", "file:///../../etc/passwd", "file://localhost/etc/passwd", "file:/etc/passwd", "/etc/passwd",
-            "\\\\host\\share", "file://host/share", "javascript:alert(1)", "http://127.0.0.1/", "", " ", "file:", "file:///",
-            "FILE:///notes/todo.txt", "file:///notes/todo.txt/..", "file:///notes//todo.txt", "\r\nx: y", "{+path}", "file:///dir/{path}",
+            "file:///etc/passwd",
+            "file:///../../etc/passwd",
+            "file://localhost/etc/passwd",
+            "file:/etc/passwd",
+            "/etc/passwd",
+            "\\\\host\\share",
+            "file://host/share",
+            "javascript:alert(1)",
+            "http://127.0.0.1/",
+            "",
+            " ",
+            "file:",
+            "file:///",
+            "FILE:///notes/todo.txt",
+            "file:///notes/todo.txt/..",
+            "file:///notes//todo.txt",
+            "\r\nx: y",
+            "{+path}",
+            "file:///dir/{path}",
         ] {
             rows.push(refused(uri.to_owned()));
         }
@@ -66,7 +115,10 @@ fn only_files_inside_the_directory_are_read() {
             assert_eq!(read["result"]["contents"][0]["text"], "inside", "{path}: {read}");
         }
         let list = client.ask("resources/list", &json!({})).to_string();
-        assert!(list.contains("a%20b.txt") && !list.contains("link.txt") && !list.contains("hidden"), "{list}");
+        assert!(
+            list.contains("a%20b.txt") && !list.contains("link.txt") && !list.contains("hidden"),
+            "{list}"
+        );
         let not_there = client.ask("resources/read", &json!({ "uri": "file:///dir/out/secret.txt" }));
         assert_eq!(not_there["error"]["data"]["uri"], "file:///dir/out/secret.txt");
         assert!(!not_there.to_string().contains(dir_option), "no path of the server: {not_there}");

@@ -110,7 +110,8 @@ fn requests_that_lack_their_meta() {
     let missing = |name: &str, meta: Value| row(name, with(meta)).error(-32602, "must have");
     let long = long(10_000);
     let unsupported = |asked: &str| {
-        row(format!("version {asked:.20}"), with(json!({ VERSION: asked, CAPABILITIES: {} }))).error(-32022, "unsupported")
+        row(format!("version {asked:.20}"), with(json!({ VERSION: asked, CAPABILITIES: {} })))
+            .error(-32022, "unsupported")
     };
     let rows = [
         missing("no version", json!({ CAPABILITIES: {} })),

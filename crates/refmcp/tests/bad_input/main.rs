@@ -11,5 +11,6 @@ mod files;
 mod handshake;
 mod in_flight;
 mod methods;
+mod repeats;
 mod table;
 mod text;

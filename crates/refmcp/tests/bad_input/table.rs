@@ -1,6 +1,7 @@
 //! Tables of bad input: what is sent, and what must come back.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,6 +10,9 @@ use crate::support::{Client, Era};
 
 /// The revisions that every table is tried under: the seeds' own, the newest with sessions, and the one without.
 pub(crate) const ERAS: [Era; 3] = [Era::Session("2025-06-18"), Era::Session("2025-11-25"), Era::Stateless];
+
+/// How long an answer may take: a second, or more where nothing is optimised.
+const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
 
 /// Text that must not turn up in the log, whatever is made of it.
 pub(crate) fn long(bytes: usize) -> String {
@@ -75,6 +79,7 @@ impl Row {
 
     fn check(&self, era: Era, client: &mut Client) {
         let name = &self.name;
+        let start = Instant::now();
         client.process.send_line(&self.sent);
         let word = match self.expected {
             Expected::Nothing => return client.hears_nothing(name),
@@ -102,9 +107,11 @@ impl Row {
             }
             Expected::Nothing => {}
         }
+        assert!(start.elapsed() < SOON, "{place} took {:?}", start.elapsed());
         assert!(line.contains(word), "{place} does not say {word}");
         if answer["result"]["isError"] == true || answer.get("error").is_some() {
-            let message = answer["error"]["message"].as_str().or(answer["result"]["content"][0]["text"].as_str());
+            let message =
+                answer["error"]["message"].as_str().or(answer["result"]["content"][0]["text"].as_str());
             assert!(message.is_some_and(|message| message.len() < 2000), "{place} is too long");
         }
         client.hears_nothing(name);

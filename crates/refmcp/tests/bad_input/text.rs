@@ -16,9 +16,11 @@ fn blank_lines_are_nothing() {
 #[test]
 fn requests_cut_short_at_every_byte() {
     try_all(|era| {
-        let good = request(era, "tools/call", &json!({ "name": "sum", "arguments": { "a": -1.5e3, "b": true } }));
+        let good =
+            request(era, "tools/call", &json!({ "name": "sum", "arguments": { "a": -1.5e3, "b": true } }));
         let cuts = 1..good.len();
-        cuts.map(|cut| row(format!("cut at {cut}"), &good.as_bytes()[..cut]).unreadable(-32700, "too early")).collect()
+        cuts.map(|cut| row(format!("cut at {cut}"), &good.as_bytes()[..cut]).unreadable(-32700, "too early"))
+            .collect()
     });
 }
 
@@ -44,8 +46,10 @@ fn bytes_that_are_no_text() {
             row("a lone surrogate", within(b"\\ud800")).unreadable(-32700, "surrogate"),
             row("two high surrogates", within(b"\\ud800\\ud800")).unreadable(-32700, "surrogate"),
             row("a low surrogate", within(b"\\udc00")).unreadable(-32700, "surrogate"),
-            row("a surrogate in a key", altered(era, "\"params\"", "\"\\ud800\"")).unreadable(-32700, "surrogate"),
-            row("a byte order mark", marked(b"\xEF\xBB\xBF", good.as_bytes())).unreadable(-32700, "byte order"),
+            row("a surrogate in a key", altered(era, "\"params\"", "\"\\ud800\""))
+                .unreadable(-32700, "surrogate"),
+            row("a byte order mark", marked(b"\xEF\xBB\xBF", good.as_bytes()))
+                .unreadable(-32700, "byte order"),
             row("UTF-16", utf16.clone()).unreadable(-32700, "not JSON"),
             row("UTF-16, the other way", utf16_be).unreadable(-32700, "not JSON"),
             row("UTF-16, marked", marked(b"\xFF\xFE", &utf16)).unreadable(-32700, "UTF-8"),
@@ -62,10 +66,31 @@ fn bytes_that_are_no_text() {
 #[test]
 fn values_that_are_no_message() {
     try_all(|_| {
-        let parse = ["x", "hello", "{", "}", "]", "'", "{'a':1}", "{a:1}", "{\"a\":1,}", "[1,]", "NaN", "// x", "\"", "01", "+1", ".5", "1.", "-"];
-        let parse = parse.into_iter().map(|text| row(format!("no JSON {text}"), text).unreadable(-32700, "not JSON"));
+        let parse = [
+            "x",
+            "hello",
+            "{",
+            "}",
+            "]",
+            "'",
+            "{'a':1}",
+            "{a:1}",
+            "{\"a\":1,}",
+            "[1,]",
+            "NaN",
+            "// x",
+            "\"",
+            "01",
+            "+1",
+            ".5",
+            "1.",
+            "-",
+        ];
+        let parse =
+            parse.into_iter().map(|text| row(format!("no JSON {text}"), text).unreadable(-32700, "not JSON"));
         let other = ["1", "null", "true", "\"text\"", "-0", "1e400"];
-        let other = other.into_iter().map(|text| row(format!("no object {text}"), text).unreadable(-32600, "object"));
+        let other =
+            other.into_iter().map(|text| row(format!("no object {text}"), text).unreadable(-32600, "object"));
         parse.chain(other).collect()
     });
 }
@@ -85,7 +110,8 @@ fn more_than_one_message_on_a_line() {
 }
 
 fn nested(era: Era, depth: usize) -> String {
-    altered(era, "\"params\":{", &format!("\"params\":{{\"x\":{}{},", "[".repeat(depth), "]".repeat(depth))).replace(",}", "}")
+    altered(era, "\"params\":{", &format!("\"params\":{{\"x\":{}{},", "[".repeat(depth), "]".repeat(depth)))
+        .replace(",}", "}")
 }
 
 #[test]
@@ -118,7 +144,8 @@ fn numbers_beyond_all_measure() {
             row("id of 300 digits", id(era, &"1".repeat(300))).unreadable(-32600, "id"),
             row("id of 30,000 digits", id(era, &"1".repeat(30_000))).unreadable(-32600, "digits"),
             row("an argument of 30,000 digits", sum(era, &"1".repeat(30_000))).unreadable(-32600, "digits"),
-            row("an exponent of 30,000 digits", sum(era, &format!("1e{}", "1".repeat(30_000)))).unreadable(-32600, "digits"),
+            row("an exponent of 30,000 digits", sum(era, &format!("1e{}", "1".repeat(30_000))))
+                .unreadable(-32600, "digits"),
             row("an argument of 1e400", sum(era, "1e400")).error(-32602, "number out of range"),
             row("an argument of -0", sum(era, "-0")).served(),
             row("an argument of 2^64", sum(era, "18446744073709551616")).served(),
@@ -131,13 +158,15 @@ fn numbers_beyond_all_measure() {
 fn keys_that_come_twice() {
     try_all(|era| -> Vec<Row> {
         let twice = |part: &str| altered(era, part, &format!("{part},{part}"));
-        let argument = call(era, "echo", &json!({ "message": "x" })).replace("\"message\":\"x\"", "\"message\":\"x\",\"m\\u0065ssage\":\"y\"");
+        let argument = call(era, "echo", &json!({ "message": "x" }))
+            .replace("\"message\":\"x\"", "\"message\":\"x\",\"m\\u0065ssage\":\"y\"");
         vec![
             row("id", twice("\"id\":7")).unreadable(-32600, "duplicate key \\\"id\\\""),
             row("method", twice("\"method\":\"tools/list\"")).unreadable(-32600, "duplicate key"),
             row("jsonrpc", twice("\"jsonrpc\":\"2.0\"")).unreadable(-32600, "duplicate key"),
             row("an argument, once escaped", argument).unreadable(-32600, "duplicate key \\\"message\\\""),
-            row("a long key", format!("{{\"{0}\":1,\"{0}\":2}}", long(100_000))).unreadable(-32600, "duplicate key"),
+            row("a long key", format!("{{\"{0}\":1,\"{0}\":2}}", long(100_000)))
+                .unreadable(-32600, "duplicate key"),
         ]
     });
 }
@@ -145,15 +174,18 @@ fn keys_that_come_twice() {
 #[test]
 fn keys_that_mean_something_elsewhere_are_data() {
     try_all(|era| {
-        let odd = json!({ "__proto__": { "isAdmin": true }, "constructor": { "prototype": {} }, "toString": 1 });
+        let odd =
+            json!({ "__proto__": { "isAdmin": true }, "constructor": { "prototype": {} }, "toString": 1 });
         let mut params = odd.clone();
         params["_meta"] = odd.clone();
         vec![
             row("in parameters and _meta", request(era, "tools/list", &params)).served(),
-            row("in the envelope", altered(era, "\"id\":7", "\"id\":7,\"__proto__\":{\"method\":\"x\"}")).served(),
+            row("in the envelope", altered(era, "\"id\":7", "\"id\":7,\"__proto__\":{\"method\":\"x\"}"))
+                .served(),
             row("as text", call(era, "echo", &json!({ "message": "__proto__" }))).served(),
             row("as a tool", call(era, "__proto__", &json!({}))).error(-32602, "unknown tool: __proto__"),
-            row("as a prompt", request(era, "prompts/get", &json!({ "name": "constructor" }))).error(-32602, "constructor"),
+            row("as a prompt", request(era, "prompts/get", &json!({ "name": "constructor" })))
+                .error(-32602, "constructor"),
             row("as an argument", call(era, "echo", &json!({ "message": "x", "__proto__": {} })))
                 .bad_arguments(era, "__proto__"),
         ]

@@ -1,6 +1,6 @@
 //! The built program as a child process, spoken to in lines. Every wait has a deadline, and no write blocks a test.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 mod client;
 mod process;

@@ -23,6 +23,8 @@ pub(crate) struct Process {
     lines: Receiver<Vec<u8>>,
     unread: Option<(ChildStdout, Sender<Vec<u8>>)>,
     errors: Arc<Mutex<Vec<u8>>>,
+    /// Closed by the thread that reads stderr, at its end.
+    errors_end: Option<Receiver<()>>,
 }
 
 /// How a child ended, and all that it wrote after what was read before.
@@ -50,7 +52,12 @@ impl Process {
 
     /// Starts a command and leaves what it says in the pipe.
     pub(crate) fn spawn_unread(mut command: Command) -> Self {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn_redirected(command)
+    }
+
+    /// Starts a command with the streams that it was given.
+    pub(crate) fn spawn_redirected(mut command: Command) -> Self {
         let mut child = command.spawn().expect("the program starts");
         let (lines_in, lines) = channel();
         let mut process = Self {
@@ -58,6 +65,7 @@ impl Process {
             lines,
             unread: child.stdout.take().map(|stdout| (stdout, lines_in)),
             errors: Arc::default(),
+            errors_end: None,
             child,
         };
         process.start_writing();
@@ -78,7 +86,10 @@ impl Process {
     fn collect_errors(&mut self) {
         let Some(mut stderr) = self.child.stderr.take() else { return };
         let errors = self.errors.clone();
+        let (open, end) = channel();
+        self.errors_end = Some(end);
         thread::spawn(move || {
+            let _open: Sender<()> = open;
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = stderr.read(&mut chunk) {
                 errors.lock().unwrap().extend_from_slice(&chunk[..count]);
@@ -147,12 +158,12 @@ impl Process {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// The child's memory in MiB, now or at its highest.
-    pub(crate) fn memory(&self, field: &str) -> u64 {
+    /// The child's memory in MiB: now (`VmRSS`) or at its highest (`VmHWM`).
+    pub(crate) fn memory(&self, field: &str) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
         let line = status.lines().find(|line| line.starts_with(field)).expect("the field is there");
-        let kib: u64 = line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number");
-        kib / 1024
+        let kib: f64 = line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+        kib / 1024.0
     }
 
     /// Waits until the child has ended.
@@ -171,6 +182,10 @@ impl Process {
             while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
                 lines.push(String::from_utf8(line).expect("output is UTF-8"));
             }
+        }
+        if let Some(end) = &self.errors_end {
+            // Nothing is ever sent: this waits until all of stderr is read.
+            let _ = end.recv_timeout(PATIENCE);
         }
         Exit { status, lines, errors: self.errors(), took }
     }

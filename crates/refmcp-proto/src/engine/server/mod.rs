@@ -45,6 +45,7 @@ use changes::Listener;
 use handshake::{Held, Phase};
 use keepalive::Keepalive;
 use per_request::MetaHead;
+pub use per_request::{stated_revision, unstated_revision};
 use rounds::Questions;
 
 /// One conversation with one client, seen from the server.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::ServerEngine;
-use crate::jsonrpc::{ProgressToken, RpcError, code, excerpt, without_place};
+use crate::jsonrpc::{Params, ProgressToken, RpcError, code, excerpt, without_place};
 use crate::model::{ClientCapabilities, Implementation, LogLevel, UnsupportedVersionData, keys};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Revision};
@@ -82,6 +82,25 @@ impl<'a> MetaHead<'a> {
             keys::CLIENT_CAPABILITIES
         ))
     }
+}
+
+/// The revision that a request names for itself, if it is one that stands for itself: either nothing of what such a
+/// request must carry is there, or all of it.
+pub fn stated_revision(params: &Params<'_>) -> Result<Option<String>, RpcError> {
+    let head = MetaHead::read(params.meta)?;
+    match (head.protocol_version, head.client_capabilities) {
+        (None, None) => Ok(None),
+        (Some(version), Some(capabilities)) => {
+            let _: ClientCapabilities = member(capabilities, keys::CLIENT_CAPABILITIES)?;
+            member(version, keys::PROTOCOL_VERSION).map(Some)
+        }
+        _ => Err(MetaHead::missing()),
+    }
+}
+
+/// The error for a request that should stand for itself and does not say who sends it.
+pub fn unstated_revision() -> RpcError {
+    MetaHead::missing()
 }
 
 fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, RpcError> {

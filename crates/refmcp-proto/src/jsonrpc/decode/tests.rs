@@ -128,3 +128,13 @@ fn deep_nesting_is_answered_not_recursed() {
     let deep = "[".repeat(1_000_000);
     assert!(decode(deep.as_bytes(), &Limits::default()).unwrap_err().error.message.contains("deeper"));
 }
+
+#[test]
+fn serde_messages_are_short_and_keep_their_end() {
+    let fault = serde_json::from_str::<u8>(&format!("\"{}\"", "x".repeat(10_000))).unwrap_err();
+    let text = without_place(&fault);
+    assert!(text.starts_with("invalid type: string \"xxx") && text.ends_with("xxx\", expected u8"), "{text}");
+    assert!(text.chars().count() < 300, "{text}");
+    let fault = serde_json::from_str::<u8>("true").unwrap_err();
+    assert_eq!(without_place(&fault), "invalid type: boolean `true`, expected u8");
+}

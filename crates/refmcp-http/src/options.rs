@@ -1,0 +1,57 @@
+//! How the endpoint behaves; every limit is on by default.
+
+use std::time::Duration;
+
+/// The settings of an endpoint.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Names under which the server may be addressed, beside the loopback ones. Without a port, any port fits.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may use the server, beside those on this machine.
+    pub origins: Vec<String>,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// How long a body may take to arrive.
+    pub body_timeout: Duration,
+    /// How long a session may be silent.
+    pub session_idle: Duration,
+    /// How many sessions there may be.
+    pub max_sessions: usize,
+    /// Streams that one session may have open.
+    pub max_streams: usize,
+    /// Bytes of messages that one stream keeps for a reader who is slow or away.
+    pub stream_bytes: usize,
+    /// How long a stream that has ended can be taken up again.
+    pub retention: Duration,
+    /// How long an answer may take before the exchange turns into a stream.
+    pub commit_after: Duration,
+    /// How often a silent stream shows that it is alive.
+    pub keep_alive: Duration,
+    /// What clients are told to wait before they come back.
+    pub retry: Duration,
+    /// Whether a session's requests must carry the version they agreed on.
+    pub require_version: bool,
+    /// Whether requests with the same id are served side by side; each has an exchange of its own.
+    pub serve_duplicate_ids: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            body_bytes: 4 << 20,
+            body_timeout: Duration::from_secs(30),
+            session_idle: Duration::from_secs(30 * 60),
+            max_sessions: 20_000,
+            max_streams: 64,
+            stream_bytes: 4 << 20,
+            retention: Duration::from_secs(5 * 60),
+            commit_after: Duration::from_millis(250),
+            keep_alive: Duration::from_secs(15),
+            retry: Duration::from_secs(1),
+            require_version: true,
+            serve_duplicate_ids: false,
+        }
+    }
+}

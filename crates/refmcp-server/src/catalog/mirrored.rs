@@ -1,0 +1,101 @@
+//! Arguments of a tool that its schema marks to be repeated in headers.
+
+use refmcp_proto::model::JsonObject;
+use serde_json::Value;
+
+/// The keyword that marks them.
+const KEYWORD: &str = "x-mcp-header";
+
+/// An argument that a header repeats.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mirrored {
+    /// The end of the header's name, as the schema gives it.
+    pub header: String,
+    /// Where the argument stands: the names of members, outermost first.
+    pub path: Vec<String>,
+}
+
+/// The marked arguments of a schema, or what is wrong with a mark.
+pub(super) fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
+    let mut found = Vec::new();
+    collect(schema, &mut Vec::new(), &mut found)?;
+    let marks = count(&Value::Object(schema.clone()));
+    if marks != found.len() {
+        return Err(format!("{KEYWORD} stands where no header can repeat it: only properties of objects can be"));
+    }
+    Ok(found)
+}
+
+fn collect(schema: &JsonObject, path: &mut Vec<String>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+    let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
+    for (name, property) in properties {
+        let Value::Object(property) = property else { continue };
+        path.push(name.clone());
+        if let Some(mark) = property.get(KEYWORD) {
+            let header = mark.as_str().filter(|header| is_token(header));
+            let header = header.ok_or_else(|| format!("{KEYWORD} of {name} is no name for a header"))?;
+            let kind = property.get("type").and_then(Value::as_str);
+            if !matches!(kind, Some("string" | "integer" | "boolean")) {
+                return Err(format!("{KEYWORD} of {name}: only strings, integers and booleans fit a header"));
+            }
+            if found.iter().any(|known| known.header.eq_ignore_ascii_case(header)) {
+                return Err(format!("{KEYWORD} {header} stands twice"));
+            }
+            found.push(Mirrored { header: header.to_owned(), path: path.clone() });
+        }
+        collect(property, path, found)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn count(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => {
+            usize::from(members.contains_key(KEYWORD)) + members.values().map(count).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(count).sum(),
+        _ => 0,
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(schema: Value) -> Result<Vec<Mirrored>, String> {
+        let Value::Object(schema) = schema else { panic!("no object") };
+        mirrored(&schema)
+    }
+
+    #[test]
+    fn marks_are_found_along_properties() {
+        let found = read(json!({"properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "where": {"type": "object", "properties": {"zone": {"type": "integer", "x-mcp-header": "Zone"}}}
+        }}));
+        let found = found.unwrap();
+        assert_eq!(found[0], Mirrored { header: "Region".into(), path: vec!["region".into()] });
+        assert_eq!(found[1].path, ["where", "zone"]);
+    }
+
+    #[test]
+    fn marks_that_no_header_can_follow_are_refused() {
+        for property in [
+            json!({"type": "number", "x-mcp-header": "A"}),
+            json!({"type": "string", "x-mcp-header": ""}),
+            json!({"type": "string", "x-mcp-header": "a b"}),
+            json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}),
+        ] {
+            assert!(read(json!({"properties": {"p": property}})).is_err(), "{property}");
+        }
+        let twice = json!({"type": "string", "x-mcp-header": "A"});
+        assert!(read(json!({"properties": {"p": twice, "q": {"type": "string", "x-mcp-header": "a"}}})).is_err());
+    }
+}

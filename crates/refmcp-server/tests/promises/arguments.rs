@@ -1,0 +1,142 @@
+//! Typed arguments and structured output: what does not fit is refused, in each revision's own way.
+
+use refmcp_server::model::CallToolResult;
+use refmcp_server::revision::StructuredOutput;
+use refmcp_server::{Call, CallError, Json, NoArguments, Revision, Tool};
+use refmcp_testkit::client::{TestClient, text};
+use serde_json::{Value, json};
+
+use crate::support::server;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Add {
+    a: f64,
+    b: f64,
+}
+
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Sum {
+    total: f64,
+}
+
+async fn add(_: Call, Add { a, b }: Add) -> Result<Json<Sum>, CallError> {
+    Ok(Json(Sum { total: a + b }))
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Halve {
+    /// The schema cannot say what the reader of the value insists on.
+    #[serde(deserialize_with = "even")]
+    #[schemars(with = "u64")]
+    number: u64,
+}
+
+fn even<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number: u64 = serde::Deserialize::deserialize(deserializer)?;
+    if number.is_multiple_of(2) { Ok(number) } else { Err(serde::de::Error::custom("an odd number")) }
+}
+
+async fn halve(_: Call, Halve { number }: Halve) -> Result<String, CallError> {
+    if number == 0 {
+        return Err(CallError::bad_arguments("nothing to halve"));
+    }
+    Ok((number / 2).to_string())
+}
+
+/// What the client is told about bad arguments: in an error up to 2025-06-18, in a result after that.
+async fn complaint(client: &mut TestClient, revision: Revision, tool: &str, arguments: Value) -> String {
+    if revision <= Revision::V2025_06_18 {
+        let error = client.tool_error(tool, arguments).await;
+        assert_eq!(error["code"], -32602, "{revision}");
+        error["message"].as_str().unwrap().to_owned()
+    } else {
+        let result = client.tool(tool, arguments).await;
+        assert_eq!(result["isError"], true, "{revision}");
+        text(&result)
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_named() {
+    let server = server([Tool::new("add", "Adds", add), Tool::new("halve", "Halves", halve)]);
+    for revision in Revision::ALL {
+        let mut client = TestClient::open(&server, revision).await;
+        let told = complaint(&mut client, revision, "add", json!({ "a": "x", "b": 1 })).await;
+        assert!(told.contains("/a"), "{revision}: {told}");
+        let told = complaint(&mut client, revision, "add", json!({ "a": 1 })).await;
+        assert!(told.contains("\"b\""), "{revision}: {told}");
+        let told = complaint(&mut client, revision, "halve", json!({ "number": 3 })).await;
+        assert!(told.contains("an odd number"), "{revision}: {told}");
+        let told = complaint(&mut client, revision, "halve", json!({ "number": 0 })).await;
+        assert!(told.contains("nothing to halve"), "{revision}: {told}");
+        assert_eq!(client.tool_text("halve", json!({ "number": 4 })).await, "2");
+    }
+}
+
+#[tokio::test]
+async fn calls_that_are_none_are_protocol_errors_everywhere() {
+    let server = server([Tool::new("add", "Adds", add)]);
+    for revision in Revision::ALL {
+        let mut client = TestClient::open(&server, revision).await;
+        for (params, told) in [
+            (json!({ "name": "subtract" }), "unknown tool: subtract"),
+            (json!({ "name": "add", "arguments": [1, 2] }), "arguments is not an object"),
+            (json!({ "arguments": {} }), "name"),
+        ] {
+            let error = client.error("tools/call", params).await;
+            assert_eq!(error["code"], -32602, "{revision}: {error}");
+            assert!(error["message"].as_str().unwrap().contains(told), "{revision}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_without_arguments_takes_none() {
+    let server = server([Tool::new("now", "Now", |_: Call, _: NoArguments| async { Ok("now") })]);
+    let mut client = TestClient::open(&server, Revision::V2025_06_18).await;
+    assert_eq!(text(&client.result("tools/call", json!({ "name": "now" })).await), "now");
+    assert_eq!(client.tool_error("now", json!({ "zone": "CET" })).await["code"], -32602);
+}
+
+#[tokio::test]
+async fn structured_values_travel_as_such_and_as_text() {
+    let server = server([Tool::new("add", "Adds", add)]);
+    for revision in Revision::ALL {
+        let structured = revision.rules().structured_output != StructuredOutput::Unknown;
+        let mut client = TestClient::open(&server, revision).await;
+        let listed = client.list("tools").await.remove(0);
+        assert_eq!(listed["inputSchema"]["required"], json!(["a", "b"]));
+        assert_eq!(listed.get("outputSchema").is_some(), structured, "{revision}");
+        let result = client.tool("add", json!({ "a": 1, "b": 2 })).await;
+        let written: Value = serde_json::from_str(&text(&result)).unwrap();
+        assert_eq!(written, json!({ "total": 3.0 }));
+        assert_eq!(result.get("structuredContent"), structured.then_some(&written), "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_promise_about_the_output_is_the_servers_fault() {
+    let schema =
+        json!({ "type": "object", "properties": { "total": { "type": "number" } }, "required": ["total"] });
+    let schema = schema.as_object().unwrap().clone();
+    let tool = |name: &str, give: fn() -> CallToolResult| {
+        Tool::new(name, "Promises a total", move |_: Call, _: NoArguments| async move { Ok(give()) })
+            .output_schema(schema.clone())
+    };
+    let server = server([
+        tool("wrong", || CallToolResult::structured(json!({ "total": "three" }))),
+        tool("plain", || CallToolResult::text("three")),
+        tool("sorry", || CallToolResult::error("cannot count")),
+    ]);
+    for revision in Revision::ALL {
+        let mut client = TestClient::open(&server, revision).await;
+        for (name, told) in [("wrong", "/total"), ("plain", "no structured content")] {
+            let error = client.tool_error(name, json!({})).await;
+            assert_eq!(error["code"], -32603, "{revision}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(name) && message.contains(told), "{revision}: {message}");
+        }
+        let sorry = client.tool("sorry", json!({})).await;
+        assert_eq!((sorry["isError"].clone(), text(&sorry)), (json!(true), "cannot count".to_owned()));
+    }
+}

@@ -1,0 +1,22 @@
+//! What the library promises to those who write servers with it, each promise over a pipe in memory.
+
+mod arguments;
+mod asking;
+mod building;
+mod cancelling;
+mod completion;
+mod concurrency;
+mod endings;
+mod fairness;
+mod lists;
+mod methods;
+mod pages;
+mod panics;
+mod records;
+mod replay;
+mod sessions;
+mod slow_reader;
+mod states;
+mod support;
+mod unanswered;
+mod updates;

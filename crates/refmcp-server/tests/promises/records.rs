@@ -1,0 +1,127 @@
+//! Whoever listens to calls hears of every one, how it ended, and nothing of what was in it.
+
+use std::sync::{Arc, Mutex};
+
+use refmcp_server::model::CallToolResult;
+use refmcp_server::{Call, CallError, Ending, NoArguments, Question, Resource, RpcError, Server, Tool};
+use refmcp_testkit::client::{Pair, TestClient, willing};
+use serde_json::{Value, json};
+
+use crate::support::{BOTH, Gate, SESSION, STATELESS, idle};
+
+type Heard = Arc<Mutex<Vec<(String, Option<String>, Ending)>>>;
+
+fn recorded(gate: &Gate) -> (Server, Heard) {
+    let heard = Heard::default();
+    let hear = heard.clone();
+    let tool = |name: &str, outcome: fn() -> Result<CallToolResult, CallError>| {
+        Tool::new(name, "Ends", move |_: Call, _: Value| async move { outcome() })
+    };
+    let server = Server::new("test", "1")
+        .tool(tool("done", || Ok(CallToolResult::text("done"))))
+        .tool(tool("done_inline", || Ok(CallToolResult::text("done"))).inline())
+        .tool(tool("sorry", || Err(CallError::new("sorry"))))
+        .tool(tool("failed", || Err(RpcError::internal("failed").into())))
+        .tool(tool("panicked", || panic!("on purpose")))
+        .tool(gate.tool())
+        .tool(Tool::new("ask", "Asks", |call: Call, _: NoArguments| async move {
+            Ok(format!("{}", call.ask("sure", Question::confirm("?"))?))
+        }))
+        .resource(Resource::new("a://b", "b", |_| async {
+            Err::<Vec<_>, _>(CallError::resource_not_found("a://b"))
+        }))
+        .on_call(move |record| {
+            let told = format!("{record:?}");
+            assert!(!told.contains("hunter2"), "arguments are nobody's business: {told}");
+            let subject = record.subject.map(str::to_owned);
+            hear.lock().unwrap().push((record.method.to_owned(), subject, record.ending));
+        })
+        .build()
+        .unwrap();
+    (server, heard)
+}
+
+fn take(heard: &Heard) -> Vec<(String, Option<String>, Ending)> {
+    std::mem::take(&mut heard.lock().unwrap())
+}
+
+#[tokio::test]
+async fn every_ending_is_heard_of() {
+    for revision in BOTH {
+        let (server, heard) = recorded(&Gate::new());
+        let mut client = TestClient::open(&server, revision).await;
+        for (name, ending) in [
+            ("done", Ending::Done),
+            ("done_inline", Ending::Done),
+            ("sorry", Ending::ToolError),
+            ("failed", Ending::Failed),
+            ("panicked", Ending::Failed),
+        ] {
+            client.call("tools/call", json!({ "name": name, "arguments": { "password": "hunter2" } })).await;
+            assert_eq!(
+                take(&heard),
+                [("tools/call".to_owned(), Some(name.to_owned()), ending)],
+                "{revision}"
+            );
+        }
+        client.list("tools").await;
+        assert_eq!(take(&heard), [("tools/list".to_owned(), None, Ending::Done)]);
+        client.error("resources/read", json!({ "uri": "a://b" })).await;
+        assert_eq!(take(&heard), [("resources/read".to_owned(), Some("a://b".to_owned()), Ending::Failed)]);
+        client.tool_error("nonsense", json!({})).await;
+        assert_eq!(take(&heard).len(), 1, "calls that are refused are calls");
+    }
+}
+
+#[tokio::test]
+async fn asking_is_an_ending_of_its_own() {
+    let (server, heard) = recorded(&Gate::new());
+    let mut client = TestClient::open(&server, SESSION).await;
+    let id = client.start_tool("ask", json!({})).await;
+    let question = client.question().await;
+    client.reply(&question, willing(&question)).await;
+    client.answer(id).await;
+    let endings: Vec<Ending> = take(&heard).into_iter().map(|(_, _, ending)| ending).collect();
+    assert_eq!(endings, [Ending::Asked, Ending::Done]);
+    TestClient::open(&server, STATELESS).await.tool("ask", json!({})).await;
+    assert_eq!(take(&heard)[0].2, Ending::Asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_calls_are_heard_of_too() {
+    let gate = Gate::new();
+    let (server, heard) = recorded(&gate);
+    let mut client = TestClient::open(&server, SESSION).await;
+    let id = client.start_tool("gate", json!({})).await;
+    idle().await;
+    client.cancel(id).await;
+    idle().await;
+    assert_eq!(take(&heard), [("tools/call".to_owned(), Some("gate".to_owned()), Ending::Cancelled)]);
+    client.start_tool("gate", json!({})).await;
+    idle().await;
+    drop(client);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert_eq!(take(&heard).len(), 1, "the client is gone, and so is its call");
+}
+
+#[tokio::test]
+async fn a_record_says_who_called() {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let say = said.clone();
+    let server = Server::new("test", "1")
+        .tool(crate::support::named("echo"))
+        .on_call(move |record| {
+            let who = (record.client.map(str::to_owned), record.principal.map(str::to_owned));
+            say.lock().unwrap().push((record.session, who));
+        })
+        .build()
+        .unwrap();
+    for principal in ["alice", "bob"] {
+        Pair::of(&server, principal).start(SESSION).await.client.tool("echo", json!({})).await;
+    }
+    let said = said.lock().unwrap().clone();
+    assert_ne!(said[0].0, said[1].0, "two sessions");
+    let who: Vec<_> = said.into_iter().map(|(_, who)| who).collect();
+    let expected = |principal: &str| (Some("testkit".to_owned()), Some(principal.to_owned()));
+    assert_eq!(who, ["alice", "bob"].map(expected));
+}

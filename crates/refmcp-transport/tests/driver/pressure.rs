@@ -1,0 +1,61 @@
+//! A peer that does not read slows itself down, fills no memory, and loses nothing.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+
+use crate::script::{Peer, call, idle, line};
+
+const SIZE: usize = 10_000;
+
+#[tokio::test(start_paused = true)]
+async fn nothing_more_is_read_while_nothing_is_taken() {
+    let mut peer = Peer::of_width(256).await;
+    let mut sent = 0;
+    loop {
+        let text = line(&call(sent, "text", &json!({ "bytes": SIZE })));
+        let writing = peer.input.write_all(text.as_bytes());
+        if tokio::time::timeout(Duration::from_secs(1), writing).await.is_err() {
+            break;
+        }
+        sent += 1;
+        assert!(sent < 10_000, "the driver reads on and on");
+    }
+    // What was taken in is answered in order; the line that is cut off in the middle is not.
+    for id in 0..sent {
+        assert_eq!(peer.read().await.unwrap()["id"], id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_talks_waits_until_somebody_listens() {
+    let mut peer = Peer::of_width(256).await;
+    peer.call(1, "shout", json!({ "bytes": SIZE })).await;
+    idle().await;
+    let said = peer.gate.begun.load(Ordering::SeqCst);
+    assert!((1..1000).contains(&said), "{said}");
+    for _ in 0..said {
+        assert_eq!(peer.read().await.unwrap()["method"], "notifications/message");
+    }
+    idle().await;
+    assert!(peer.gate.begun.load(Ordering::SeqCst) > said, "it goes on once it is heard");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn calls_that_talk_on_other_threads_wait_as_well() {
+    let mut peer = Peer::of_width(256).await;
+    for id in 0..3 {
+        peer.call(id, "shout", json!({ "bytes": SIZE })).await;
+    }
+    // They have come to a halt when they have not moved for a while.
+    let (mut last, mut still) = (0, 0);
+    while still < 10 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let now = peer.gate.begun.load(Ordering::SeqCst);
+        assert!(now < 1000, "{now} messages wait for a reader");
+        still = if now == last && now > 0 { still + 1 } else { 0 };
+        last = now;
+    }
+}

@@ -1,0 +1,163 @@
+//! How the server ends: when its input ends, when it is told to, when nobody listens (plan 76, 78, 110).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Era, Exit, PATIENCE, Process, program, text_of};
+
+const SESSION: Era = Era::Session("2025-06-18");
+
+fn ended_well(exit: &Exit) {
+    assert_eq!(exit.status.code(), Some(0), "{exit:?}");
+    assert_eq!(exit.errors, "", "{exit:?}");
+}
+
+fn messages(exit: &Exit) -> Vec<Value> {
+    exit.lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn calls_in_flight_are_answered_when_the_input_ends() {
+    for era in [SESSION, Era::Stateless] {
+        let mut client = Client::start(era, &[]);
+        for id in 0..20 {
+            client.process.send_line(era.call(id, "slow", &json!({ "ms": 200 })));
+        }
+        // The last line has no end.
+        client.process.send(era.call("last", "echo", &json!({ "message": "x" })));
+        client.process.close_input();
+        let exit = client.process.exit();
+        ended_well(&exit);
+        let mut ids: Vec<String> = messages(&exit).iter().map(|message| message["id"].to_string()).collect();
+        ids.sort();
+        let mut expected: Vec<String> =
+            (0..20).map(|id| id.to_string()).chain(["\"last\"".to_owned()]).collect();
+        expected.sort();
+        assert_eq!(ids, expected);
+    }
+}
+
+#[test]
+fn a_call_of_minutes_is_given_up_after_the_grace() {
+    let era = SESSION;
+    let mut client = Client::start(era, &["--grace", "0.5"]);
+    client.process.send_line(era.call(7, "slow", &json!({ "ms": 600_000 })));
+    client.is_served();
+    client.process.close_input();
+    let exit = client.process.exit();
+    ended_well(&exit);
+    assert!(exit.took >= Duration::from_millis(300) && exit.took < Duration::from_secs(2), "{:?}", exit.took);
+    assert!(exit.lines.is_empty(), "{exit:?}");
+}
+
+#[test]
+fn questions_are_given_up_when_the_input_ends() {
+    let mut client = Client::start(SESSION, &[]);
+    client.process.send_line(SESSION.call(7, "ask_user", &json!({ "form": "confirm" })));
+    client.notification("elicitation/create");
+    client.process.close_input();
+    let exit = client.process.exit();
+    ended_well(&exit);
+    let messages = messages(&exit);
+    let answer = messages.iter().find(|message| message["id"] == 7).expect("the call is answered");
+    assert!(answer["error"].is_object(), "{answer}");
+    assert!(exit.took < Duration::from_secs(3), "at once: {:?}", exit.took);
+}
+
+#[test]
+fn signals_end_it_after_the_calls_in_flight() {
+    for signal in ["TERM", "INT"] {
+        let mut client = Client::start(SESSION, &[]);
+        client.process.send_line(SESSION.call(7, "slow", &json!({ "ms": 300 })));
+        client.is_served();
+        client.process.signal(signal);
+        let exit = client.process.exit();
+        ended_well(&exit);
+        let messages = messages(&exit);
+        assert_eq!(messages.len(), 1, "{exit:?}");
+        assert_eq!(text_of(&messages[0]), "slept for 300 ms");
+    }
+}
+
+#[test]
+fn signals_end_it_although_a_call_takes_minutes() {
+    for signal in ["TERM", "INT"] {
+        let mut client = Client::start(SESSION, &["--grace", "0.3"]);
+        client.process.send_line(SESSION.call(7, "slow", &json!({ "ms": 600_000 })));
+        client.is_served();
+        client.process.signal(signal);
+        let exit = client.process.exit();
+        ended_well(&exit);
+        assert!(exit.took < Duration::from_secs(2), "{:?}", exit.took);
+    }
+}
+
+#[test]
+fn listeners_are_told_that_it_ends() {
+    let mut client = Client::start(Era::Stateless, &[]);
+    let wanted = json!({ "notifications": { "toolsListChanged": true } });
+    for id in ["a", "b"] {
+        client.process.send_line(Era::Stateless.request(id, "subscriptions/listen", &wanted));
+        client.notification("notifications/subscriptions/acknowledged");
+    }
+    client.process.signal("TERM");
+    let exit = client.process.exit();
+    ended_well(&exit);
+    let messages = messages(&exit);
+    for id in ["a", "b"] {
+        let cancelled = messages.iter().position(|message| {
+            message["method"] == "notifications/cancelled" && message["params"]["requestId"] == id
+        });
+        let result = messages.iter().position(|message| message["id"] == id && message["result"].is_object());
+        assert!(cancelled.is_some() && cancelled < result, "{messages:?}");
+    }
+}
+
+/// A pipe that nobody reads any more is a client that left.
+#[test]
+fn closed_output_is_no_error() {
+    for args in [&["stdio"][..], &["--log", "info", "stdio"]] {
+        let mut process = Process::spawn_unread(program(args));
+        process.close_output();
+        process.send_line(Client::initialize("2025-06-18"));
+        let exit = process.exit();
+        assert_eq!(exit.status.code(), Some(0), "{exit:?}");
+        let ugly = ["panicked", "Broken pipe", "rror"];
+        assert!(ugly.iter().all(|word| !exit.errors.contains(word)), "{exit:?}");
+        assert!(args.len() > 1 || exit.errors.is_empty(), "{exit:?}");
+    }
+}
+
+/// Sends calls until more has been made than a pipe holds, and reads nothing.
+fn with_full_output(grace: &str) -> Process {
+    let process = Process::spawn_unread(program(&["--log", "info", "stdio", "--grace", grace]));
+    for id in 0..50 {
+        process.send_line(Era::Stateless.call(id, "big_result", &json!({ "bytes": 100_000 })));
+    }
+    let start = Instant::now();
+    while process.errors().matches("big_result").count() < 20 {
+        assert!(start.elapsed() < PATIENCE, "{}", process.errors());
+        std::thread::yield_now();
+    }
+    process
+}
+
+#[test]
+fn full_output_does_not_hold_back_a_signal() {
+    let process = with_full_output("0.3");
+    process.signal("TERM");
+    let exit = process.exit();
+    assert_eq!(exit.status.code(), Some(0), "{exit:?}");
+    assert!(exit.took < Duration::from_secs(2), "{:?}", exit.took);
+}
+
+#[test]
+fn full_output_is_read_after_the_input_has_ended() {
+    let mut process = with_full_output("60");
+    process.close_input();
+    process.start_reading();
+    let exit = process.exit();
+    assert_eq!(exit.status.code(), Some(0), "{exit:?}");
+    assert_eq!(messages(&exit).len(), 50, "every call is answered");
+}

@@ -1,0 +1,11 @@
+//! What `refmcp stdio` promises about its streams: how it reads and writes lines, how it ends, and how it bears load.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ending;
+mod lines;
+mod load;
+mod options;
+mod parent;
+mod redirected;
