@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use refmcp_server::{Call, CallError, Catalog, Change, Connection, Server};
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// Additions that one session, or everybody together, may have.
@@ -29,6 +30,7 @@ struct Everybodys(Mutex<Numbered>);
 struct Numbered {
     next: u64,
     things: HashMap<Thing, u64>,
+    expiries: HashMap<Thing, AbortHandle>,
 }
 
 /// Adds a thing, and says for whom.
@@ -108,13 +110,15 @@ fn add_for_everybody(
         all.things.insert(thing.clone(), all.next);
         Ok(all.next)
     })?;
-    let server = server.downgrade();
-    tokio::spawn(async move {
+    let (weak, ending) = (server.downgrade(), thing.clone());
+    let expiry = tokio::spawn(async move {
         sleep(LIFETIME).await;
-        if let Some(server) = server.upgrade() {
-            remove_for_everybody(&server, &thing, number);
+        if let Some(server) = weak.upgrade() {
+            remove_for_everybody(&server, &ending, number);
         }
     });
+    // Whoever removes it earlier ends the wait.
+    Everybodys::of(server, |all| all.expiries.insert(thing, expiry.abort_handle()));
     Ok(())
 }
 
@@ -124,6 +128,9 @@ fn remove_for_everybody(server: &Server, thing: &Thing, number: u64) -> bool {
         let there = all.things.get(thing) == Some(&number);
         if there {
             all.things.remove(thing);
+            if let Some(expiry) = all.expiries.remove(thing) {
+                expiry.abort();
+            }
             server.change_lists(|lists| thing.remove_from(lists));
         }
         there

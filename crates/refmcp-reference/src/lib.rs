@@ -60,7 +60,6 @@ mod watch;
 mod work_log;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use refmcp_server::model::Implementation;
 use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
@@ -84,8 +83,8 @@ pub struct Options {
     pub page_size: usize,
     /// How strict the server is with clients that break rules one can live with.
     pub policy: Policy,
-    /// The silence after which a session is pinged; `None` never pings.
-    pub ping_after: Option<Duration>,
+    /// How long things may take.
+    pub timeouts: Timeouts,
     /// Where the server can be reached, for `metadata/get`.
     pub endpoints: Vec<String>,
 }
@@ -100,7 +99,7 @@ impl Default for Options {
             prompts_dir: None,
             page_size: 200,
             policy: Policy::default(),
-            ping_after: None,
+            timeouts: Timeouts::default(),
             endpoints: Vec::new(),
         }
     }
@@ -149,7 +148,7 @@ pub fn server_with(
         .instructions(INSTRUCTIONS)
         .page_size(options.page_size)
         .policy(options.policy)
-        .timeouts(Timeouts { ping_after: options.ping_after, ..Timeouts::default() });
+        .timeouts(options.timeouts);
     if options.profile.has_reference() {
         builder = tools::add(builder);
         builder = resources::add(builder)?;

@@ -1,6 +1,7 @@
 //! What a server is made of.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +32,19 @@ pub struct ServerBuilder {
     methods: HashMap<Arc<str>, CustomMethod>,
     session_methods: BTreeSet<Arc<str>>,
     capabilities: ServerCapabilities,
+    declares: Option<Declares>,
     engine: EngineTweaks,
     settings: Settings,
     sealer: Arc<dyn Sealer>,
+}
+
+/// What the author wants declared beside what is there.
+struct Declares(Box<dyn FnOnce(&mut ServerCapabilities) + Send + Sync>);
+
+impl fmt::Debug for Declares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Declares")
+    }
 }
 
 /// Settings that go on to every engine.
@@ -65,6 +76,7 @@ impl Server {
             methods: HashMap::new(),
             session_methods: BTreeSet::new(),
             capabilities: ServerCapabilities { logging: Some(JsonObject::new()), ..Default::default() },
+            declares: None,
             engine: EngineTweaks {
                 instructions: None,
                 revisions: Revision::ALL.to_vec(),
@@ -92,6 +104,7 @@ impl ServerBuilder {
         }
         if let Err(fault) = tool.compile() {
             self.faults.push(fault);
+            return self;
         }
         self.catalog.add_tool(tool);
         self
@@ -159,6 +172,16 @@ impl ServerBuilder {
     pub fn extension(mut self, capability: &str, id: &str, settings: JsonObject) -> Self {
         self.capabilities.extra.insert(capability.to_owned(), Value::Object(settings.clone()));
         self.capabilities.extensions.get_or_insert_default().insert(id.to_owned(), Value::Object(settings));
+        self
+    }
+
+    /// Changes what is declared. Whatever the server has when it is built is declared already; this is for lists that
+    /// are empty at first, and for leaving something out.
+    pub fn capabilities(
+        mut self,
+        change: impl FnOnce(&mut ServerCapabilities) + Send + Sync + 'static,
+    ) -> Self {
+        self.declares = Some(Declares(Box::new(change)));
         self
     }
 
@@ -288,6 +311,9 @@ impl ServerBuilder {
             || self.catalog.templates.iter().any(|template| !template.completers.is_empty());
         if suggests {
             capabilities.completions = Some(JsonObject::new());
+        }
+        if let Some(Declares(change)) = self.declares.take() {
+            change(capabilities);
         }
     }
 }

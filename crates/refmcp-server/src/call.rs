@@ -226,12 +226,15 @@ impl Call {
             let error = CallError::from(AskError::Conflict(key));
             return error.into_outcome(&self.inner.dispatch.method, self.peer().rules());
         }
-        let open = std::mem::take(&mut notes.asked).into_iter().filter(|(_, (_, answered))| !answered);
+        let asked = std::mem::take(&mut notes.asked);
+        let used = asked.iter().filter(|(_, (_, answered))| *answered).map(|(key, _)| key.clone()).collect();
+        let open = asked.into_iter().filter(|(_, (_, answered))| !answered);
         let open: Vec<engine::Question> =
             open.map(|(key, (request, _))| engine::Question { key, request }).collect();
         match (result, open.first()) {
             (Err(error), Some(_)) if error.is_pending() => {
-                Outcome::NeedsInput { questions: open, once: std::mem::take(&mut notes.once) }
+                let once = std::mem::take(&mut notes.once);
+                Outcome::NeedsInput { questions: open, answered: Some(used), once }
             }
             (Ok(_), Some(question)) => {
                 let text = format!("the handler gave a result without the answer to \"{}\"", question.key);

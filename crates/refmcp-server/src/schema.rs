@@ -15,12 +15,19 @@ pub(crate) struct Schema {
     compiled: Arc<jsonschema::Validator>,
 }
 
+/// The dialect of schemas that name none, and the only one that is understood.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
 /// Faults that one message names at the most.
 const MOST_FAULTS: usize = 5;
 
 impl Schema {
     /// Compiles a schema; one that refers to anything outside of itself is refused.
     pub(crate) fn compile(schema: &JsonObject) -> Result<Self, String> {
+        let dialect = schema.get("$schema").and_then(Value::as_str).unwrap_or(DIALECT);
+        if dialect.trim_end_matches('#') != DIALECT {
+            return Err(format!("its dialect is {dialect}; only {DIALECT} is understood"));
+        }
         let value = Value::Object(schema.clone());
         let compiled = jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)

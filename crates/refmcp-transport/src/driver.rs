@@ -164,6 +164,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             () = at(cut_off) => self.engine.cancel_all(),
             () = shutdown.cancelled(), if self.closing.is_none() => {
                 self.engine.wind_down();
+                self.engine.abandon_questions();
                 self.close(End::ShutDown);
             }
         }
@@ -187,14 +188,18 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         self.writer.pending() < HIGH_WATER
     }
 
-    /// Takes in what running calls have to say, while there is room for it.
+    /// Takes in what running calls have said by now, while there is room for it. Not what they say meanwhile: a call
+    /// that never stops talking must not keep us from hearing that it is cancelled.
     fn take_commands(&mut self) {
         self.work();
-        while self.has_room()
-            && let Ok(command) = self.commands.try_recv()
-        {
-            self.take(command);
-            self.work();
+        for _ in 0..self.commands.len() {
+            if !self.has_room() {
+                break;
+            }
+            if let Ok(command) = self.commands.try_recv() {
+                self.take(command);
+                self.work();
+            }
         }
     }
 

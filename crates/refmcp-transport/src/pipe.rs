@@ -106,6 +106,12 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
             }
             self.kept_back = true;
         }
+        // What is written goes before it is the greater part, or a reader who always lags a little would make the
+        // queue grow for ever.
+        if self.written >= KEEP && self.written * 2 >= self.queue.len() {
+            self.queue.drain(..self.written);
+            self.written = 0;
+        }
         if self.written == self.queue.len() {
             self.written = 0;
             if self.queue.capacity() > KEEP {

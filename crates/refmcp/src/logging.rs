@@ -1,19 +1,26 @@
-//! Logs go to stderr: stdout belongs to the protocol.
+//! Logs go to stderr: stdout belongs to the protocol. Whoever reads stderr slowly, or not at all, must not slow the
+//! server down, so a thread of its own writes, and what it cannot keep up with is left out.
 
 use std::io::{IsTerminal, stderr};
 
 use anyhow::{Context, Result};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-/// Starts to log what the filter lets through.
-pub(crate) fn start(filter: &str) -> Result<()> {
+/// Lines that may wait to be written.
+const WAITING_LINES: usize = 4096;
+
+/// Starts to log what the filter lets through; the last lines are written when the guard goes.
+pub(crate) fn start(filter: &str) -> Result<WorkerGuard> {
     let filter = EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?;
+    let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
+    let (writer, guard) = writer.thread_name("log").finish(stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(stderr)
+        .with_writer(writer)
         .with_ansi(stderr().is_terminal())
         // It would complain about a stderr that nobody reads to stderr, and panic.
         .log_internal_errors(false)
         .init();
-    Ok(())
+    Ok(guard)
 }

@@ -12,7 +12,7 @@ use args::{Args, Command};
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = logging::start(&args.log).and_then(|()| match args.command {
+    let done = logging::start(&args.log).and_then(|_log| match args.command {
         Command::Stdio(options) => command::stdio::run(options),
         Command::Serve(options) => command::serve::run(options),
     });

@@ -1,6 +1,6 @@
 //! What goes into an engine and what comes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,9 @@ pub enum Outcome {
     NeedsInput {
         /// What it asks, each under its own key.
         questions: Vec<Question>,
+        /// The keys of those questions whose answers it has used; the other answers are of no use to anybody. `None`
+        /// keeps all there are.
+        answered: Option<BTreeSet<String>>,
         /// Values of costly steps, kept for the next run.
         once: BTreeMap<String, Value>,
     },

@@ -173,6 +173,7 @@ impl World {
                 let question = |key: u8| Question { key: key.to_string(), request: InputRequest::Roots };
                 Outcome::NeedsInput {
                     questions: (0..count).map(question).collect(),
+                    answered: None,
                     once: Default::default(),
                 }
             }

@@ -5,8 +5,8 @@ use refmcp_server::{Call, CallError, RpcError, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// In the range that JSON-RPC leaves to servers, and none that the protocol has given a meaning to.
-const SERVER_ERROR: i64 = -32_050;
+/// Outside of every range that JSON-RPC and the protocol keep for themselves.
+const SERVER_ERROR: i64 = 1001;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![

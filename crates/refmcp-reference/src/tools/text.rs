@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most that one result carries.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = 4 << 20;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![

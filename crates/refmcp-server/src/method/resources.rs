@@ -6,6 +6,8 @@ use refmcp_proto::model::{
     EmptyResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, SubscribeParams,
 };
 
+use refmcp_proto::revision::Method;
+
 use super::page::page;
 use super::{Plan, params};
 use crate::call::Call;
@@ -53,7 +55,8 @@ pub(super) fn subscribe(call: &Call) -> Plan {
         Ok(params) => params.uri,
         Err(error) => return Plan::refuse(error),
     };
-    if find(call, &uri).is_none() {
+    // Whoever has had enough of a resource may say so even when it is gone.
+    if call.dispatch().method == Method::Subscribe && find(call, &uri).is_none() {
         return Plan::refuse(CallError::resource_not_found(uri));
     }
     Plan::now(async { Ok(EmptyResult::default().into()) }).about(call, &uri)

@@ -66,7 +66,7 @@ fn failed(failure: impl Into<Failure>) -> Step {
 }
 
 fn ask(questions: Vec<Question>) -> Step {
-    Step::End(Outcome::NeedsInput { questions, once: BTreeMap::new() })
+    Step::End(Outcome::NeedsInput { questions, answered: None, once: BTreeMap::new() })
 }
 
 fn log(level: LogLevel, data: &str) -> Step {

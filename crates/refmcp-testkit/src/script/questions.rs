@@ -103,7 +103,7 @@ fn ask_once(call: &Dispatch) -> Step {
         Ok(answers) => text(&format!("{made} {answers}")),
         Err(questions) => {
             let once = BTreeMap::from([("made".to_owned(), made)]);
-            Step::End(Outcome::NeedsInput { questions, once })
+            Step::End(Outcome::NeedsInput { questions, answered: None, once })
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod serve;
 pub(crate) mod stdio;
 
 use refmcp_reference::Options;
+use refmcp_server::Timeouts;
 
 use crate::args::{Policy, Profile, ServerOptions};
 
@@ -23,7 +24,11 @@ fn reference_options(options: ServerOptions) -> Options {
             Policy::Lenient => refmcp_server::Policy::LENIENT,
         },
         name: options.name,
-        ping_after: options.ping_after,
+        timeouts: Timeouts {
+            ping_after: options.ping_after,
+            pong: options.ping_timeout,
+            ..Timeouts::default()
+        },
         ..Options::default()
     }
 }

@@ -1,7 +1,6 @@
 //! `refmcp stdio`: the reference server for the process that started it.
 
 use anyhow::{Context, Result};
-use refmcp_server::Timeouts;
 use tokio::runtime;
 
 use super::reference_options;
@@ -21,14 +20,12 @@ pub(crate) fn run(options: ServerOptions) -> Result<()> {
     // Messages have a thread of their own, so that no handler can delay them.
     let messages = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let grace = options.grace;
-    let timeouts =
-        Timeouts { ping_after: options.ping_after, pong: options.ping_timeout, ..Timeouts::default() };
-    let server = refmcp_reference::server_with(reference_options(options), |builder| {
-        builder.grace(grace).timeouts(timeouts)
-    })?;
+    let server = refmcp_reference::server_with(reference_options(options), |builder| builder.grace(grace))?;
     let served = messages
         .block_on(async { server.stdio_with_handlers_on(handlers.handle().clone()).await.context("stdio") });
     // A handler that still computes must not keep the process alive.
     handlers.shutdown_background();
+    // Neither must a terminal that nobody types into: reading it cannot be called off.
+    messages.shutdown_background();
     served.map(drop)
 }

@@ -213,7 +213,10 @@ impl ServerEngine {
     /// Takes the outcome of a call. One that was cancelled meanwhile is dropped.
     pub fn finish(&mut self, now: Timestamp, call: CallId, outcome: Outcome) {
         match outcome {
-            Outcome::NeedsInput { questions, once } => self.ask(now, call, questions, once),
+            Outcome::NeedsInput { questions, answered, once } => {
+                self.keep_answers(call, answered.as_ref(), once);
+                self.ask(now, call, questions);
+            }
             Outcome::Done(result) => {
                 if let Some(call) = self.calls.close(call) {
                     self.remember_subscription(&call, &result);
@@ -292,12 +295,12 @@ impl ServerEngine {
 
     /// The client will say nothing more: calls that wait for its answers have nothing to wait for.
     pub fn abandon_questions(&mut self) {
+        self.nobody_answers = true;
         let waiting = self.calls.open.iter().filter(|(_, call)| call.open_questions > 0);
         let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
-            let error = RpcError::internal("the client closed the connection instead of answering");
             self.withdraw_questions(number, "nobody is left to answer");
-            self.fail(number, error.into());
+            self.fail(number, nobody_left().into());
         }
     }
 
@@ -309,4 +312,9 @@ impl ServerEngine {
             self.cancel(number, "the server is shutting down");
         }
     }
+}
+
+/// The error for a call whose questions nobody will answer.
+pub(super) fn nobody_left() -> RpcError {
+    RpcError::internal("the conversation ends; nobody is left to answer the call's questions")
 }

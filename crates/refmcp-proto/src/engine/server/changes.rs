@@ -109,7 +109,9 @@ impl ServerEngine {
     fn honoured(&self, asked: SubscriptionFilter) -> Result<SubscriptionFilter, RpcError> {
         let capabilities = &self.config.capabilities;
         let most = self.config.max_subscriptions;
-        if asked.resource_subscriptions.as_ref().is_some_and(|uris| uris.len() > most) {
+        let count = |filter: &SubscriptionFilter| filter.resource_subscriptions.as_ref().map_or(0, Vec::len);
+        let held: usize = self.listeners.iter().map(|listener| count(&listener.filter)).sum();
+        if held + count(&asked) > most {
             return Err(RpcError::invalid_params(format!("at most {most} resources can be listened to")));
         }
         let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);

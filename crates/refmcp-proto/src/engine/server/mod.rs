@@ -73,6 +73,8 @@ pub struct ServerEngine {
     outputs: VecDeque<Output>,
     /// The sender of the last request without a session: the next one usually says the same of itself.
     last_sender: Option<per_request::Sender>,
+    /// The client will say nothing more.
+    nobody_answers: bool,
     /// What calls have that have not asked anything.
     no_answers: Arc<Answers>,
 }
@@ -103,6 +105,7 @@ impl ServerEngine {
             findings: Findings::default(),
             outputs: VecDeque::new(),
             last_sender: None,
+            nobody_answers: false,
             no_answers: Arc::default(),
             config,
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ServerEngine;
+use super::calls::nobody_left;
 use crate::engine::{Answer, CallId, Kind, Output, Question, To};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequests, InputRequiredResult};
@@ -61,13 +62,27 @@ impl Questions {
 }
 
 impl ServerEngine {
+    /// Keeps of a call's answers those that its handler has used, and the values it wants to find again.
+    pub(super) fn keep_answers(
+        &mut self,
+        number: CallId,
+        used: Option<&BTreeSet<String>>,
+        once: BTreeMap<String, Value>,
+    ) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        let answers = Arc::make_mut(&mut call.answers);
+        answers.once.extend(once);
+        if let Some(used) = used {
+            answers.given.retain(|key, _| used.contains(key));
+        }
+    }
+
     /// A handler wants to know something before it goes on.
     pub(super) fn ask(
         &mut self,
         now: Timestamp,
         number: CallId,
         questions: Vec<Question>,
-        once: BTreeMap<String, Value>,
     ) {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
@@ -80,7 +95,6 @@ impl ServerEngine {
             return self.fail(number, error.into());
         }
         let answers = Arc::make_mut(&mut call.answers);
-        answers.once.extend(once);
         for question in &questions {
             // One that is asked again was not answered well enough.
             answers.given.remove(&question.key);
@@ -90,7 +104,10 @@ impl ServerEngine {
         for question in questions {
             let fits = peer.can_answer(&question.request);
             match fits.and_then(|()| lower::question(peer.rules(), question.request)) {
-                Ok(request) => lowered.push((question.key, request)),
+                Ok(mut request) => {
+                    lower::leave_out_context(&peer.capabilities, &mut request);
+                    lowered.push((question.key, request));
+                }
                 Err(failure) => return self.fail(number, failure),
             }
         }
@@ -101,6 +118,13 @@ impl ServerEngine {
     }
 
     fn ask_by_request(&mut self, now: Timestamp, number: CallId, questions: Vec<(String, InputRequest)>) {
+        if self.nobody_answers {
+            return self.fail(number, nobody_left().into());
+        }
+        if !self.is_ready() {
+            let error = RpcError::invalid_request("notifications/initialized has to come before questions can");
+            return self.fail(number, error.into());
+        }
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_questions = questions.len();
         let to = To::Channel(call.to.channel);

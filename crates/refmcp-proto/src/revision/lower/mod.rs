@@ -6,4 +6,4 @@ mod question;
 
 pub use failure::failure;
 pub use items::{capabilities, content, implementation, result};
-pub use question::{name_url_visit, question};
+pub use question::{leave_out_context, name_url_visit, question};

@@ -3,7 +3,8 @@
 use crate::engine::Failure;
 use crate::jsonrpc::RequestId;
 use crate::model::{
-    ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, FieldSchema, InputRequest,
+    ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, FieldSchema, IncludeContext,
+    InputRequest,
     OneOrMany,
 };
 use crate::revision::{Asking, Elicitation, Rules, UrlElicitation};
@@ -35,6 +36,16 @@ pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, Fa
 pub fn name_url_visit(request: &mut InputRequest, id: &RequestId) {
     if let InputRequest::Elicit(ElicitParams::Url(params)) = request {
         params.elicitation_id.get_or_insert_with(|| format!("elicitation-{id}"));
+    }
+}
+
+/// Context from servers is asked for only where the client has said that it gives it.
+pub fn leave_out_context(capabilities: &ClientCapabilities, request: &mut InputRequest) {
+    let gives = capabilities.sampling.as_ref().is_some_and(|sampling| sampling.context.is_some());
+    if let InputRequest::Sample(params) = request
+        && !gives
+    {
+        params.include_context.take_if(|context| *context != IncludeContext::None);
     }
 }
 
