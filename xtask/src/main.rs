@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
 
 mod bench;
+mod conformance;
 mod deny;
 mod interop;
 mod lint;
@@ -26,6 +27,7 @@ usage: cargo xtask COMMAND
   lint                  rustfmt, clippy and rustdoc, warnings denied
   interop [CLIENT] [REVISION]
                         foreign clients against the release build; all of them unless one is named
+  conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
   bench                 our server beside others, as ratios; not part of test, because its numbers vary
@@ -58,6 +60,12 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         }
         ["transcripts"] => transcripts::run(transcripts::Mode::Compare)?,
         ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
+        ["conformance"] => {
+            test::release()?;
+            let tally = conformance::run()?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
         ["bench"] => bench::run()?,
         ["deny"] => deny::run()?,
         ["help" | "--help" | "-h"] => println!("{USAGE}"),

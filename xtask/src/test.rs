@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{interop, lint, tidy};
+use crate::{conformance, interop, lint, tidy};
 
 /// What was counted: steps, and the cells of the interop table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +50,12 @@ pub(crate) fn everything() -> Result<ExitCode> {
             bail!("not run: there is no release build to run against");
         }
         interop::run(&interop::Choice::all())
+    });
+    steps.run_counted("conformance", || {
+        if !built {
+            bail!("not run: there is no release build to run against");
+        }
+        conformance::run()
     });
     Ok(steps.summary().exit_code())
 }

@@ -59,7 +59,7 @@ impl Endpoint {
             config.policy.duplicate_ids = DuplicateIds::Serve;
         }
         config.policy.announce_end = false;
-        let clock = Clock::new();
+        let clock = server.clock();
         let inner = Arc::new(Inner {
             server,
             options: Arc::new(options),

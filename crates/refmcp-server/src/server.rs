@@ -175,6 +175,7 @@ impl Server {
     ) -> io::Result<End> {
         let Opened { engine, service, session } = self.open(self.inner.config.clone(), connection);
         let driver = Driver::new(pipe, engine, service)
+            .clock(self.inner.clock)
             .feed(self.changes())
             .handlers(handlers)
             .grace(self.inner.settings.grace);
@@ -226,6 +227,11 @@ impl Server {
     /// The arguments of a tool that headers repeat, where a transport has headers.
     pub fn mirrored_arguments(&self, tool: &str) -> Vec<Mirrored> {
         self.catalog().tools.get(tool).map(|tool| tool.mirrored.clone()).unwrap_or_default()
+    }
+
+    /// The clock that everything here goes by.
+    pub fn clock(&self) -> Clock {
+        self.inner.clock
     }
 
     /// The time.

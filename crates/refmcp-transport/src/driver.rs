@@ -84,6 +84,13 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         }
     }
 
+    /// Goes by this clock, so that whoever else does sees the same times.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Tells the client what changes.
     #[must_use]
     pub fn feed(mut self, feed: ChangeFeed) -> Self {

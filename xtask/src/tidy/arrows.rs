@@ -10,10 +10,11 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 7] = [
+const ARROWS: [(&str, May); 8] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-transport", May::Use(&["refmcp-proto"])),
     ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-transport"])),
+    ("refmcp-http", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-testkit", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
     ("refmcp", May::UseAnything),

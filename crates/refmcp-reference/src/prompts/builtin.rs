@@ -32,12 +32,12 @@ fn code_review() -> Prompt {
             Some(language) => format!("{language} code"),
             None => "code".to_owned(),
         };
-        let text = format!("Please review this {what}:\n{}", argument(&given, "code"));
-        Ok(GetPromptResult::new(vec![PromptMessage::user(text)]).description("Code review prompt"))
+        let text = format!("Look over this {what} and say what could be better:\n{}", argument(&given, "code"));
+        Ok(GetPromptResult::new(vec![PromptMessage::user(text)]).description("A request to look over some code"))
     })
     .title("Review code")
     .description("Asks a model to look over a piece of code and to say what could be better")
-    .required("code", "The code to review")
+    .required("code", "The code to look over")
     .optional("language", "The language it is written in")
     .complete("language", |_, typed| async move { typed.among(LANGUAGES) })
 }

@@ -12,7 +12,7 @@ use crate::media;
 use crate::moment::iso;
 
 /// When the built-in resources were written, as far as anybody is told before they are touched.
-pub(crate) const WRITTEN: &str = "2025-01-12T15:00:58Z";
+pub(crate) const WRITTEN: &str = "2026-03-01T08:30:00Z";
 
 const DIAGRAM: &str = "file:///resources/diagram.png";
 
@@ -80,8 +80,8 @@ const NOTES: [Note; 5] = [
     Note {
         uri: "file:///project/src/main.rs",
         name: "main.rs",
-        title: "Rust Software Application Main File",
-        description: "Primary application entry point",
+        title: "A small program",
+        description: "Says hello to the world; the code that a model may be asked to look at",
         mime_type: "text/x-rust",
         audience: &[Role::User, Role::Assistant],
         priority: 1.0,

@@ -51,7 +51,7 @@ impl ToolOutput for Report {
     fn into_result(self) -> Result<CallToolResult, CallError> {
         let Weather { temperature, conditions, humidity } = &self.weather;
         let text = format!(
-            "Current weather in {}:\nTemperature: {temperature} °C\nConditions: {conditions}\nHumidity: {humidity} %",
+            "The weather in {}\n{temperature} °C, {conditions}\n{humidity} % humidity",
             self.location
         );
         Ok(CallToolResult::text(text).structured_content(serde_json::to_value(self.weather)?))

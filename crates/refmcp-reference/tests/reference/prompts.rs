@@ -17,9 +17,9 @@ async fn prompts_are_filled_in() {
             client.result("prompts/get", json!({ "name": name, "arguments": arguments })).await
         };
         let review = get("code_review", json!({ "code": "print()", "language": "Python" })).await;
-        assert_eq!(text(&review), "Please review this Python code:\nprint()");
-        assert_eq!(review["description"], "Code review prompt");
-        assert_eq!(text(&get("code_review", json!({ "code": "x" })).await), "Please review this code:\nx");
+        assert_eq!(text(&review), "Look over this Python code and say what could be better:\nprint()");
+        assert_eq!(review["description"], "A request to look over some code");
+        assert_eq!(text(&get("code_review", json!({ "code": "x" })).await), "Look over this code and say what could be better:\nx");
         let report =
             get("bug_report", json!({ "title": "It broke", "steps": "Look at it", "severity": "high" }))
                 .await;
@@ -48,7 +48,7 @@ async fn arguments_are_checked_and_completed() {
             }));
             result.await["completion"]["values"].take()
         };
-        assert_eq!(complete("code_review", "language", "ru").await, json!(["Ruby", "Rust"]));
+        assert_eq!(complete("code_review", "language", "ru").await, json!(["ruby", "rust"]));
         assert_eq!(
             complete("bug_report", "severity", "").await,
             json!(["low", "medium", "high", "critical"])

@@ -80,7 +80,7 @@ async fn text_and_numbers() {
         let again = client.call("get_weather", json!({ "location": " oslo" })).await;
         assert_eq!(weather["structuredContent"], again["structuredContent"]);
         assert!(weather["structuredContent"]["humidity"].is_number());
-        assert!(weather["content"][0]["text"].as_str().unwrap().lines().count() >= 4);
+        assert!(weather["content"][0]["text"].as_str().unwrap().lines().count() >= 3);
     }
 }
 
@@ -212,9 +212,8 @@ async fn progress_is_reported() {
         assert_eq!(failed["isError"], true);
         assert!(failed["content"][0]["text"].as_str().unwrap().contains("step 2 of 5"));
         assert_eq!(client.text("slow", json!({ "ms": 600_000 })).await, "slept for 600000 ms");
-        assert!(
-            client.text("close_stream", json!({ "after_ms": 100 })).await.contains("memory has no streams")
-        );
+        let closed = client.text("close_stream", json!({ "after_ms": 100 })).await;
+        assert!(closed.contains("closed before this result"), "{closed}");
     }
 }
 

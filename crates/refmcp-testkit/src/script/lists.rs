@@ -66,7 +66,7 @@ pub(super) fn get_prompt(call: &Dispatch) -> Step {
 
 pub(super) fn resources() -> ListResourcesResult {
     let full = Resource {
-        annotations: Some(Annotations::new().last_modified("2025-01-12T15:00:58Z").priority(0.5)),
+        annotations: Some(Annotations::new().last_modified("2026-03-01T08:30:00Z").priority(0.5)),
         icons: Some(vec![Icon::new("https://example.com/icon.png")]),
         meta: Some(members(json!({ "example.com/a": 1 }))),
         ..Resource::new(KNOWN, "a").title("The A")

@@ -58,7 +58,7 @@ fn echo(arguments: &JsonObject) -> Step {
 /// A result with every kind of block, and everything that a block can have.
 fn blocks() -> CallToolResult {
     let annotations = Annotations { audience: Some(vec![Role::User]), ..Annotations::new() }
-        .last_modified("2025-01-12T15:00:58Z");
+        .last_modified("2026-03-01T08:30:00Z");
     let meta = Some(members(json!({ "example.com/a": 1 })));
     let annotated = TextContent { meta, annotations: Some(annotations), ..TextContent::new("annotated") };
     let link = Resource::new("file:///a.txt", "a").title("The A");

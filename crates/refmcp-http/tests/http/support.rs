@@ -1,0 +1,170 @@
+//! An endpoint on a port of its own, and clients of both lifecycles.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use refmcp_http::{Endpoint, Options};
+use refmcp_server::Server;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::tools;
+use crate::wire::{Reply, send};
+
+pub(crate) const STATELESS: &str = "2026-07-28";
+pub(crate) const LATEST_SESSION: &str = "2025-11-25";
+pub(crate) const BOTH_KINDS: &str = "application/json, text/event-stream";
+
+/// An endpoint that is served until the test ends.
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pub(crate) server: Server,
+    ended: Arc<AtomicUsize>,
+}
+
+impl Site {
+    pub(crate) async fn open(options: Options) -> Self {
+        let (server, ended) = tools::server();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint::new(server.clone(), options);
+        tokio::spawn(async move {
+            endpoint.serve(listener, CancellationToken::new(), Duration::ZERO).await.unwrap();
+        });
+        Self { address, server, ended }
+    }
+
+    pub(crate) async fn usual() -> Self {
+        Self::open(Options::default()).await
+    }
+
+    /// How many calls of `slow` and `steps` have ended.
+    pub(crate) fn ended(&self) -> usize {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many calls have ended.
+    pub(crate) async fn until_ended(&self, count: usize) {
+        for _ in 0..500 {
+            if self.ended() >= count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{} of {count} calls have ended", self.ended());
+    }
+
+    /// Posts a body with the headers that every POST has, and these.
+    pub(crate) async fn post(&self, more: &[(&str, &str)], body: &Value) -> Reply {
+        self.send("POST", "/mcp", more, body.to_string().as_bytes()).await
+    }
+
+    /// Sends anything anywhere; a POST has the usual headers, unless they are given.
+    pub(crate) async fn send(&self, method: &str, path: &str, more: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut headers = owned(more);
+        let accept = if method == "POST" { BOTH_KINDS } else { "text/event-stream" };
+        for (name, value) in [("Content-Type", "application/json"), ("Accept", accept)] {
+            if !more.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                headers.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        send(self.address, method, path, &headers, body).await
+    }
+
+    /// A request that stands for itself, with every header that it needs, and these.
+    pub(crate) async fn alone(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Reply {
+        let body = request(method, with_meta(params));
+        let mut headers = vec![("MCP-Protocol-Version", STATELESS), ("Mcp-Method", method)];
+        let name = body["params"]["name"].as_str().or(body["params"]["uri"].as_str());
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
+        headers.retain(|(name, _)| !more.iter().any(|(known, _)| known == name));
+        headers.extend(more.iter().filter(|(_, value)| !value.is_empty()));
+        self.post(&headers, &body).await
+    }
+}
+
+/// A request with the id 1.
+pub(crate) fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
+/// Parameters that say who sends them.
+pub(crate) fn with_meta(mut params: Value) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for (name, value) in meta.as_object().unwrap() {
+        if params["_meta"][name].is_null() {
+            params["_meta"][name] = value.clone();
+        }
+    }
+    params
+}
+
+/// The parameters that open a session.
+pub(crate) fn opening(revision: &str) -> Value {
+    let capabilities = json!({ "elicitation": {} });
+    let info = json!({ "name": "test", "version": "1" });
+    json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": info })
+}
+
+fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+    headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A client with a session.
+pub(crate) struct Client<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) session: String,
+    revision: &'static str,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) async fn open(site: &'a Site, revision: &'static str) -> Self {
+        let reply = site.post(&[], &request("initialize", opening(revision))).await;
+        assert_eq!(reply.status, 200);
+        let session = reply.header("mcp-session-id").unwrap().to_owned();
+        assert_eq!(reply.json().await["result"]["protocolVersion"], revision);
+        let client = Self { site, session, revision };
+        let told = client.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        assert_eq!((told.status, told.text().await.as_str()), (202, ""));
+        client
+    }
+
+    /// The headers of every request.
+    pub(crate) fn headers(&self) -> [(&str, &str); 2] {
+        [("Mcp-Session-Id", &self.session), ("MCP-Protocol-Version", self.revision)]
+    }
+
+    pub(crate) async fn post(&self, body: &Value) -> Reply {
+        self.site.post(&self.headers(), body).await
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Reply {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params })).await
+    }
+
+    /// Calls a tool and wants to hear how far it is.
+    pub(crate) async fn watch(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Reply {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "t" } });
+        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params })).await
+    }
+
+    /// The standing stream, or the rest of another.
+    pub(crate) async fn get(&self, after: Option<&str>) -> Reply {
+        let mut headers = self.headers().to_vec();
+        headers.extend(after.map(|id| ("Last-Event-ID", id)));
+        self.site.send("GET", "/mcp", &headers, b"").await
+    }
+}
+
+/// The text that a tool answered.
+pub(crate) fn text_of(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+}

@@ -1,0 +1,99 @@
+//! The server that the tests talk to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use refmcp_server::model::ResourceContents;
+use refmcp_server::{Call, NoArguments, Question, Resource, Server, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Steps {
+    n: u32,
+    ms: u64,
+    /// Said with every step.
+    #[serde(default)]
+    note: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Slow {
+    ms: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Mirror {
+    region: Option<String>,
+    size: Option<i64>,
+}
+
+/// Counts handlers that have ended, whether they were done or dropped.
+struct Ends(Arc<AtomicUsize>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A server, and the count of its `slow` and `steps` calls that have ended.
+pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
+    let ended = Arc::new(AtomicUsize::new(0));
+    let (of_steps, of_slow) = (ended.clone(), ended.clone());
+    let echo = Tool::new("echo", "Says it again", |_: Call, Echo { message }| async move { Ok(message) });
+    let steps = Tool::new("steps", "Takes steps", move |call: Call, Steps { n, ms, note }| {
+        let ends = Ends(of_steps.clone());
+        async move {
+            let _ends = ends;
+            for step in 1..=n {
+                sleep(Duration::from_millis(ms)).await;
+                call.progress(f64::from(step), Some(f64::from(n)), note.clone()).await;
+            }
+            Ok(format!("{n} steps {note}"))
+        }
+    });
+    let slow = Tool::new("slow", "Takes its time", move |_: Call, Slow { ms }| {
+        let ends = Ends(of_slow.clone());
+        async move {
+            let _ends = ends;
+            sleep(Duration::from_millis(ms)).await;
+            Ok("slow")
+        }
+    });
+    let ask = Tool::new("ask", "Asks", |call: Call, _: NoArguments| async move {
+        let sure = call.ask("sure", Question::confirm("Sure?"))?;
+        Ok(format!("sure: {sure}"))
+    });
+    let leave = Tool::new("leave", "Sends the client away", |call: Call, _: NoArguments| async move {
+        call.close_stream().await;
+        sleep(Duration::from_millis(100)).await;
+        Ok("came back")
+    });
+    let mirror = Tool::new("mirror", "Has arguments in headers", |_: Call, Mirror { region, size }| async move {
+        Ok(format!("{region:?} {size:?}"))
+    });
+    let schema = json!({ "type": "object", "properties": {
+        "region": { "type": "string", "x-mcp-header": "Region" },
+        "size": { "type": "integer", "x-mcp-header": "Size" },
+    } });
+    let Value::Object(schema) = schema else { unreachable!() };
+    let note = Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
+    let server = Server::new("test", "1")
+        .tool(echo.inline())
+        .tool(steps)
+        .tool(slow)
+        .tool(ask)
+        .tool(leave)
+        .tool(mirror.input_schema(schema))
+        .resource(note);
+    (server.build().unwrap(), ended)
+}
