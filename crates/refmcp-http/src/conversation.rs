@@ -173,6 +173,7 @@ impl Conversation {
     }
 
     /// Delivers what the engine has to say, in its order, and gives the calls to run once the lock is free.
+    #[expect(clippy::vec_box, reason = "the engine boxes them, and handlers keep the box")]
     fn drain(&self, engine: &mut ServerEngine) -> Vec<Box<Dispatch>> {
         let mut runs = Vec::new();
         while let Some(output) = engine.poll() {

@@ -88,7 +88,12 @@ impl Endpoint {
     }
 
     /// Serves until `stop` is cancelled; then streams are ended, and exchanges get `patience` to finish.
-    pub async fn serve(&self, listener: TcpListener, stop: CancellationToken, patience: Duration) -> io::Result<()> {
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        stop: CancellationToken,
+        patience: Duration,
+    ) -> io::Result<()> {
         // Small answers must not wait for company.
         let listener = listener.tap_io(|stream| {
             if let Err(fault) = stream.set_nodelay(true) {
@@ -96,10 +101,12 @@ impl Endpoint {
             }
         });
         let (endpoint, told) = (self.clone(), stop.clone());
-        let serving = axum::serve(listener, self.router().into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(async move {
-            told.cancelled().await;
-            endpoint.shut_down();
-        });
+        let serving =
+            axum::serve(listener, self.router().into_make_service_with_connect_info::<SocketAddr>())
+                .with_graceful_shutdown(async move {
+                    told.cancelled().await;
+                    endpoint.shut_down();
+                });
         tokio::select! {
             served = std::future::IntoFuture::into_future(serving) => served,
             () = async { stop.cancelled().await; tokio::time::sleep(patience).await } => Ok(()),

@@ -80,7 +80,8 @@ fn resume(conversation: &Conversation, number: u64, after: u64, style: Style) ->
 
 /// What should follow is gone: said aloud, as the answer to the request, so that nobody waits for it.
 fn lost(request: Option<&RequestId>) -> Response {
-    let error = RpcError::internal("the messages after this event are no longer kept; the outcome is unknown");
+    let error =
+        RpcError::internal("the messages after this event are no longer kept; the outcome is unknown");
     let Some(id) = request else {
         return (StatusCode::BAD_REQUEST, error.message).into_response();
     };

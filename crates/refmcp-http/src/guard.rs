@@ -74,8 +74,16 @@ mod tests {
             assert!(is_ours(&[], ours), "{ours}");
         }
         for foreign in [
-            "evil.com", "127.0.0.1.evil.com", "localhost:1@evil", "localhost.", "", ":80", "[::1", "localhost:",
-            "localhost:99999", "127.0.0.2",
+            "evil.com",
+            "127.0.0.1.evil.com",
+            "localhost:1@evil",
+            "localhost.",
+            "",
+            ":80",
+            "[::1",
+            "localhost:",
+            "localhost:99999",
+            "127.0.0.2",
         ] {
             assert!(!is_ours(&[], foreign), "{foreign}");
         }

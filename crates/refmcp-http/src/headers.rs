@@ -77,7 +77,8 @@ pub(crate) fn check_arguments(headers: &HeaderMap, server: &Server, params: &Val
     let Some(tool) = params.get("name").and_then(Value::as_str) else { return Ok(()) };
     for mirrored in server.mirrored_arguments(tool) {
         let arguments = params.get("arguments");
-        let argument = mirrored.path.iter().try_fold(arguments, |value, key| value.map(|value| value.get(key)));
+        let argument =
+            mirrored.path.iter().try_fold(arguments, |value, key| value.map(|value| value.get(key)));
         let argument = argument.flatten();
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.header)) else { continue };
         match argument {
@@ -89,7 +90,8 @@ pub(crate) fn check_arguments(headers: &HeaderMap, server: &Server, params: &Val
 }
 
 fn same(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> Result<(), RpcError> {
-    let found = value(headers, name).map_err(mismatch)?.ok_or_else(|| mismatch(format!("no {name} header")))?;
+    let found =
+        value(headers, name).map_err(mismatch)?.ok_or_else(|| mismatch(format!("no {name} header")))?;
     if decode(found).map_err(|why| mismatch(format!("{name}: {why}")))? == wanted {
         return Ok(());
     }
@@ -133,7 +135,10 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `POST`: a message of the client. What the message says about itself decides which lifecycle it belongs to; headers
 //! alone never do.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,11 +28,11 @@ pub(crate) async fn post(State(endpoint): State<Endpoint>, request: Request) -> 
     let (parts, body) = request.into_parts();
     let endpoint = &endpoint.inner;
     if let Err(refusal) = check_kinds(&parts.headers) {
-        return refusal;
+        return refusal.into_response();
     }
     let body = match read(endpoint, body).await {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into_response(),
     };
     let limits = Limits { message_bytes: endpoint.options.body_bytes, ..Limits::default() };
     match decode(&body, &limits) {
@@ -41,8 +42,11 @@ pub(crate) async fn post(State(endpoint): State<Endpoint>, request: Request) -> 
     }
 }
 
-fn check_kinds(headers: &HeaderMap) -> Result<(), Response> {
-    let refuse = |status: StatusCode, why: &'static str| Err((status, why).into_response());
+/// A request that is turned away before its message is looked at.
+type Refusal = (StatusCode, Cow<'static, str>);
+
+fn check_kinds(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refuse = |status: StatusCode, why: &'static str| Err((status, why.into()));
     if headers.contains_key(header::CONTENT_ENCODING) {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not understood here");
     }
@@ -56,12 +60,12 @@ fn check_kinds(headers: &HeaderMap) -> Result<(), Response> {
     Ok(())
 }
 
-async fn read(endpoint: &Inner, body: Body) -> Result<Bytes, Response> {
+async fn read(endpoint: &Inner, body: Body) -> Result<Bytes, Refusal> {
     let most = endpoint.options.body_bytes;
     match tokio::time::timeout(endpoint.options.body_timeout, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => Err((StatusCode::PAYLOAD_TOO_LARGE, format!("at most {most} bytes")).into_response()),
-        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long").into_response()),
+        Ok(Err(_)) => Err((StatusCode::PAYLOAD_TOO_LARGE, format!("at most {most} bytes").into())),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took too long".into())),
     }
 }
 
@@ -70,11 +74,11 @@ async fn one(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) -> Resp
     let headers = &parts.headers;
     let named = match headers::value(headers, &headers::PROTOCOL_VERSION) {
         Ok(named) => named,
-        Err(why) => return bad_request(&message, RpcError::invalid_request(why)),
+        Err(why) => return bad_request(&message, &RpcError::invalid_request(why)),
     };
     let stated = match params(&message).map(stated_revision).transpose() {
         Ok(stated) => stated.flatten(),
-        Err(error) => return bad_request(&message, error),
+        Err(error) => return bad_request(&message, &error),
     };
     if let Some(version) = stated {
         return stateless(endpoint, parts, &version, message).await;
@@ -82,10 +86,10 @@ async fn one(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) -> Resp
     // Without a word in the body, a header can still say that the body should have had one.
     match named.map(str::parse::<Revision>) {
         Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => match message {
-            Message::Request(_) => bad_request(&message, unstated_revision()),
+            Message::Request(_) => bad_request(&message, &unstated_revision()),
             Message::Notification(_) | Message::Response(_) => status::accepted(),
         },
-        Some(Err(_)) => bad_request(&message, unsupported(endpoint, named.unwrap_or_default())),
+        Some(Err(_)) => bad_request(&message, &unsupported(endpoint, named.unwrap_or_default())),
         _ => in_session(endpoint, parts, named, message).await,
     }
 }
@@ -98,8 +102,8 @@ fn params<'a>(message: &'a Message<'_>) -> Option<&'a Params<'a>> {
     }
 }
 
-fn bad_request(message: &Message<'_>, error: RpcError) -> Response {
-    status::error(StatusCode::BAD_REQUEST, id_of(message), &error)
+fn bad_request(message: &Message<'_>, error: &RpcError) -> Response {
+    status::error(StatusCode::BAD_REQUEST, id_of(message), error)
 }
 
 fn id_of<'a>(message: &'a Message<'_>) -> Option<&'a RequestId> {
@@ -119,15 +123,16 @@ fn unsupported(endpoint: &Inner, requested: &str) -> RpcError {
 async fn stateless(endpoint: &Arc<Inner>, parts: &Parts, version: &str, message: Message<'_>) -> Response {
     let headers = &parts.headers;
     let Message::Request(request) = &message else { return status::accepted() };
-    let params: Value = request.params.text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let params: Value =
+        request.params.text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     if let Err(error) = headers::check_mirrored(headers, version, &request.method, &params) {
-        return bad_request(&message, error);
+        return bad_request(&message, &error);
     }
     let method = Method::known(&request.method);
     if method == Some(Method::CallTool)
         && let Err(error) = headers::check_arguments(headers, &endpoint.server, &params)
     {
-        return bad_request(&message, error);
+        return bad_request(&message, &error);
     }
     let conversation = endpoint.converse(connection(parts));
     if method == Some(Method::Listen) {
@@ -138,7 +143,8 @@ async fn stateless(endpoint: &Arc<Inner>, parts: &Parts, version: &str, message:
     conversation.receive(stream.number, message);
     let style = Style { ids: false, retry: None, keep_alive: endpoint.options.keep_alive };
     // The head is held back for as long as it takes: an error that is found late has a status of its own.
-    exchange(endpoint, &conversation, stream, Lifecycle::PerRequest, style, Commit::OnMessage, Some(guard)).await
+    exchange(endpoint, &conversation, stream, Lifecycle::PerRequest, style, Commit::OnMessage, Some(guard))
+        .await
 }
 
 /// A message of a session, or the one that opens it.
@@ -181,7 +187,7 @@ async fn in_session(
 async fn initialize(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) -> Response {
     if parts.headers.contains_key(headers::SESSION_ID) {
         let why = RpcError::invalid_request("initialize opens a session; it does not belong into one");
-        return bad_request(&message, why);
+        return bad_request(&message, &why);
     }
     let conversation = endpoint.converse(connection(parts));
     let stream = conversation.open_stream(id_of(&message).cloned());
@@ -231,7 +237,8 @@ async fn batch(endpoint: &Arc<Inner>, headers: &HeaderMap, body: &[u8]) -> Respo
             _ => status::accepted(),
         };
     }
-    exchange(endpoint, &conversation, stream, rules.lifecycle, style(endpoint, rules), Commit::InTime, None).await
+    exchange(endpoint, &conversation, stream, rules.lifecycle, style(endpoint, rules), Commit::InTime, None)
+        .await
 }
 
 fn has_requests(body: &[u8]) -> bool {
@@ -280,7 +287,8 @@ pub(crate) fn connection(parts: &Parts) -> Connection {
     let local = peer.is_some_and(|ConnectInfo(address)| address.ip().to_canonical().is_loopback());
     let secret = [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION, headers::SESSION_ID];
     let shown = headers.iter().filter(|(name, _)| !secret.contains(name));
-    let shown = shown.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    let shown =
+        shown.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     Connection { transport: "http", local, principal: None, headers: shown.collect() }
 }
 

@@ -45,7 +45,11 @@ impl Sessions {
     }
 
     /// Opens a session for a conversation.
-    pub(crate) fn open(&self, conversation: Arc<Conversation>, most: usize) -> Result<Arc<HttpSession>, NoSession> {
+    pub(crate) fn open(
+        &self,
+        conversation: Arc<Conversation>,
+        most: usize,
+    ) -> Result<Arc<HttpSession>, NoSession> {
         let id = new_id()?;
         let used = AtomicU64::new(self.clock.now().as_millis());
         let session = Arc::new(HttpSession { id: id.clone(), conversation, used });

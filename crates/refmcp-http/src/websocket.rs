@@ -37,7 +37,10 @@ pub(crate) async fn upgrade_request(endpoint: Endpoint, request: Request) -> Res
     upgrade.on_upgrade(move |socket| async move {
         let stop = endpoint.inner.stop.child_token();
         let (sink, stream) = socket.split();
-        let pipe = (Frames { stream, current: Bytes::new(), fresh: false }, Queue { sink, queue: VecDeque::new(), bytes: 0 });
+        let pipe = (
+            Frames { stream, current: Bytes::new(), fresh: false },
+            Queue { sink, queue: VecDeque::new(), bytes: 0 },
+        );
         if let Err(fault) = endpoint.inner.server.serve(pipe, connection, stop).await {
             tracing::debug!(%fault, "a WebSocket ended");
         }

@@ -35,9 +35,11 @@ impl Peer {
                 }),
                 "sampling with tools",
             ),
-            InputRequest::Sample(_) => {
-                (self.capabilities.samples(), needs(|all| all.sampling = Some(Default::default())), "sampling")
-            }
+            InputRequest::Sample(_) => (
+                self.capabilities.samples(),
+                needs(|all| all.sampling = Some(Default::default())),
+                "sampling",
+            ),
             InputRequest::Elicit(ElicitParams::Form(_)) => (
                 self.capabilities.elicits_forms() && self.rules().elicitation != Elicitation::Unknown,
                 needs(|all| all.elicitation.get_or_insert_default().form = Some(Default::default())),
@@ -49,7 +51,11 @@ impl Peer {
                 "URL elicitation",
             ),
         };
-        if able { Ok(()) } else { Err(Failure::MissingCapability { needs: Box::new(needs), what: what.into() }) }
+        if able {
+            Ok(())
+        } else {
+            Err(Failure::MissingCapability { needs: Box::new(needs), what: what.into() })
+        }
     }
 }
 

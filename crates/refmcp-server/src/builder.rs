@@ -9,8 +9,8 @@ use std::time::Duration;
 use refmcp_proto::engine::{EngineConfig, Policy, Sealer, Timeouts};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
-    CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability, ServerCapabilities,
-    ToolsCapability,
+    CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
+    ServerCapabilities, ToolsCapability,
 };
 use refmcp_proto::revision::{Method, Revision};
 use serde_json::Value;
@@ -121,7 +121,8 @@ impl ServerBuilder {
 
     /// Adds a family of resources.
     pub fn template(mut self, template: ResourceTemplate) -> Self {
-        let unknown = template.completers.keys().find(|name| !template.pattern.names().any(|known| known == *name));
+        let unknown =
+            template.completers.keys().find(|name| !template.pattern.names().any(|known| known == *name));
         if let Some(name) = unknown {
             let whole = &template.definition.uri_template;
             self.faults.push(format!("template {whole}: suggestions for {name}, which is not in it"));
@@ -136,7 +137,8 @@ impl ServerBuilder {
         if self.catalog.has_prompt(name) {
             self.faults.push(format!("prompt {name} is there twice"));
         }
-        let known: Vec<&str> = prompt.definition.arguments.iter().flatten().map(|known| known.name.as_str()).collect();
+        let known: Vec<&str> =
+            prompt.definition.arguments.iter().flatten().map(|known| known.name.as_str()).collect();
         if let Some(unknown) = prompt.completers.keys().find(|argument| !known.contains(&argument.as_str())) {
             self.faults.push(format!("prompt {name}: suggestions for {unknown}, which is no argument of it"));
         }

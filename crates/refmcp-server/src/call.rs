@@ -69,6 +69,10 @@ impl Call {
     /// let (model, sure) = (model?, sure?);
     /// # Ok(format!("{model:?} {sure}")) }
     /// ```
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a question is made to be asked, and reads best in its place"
+    )]
     pub fn ask<A>(&self, key: &str, question: Question<A>) -> Result<A, AskError> {
         let answer = self.inner.dispatch.answers.given.get(key);
         {
@@ -85,9 +89,9 @@ impl Call {
             None => Err(AskError::Pending),
             Some(Answer::TimedOut) => Err(AskError::TimedOut),
             Some(Answer::Refused(error)) => Err(AskError::Refused(error.clone())),
-            Some(Answer::Given(value)) => question
-                .read(value.clone())
-                .map_err(|why| AskError::BadAnswer { key: key.to_owned(), why }),
+            Some(Answer::Given(value)) => {
+                question.read(value.clone()).map_err(|why| AskError::BadAnswer { key: key.to_owned(), why })
+            }
         }
     }
 
@@ -253,6 +257,10 @@ impl Call {
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Dispatch { id, method, round, .. } = &*self.inner.dispatch;
-        f.debug_struct("Call").field("id", id).field("method", method).field("round", round).finish_non_exhaustive()
+        f.debug_struct("Call")
+            .field("id", id)
+            .field("method", method)
+            .field("round", round)
+            .finish_non_exhaustive()
     }
 }

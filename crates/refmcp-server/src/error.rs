@@ -150,7 +150,9 @@ mod tests {
     #[test]
     fn protocol_errors_stay_what_they_are() {
         let error = CallError::from(RpcError::invalid_params("no"));
-        let Outcome::Failed(Failure::Rpc(error)) = outcome(error, &Method::CallTool) else { panic!("changed") };
+        let Outcome::Failed(Failure::Rpc(error)) = outcome(error, &Method::CallTool) else {
+            panic!("changed")
+        };
         assert_eq!(error.code, -32602);
         assert!(CallError::from(AskError::Pending).is_pending());
     }

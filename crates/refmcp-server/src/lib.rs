@@ -44,8 +44,8 @@ mod values;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, Completing, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate, TemplateValues,
-    Tool, ToolOutput,
+    Catalog, Completing, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate,
+    TemplateValues, Tool, ToolOutput,
 };
 pub use error::{AskError, CallError};
 pub use method::{CallRecord, Ending};

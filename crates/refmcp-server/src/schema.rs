@@ -114,7 +114,10 @@ mod tests {
         }
 
         let schema = serde_json::to_string(&*schema_of::<Numbers>()).unwrap();
-        assert!(schema.contains("integer") && schema.contains("number") && !schema.contains("format"), "{schema}");
+        assert!(
+            schema.contains("integer") && schema.contains("number") && !schema.contains("format"),
+            "{schema}"
+        );
     }
 
     #[test]

@@ -140,7 +140,10 @@ mod tests {
 
     #[test]
     fn finds_values() {
-        assert_eq!(found("test://template/{id}/data", "test://template/123/data"), Some(vec![pair("id", "123")]));
+        assert_eq!(
+            found("test://template/{id}/data", "test://template/123/data"),
+            Some(vec![pair("id", "123")])
+        );
         assert_eq!(found("a:{x}-{y}", "a:1-2-3"), Some(vec![pair("x", "1"), pair("y", "2-3")]));
         assert_eq!(found("file:///{+path}", "file:///a/b.txt"), Some(vec![pair("path", "a/b.txt")]));
         assert_eq!(found("a:{x}", "a:%C3%A9"), Some(vec![pair("x", "é")]));

@@ -10,7 +10,11 @@ use crate::wire::Reply;
 
 /// The numbers of progress among messages.
 fn steps(events: &[(Option<String>, Value)]) -> Vec<u64> {
-    events.iter().filter_map(|(_, message)| message["params"]["progress"].as_f64()).map(|step| step as u64).collect()
+    events
+        .iter()
+        .filter_map(|(_, message)| message["params"]["progress"].as_f64())
+        .map(|step| step as u64)
+        .collect()
 }
 
 /// Reads so many messages and breaks the connection; gives the last event's id.
@@ -84,8 +88,21 @@ async fn a_last_event_id_that_fits_nothing_is_refused() {
     let beyond = format!("{stream}.4");
     let huge = format!("{stream}.18446744073709551615");
     for bad in [
-        "x", "1", ".", "1.", ".1", "1.-1", "-1.1", "999.1", "99999999999999999999.1", "1.99999999999999999999",
-        "0.1", "0.18446744073709551615", "18446744073709551615.0", beyond.as_str(), huge.as_str(),
+        "x",
+        "1",
+        ".",
+        "1.",
+        ".1",
+        "1.-1",
+        "-1.1",
+        "999.1",
+        "99999999999999999999.1",
+        "1.99999999999999999999",
+        "0.1",
+        "0.18446744073709551615",
+        "18446744073709551615.0",
+        beyond.as_str(),
+        huge.as_str(),
     ] {
         let reply = client.get(Some(bad)).await;
         assert_eq!(reply.status, 400, "{bad}");
@@ -104,7 +121,8 @@ async fn who_stops_reading_delays_nobody_else() {
     let _stuck = client.watch(1, "steps", json!({ "n": 200, "ms": 0, "note": note })).await;
     site.until_ended(1).await;
     for id in 2..20 {
-        let answer = tokio::time::timeout(Duration::from_secs(1), client.call(id, "echo", json!({ "message": "m" })));
+        let answer =
+            tokio::time::timeout(Duration::from_secs(1), client.call(id, "echo", json!({ "message": "m" })));
         assert_eq!(text_of(&answer.await.unwrap().json().await), "m");
     }
 }
@@ -118,7 +136,11 @@ async fn the_second_of_two_equal_ids_is_refused() {
     assert_eq!(second.status, 400);
     assert_eq!(second.json().await["error"]["code"], -32600);
     assert_eq!(text_of(&first.answer().await), "slow");
-    assert_eq!(text_of(&client.call(1, "slow", json!({ "ms": 0 })).await.answer().await), "slow", "free again");
+    assert_eq!(
+        text_of(&client.call(1, "slow", json!({ "ms": 0 })).await.answer().await),
+        "slow",
+        "free again"
+    );
 }
 
 #[tokio::test]

@@ -147,13 +147,15 @@ impl<'a> Client<'a> {
     /// Calls a tool.
     pub(crate) async fn call(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Reply {
         let params = json!({ "name": tool, "arguments": arguments });
-        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params })).await
+        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params }))
+            .await
     }
 
     /// Calls a tool and wants to hear how far it is.
     pub(crate) async fn watch(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Reply {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "t" } });
-        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params })).await
+        self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params }))
+            .await
     }
 
     /// The standing stream, or the rest of another.

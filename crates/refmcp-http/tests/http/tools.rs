@@ -78,15 +78,17 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         sleep(Duration::from_millis(100)).await;
         Ok("came back")
     });
-    let mirror = Tool::new("mirror", "Has arguments in headers", |_: Call, Mirror { region, size }| async move {
-        Ok(format!("{region:?} {size:?}"))
-    });
+    let mirror =
+        Tool::new("mirror", "Has arguments in headers", |_: Call, Mirror { region, size }| async move {
+            Ok(format!("{region:?} {size:?}"))
+        });
     let schema = json!({ "type": "object", "properties": {
         "region": { "type": "string", "x-mcp-header": "Region" },
         "size": { "type": "integer", "x-mcp-header": "Size" },
     } });
     let Value::Object(schema) = schema else { unreachable!() };
-    let note = Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
+    let note =
+        Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
     let server = Server::new("test", "1")
         .tool(echo.inline())
         .tool(steps)

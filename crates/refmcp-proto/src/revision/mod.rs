@@ -20,8 +20,8 @@ use std::str::FromStr;
 
 pub use methods::Method;
 pub use rules::{
-    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UnreadableId,
-    UrlElicitation,
+    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
+    UnreadableId, UrlElicitation,
 };
 
 /// A dated revision of the specification, oldest first.

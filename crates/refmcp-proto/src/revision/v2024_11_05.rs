@@ -2,8 +2,8 @@
 
 use super::Revision;
 use super::rules::{
-    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UnreadableId,
-    UrlElicitation,
+    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
+    UnreadableId, UrlElicitation,
 };
 use crate::jsonrpc::code;
 

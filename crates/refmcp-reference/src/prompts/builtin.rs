@@ -32,8 +32,10 @@ fn code_review() -> Prompt {
             Some(language) => format!("{language} code"),
             None => "code".to_owned(),
         };
-        let text = format!("Look over this {what} and say what could be better:\n{}", argument(&given, "code"));
-        Ok(GetPromptResult::new(vec![PromptMessage::user(text)]).description("A request to look over some code"))
+        let text =
+            format!("Look over this {what} and say what could be better:\n{}", argument(&given, "code"));
+        Ok(GetPromptResult::new(vec![PromptMessage::user(text)])
+            .description("A request to look over some code"))
     })
     .title("Review code")
     .description("Asks a model to look over a piece of code and to say what could be better")

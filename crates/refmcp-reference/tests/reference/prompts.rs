@@ -19,7 +19,10 @@ async fn prompts_are_filled_in() {
         let review = get("code_review", json!({ "code": "print()", "language": "Python" })).await;
         assert_eq!(text(&review), "Look over this Python code and say what could be better:\nprint()");
         assert_eq!(review["description"], "A request to look over some code");
-        assert_eq!(text(&get("code_review", json!({ "code": "x" })).await), "Look over this code and say what could be better:\nx");
+        assert_eq!(
+            text(&get("code_review", json!({ "code": "x" })).await),
+            "Look over this code and say what could be better:\nx"
+        );
         let report =
             get("bug_report", json!({ "title": "It broke", "steps": "Look at it", "severity": "high" }))
                 .await;

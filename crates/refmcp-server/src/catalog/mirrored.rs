@@ -21,7 +21,9 @@ pub(super) fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
     collect(schema, &mut Vec::new(), &mut found)?;
     let marks = count(&Value::Object(schema.clone()));
     if marks != found.len() {
-        return Err(format!("{KEYWORD} stands where no header can repeat it: only properties of objects can be"));
+        return Err(format!(
+            "{KEYWORD} stands where no header can repeat it: only properties of objects can be"
+        ));
     }
     Ok(found)
 }
@@ -60,7 +62,8 @@ fn count(schema: &Value) -> usize {
 }
 
 fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]
@@ -96,6 +99,8 @@ mod tests {
             assert!(read(json!({"properties": {"p": property}})).is_err(), "{property}");
         }
         let twice = json!({"type": "string", "x-mcp-header": "A"});
-        assert!(read(json!({"properties": {"p": twice, "q": {"type": "string", "x-mcp-header": "a"}}})).is_err());
+        assert!(
+            read(json!({"properties": {"p": twice, "q": {"type": "string", "x-mcp-header": "a"}}})).is_err()
+        );
     }
 }

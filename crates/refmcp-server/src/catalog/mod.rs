@@ -8,8 +8,8 @@ mod tool;
 
 use refmcp_proto::engine::Change;
 
-pub(crate) use prompt::Completer;
 pub use mirrored::Mirrored;
+pub(crate) use prompt::Completer;
 pub use prompt::{Completing, Prompt, PromptArguments};
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};

@@ -68,7 +68,14 @@ impl Tool {
                 handler(call, arguments).await?.into_result()
             })
         };
-        Self { definition, inline: false, input: None, output: None, mirrored: Vec::new(), run: Arc::new(run) }
+        Self {
+            definition,
+            inline: false,
+            input: None,
+            output: None,
+            mirrored: Vec::new(),
+            run: Arc::new(run),
+        }
     }
 
     /// A name for people.

@@ -26,8 +26,8 @@ use crate::server::Server;
 use crate::session::Session;
 
 pub(crate) use custom::CustomMethod;
-pub use record::{CallRecord, Ending};
 use record::Recording;
+pub use record::{CallRecord, Ending};
 
 /// What is going to be done for a call.
 struct Plan {
@@ -62,7 +62,12 @@ impl Plan {
 }
 
 /// Makes the work for a call.
-pub(crate) fn start(server: &Server, session: &Arc<Session>, dispatch: Box<Dispatch>, link: &Link) -> Running {
+pub(crate) fn start(
+    server: &Server,
+    session: &Arc<Session>,
+    dispatch: Box<Dispatch>,
+    link: &Link,
+) -> Running {
     let call = Call::new(dispatch, server.clone(), session.clone(), link.clone());
     let Plan { subject, inline, work } = match &call.dispatch().method {
         Method::CallTool => tools::call(&call),

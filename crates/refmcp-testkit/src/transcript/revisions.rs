@@ -71,7 +71,7 @@ fn part_of(text: &str) -> Result<Vec<Revision>, String> {
         "session" => Revision::with(Lifecycle::Handshake).collect(),
         "stateless" => Revision::with(Lifecycle::PerRequest).collect(),
         _ => match (text.split_once(".."), text.strip_suffix('+')) {
-            (Some(("", to)), _) => between(Revision::V2024_11_05, date(to)?),
+            (Some(("", to)), _) => between(Revision::ALL[0], date(to)?),
             (Some((from, to)), _) => between(date(from)?, date(to)?),
             (_, Some(from)) => between(date(from)?, Revision::LATEST),
             _ => vec![date(text)?],
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(read("2025-11-25+"), Revision::ALL[3..]);
         assert_eq!(read("..2025-03-26"), Revision::ALL[..2]);
         assert_eq!(read("2025-03-26..2025-06-18"), Revision::ALL[1..3]);
-        assert_eq!(read("2026-07-28, 2024-11-05"), [Revision::V2024_11_05, Revision::V2026_07_28]);
+        assert_eq!(read("2026-07-28, 2024-11-05"), [Revision::ALL[0], Revision::V2026_07_28]);
         assert!("2025".parse::<RevisionSet>().is_err());
     }
 

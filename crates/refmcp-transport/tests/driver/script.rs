@@ -98,7 +98,11 @@ async fn run(call: Box<Dispatch>, params: Value, link: Link, gate: Arc<Gate>) ->
             Some(other) => format!("{other:?}"),
             None => {
                 let question = Question { key: "roots".to_owned(), request: InputRequest::Roots };
-                return Outcome::NeedsInput { questions: vec![question], answered: None, once: BTreeMap::new() };
+                return Outcome::NeedsInput {
+                    questions: vec![question],
+                    answered: None,
+                    once: BTreeMap::new(),
+                };
             }
         },
         other => panic!("no script for {other}"),

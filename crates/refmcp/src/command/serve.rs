@@ -14,7 +14,8 @@ use super::reference_options;
 use crate::args::{Policy, ServeOptions};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     let served = runtime.block_on(serve(options));
     // A handler that still computes must not keep the process alive.
     runtime.shutdown_background();

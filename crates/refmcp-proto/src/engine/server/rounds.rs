@@ -78,12 +78,7 @@ impl ServerEngine {
     }
 
     /// A handler wants to know something before it goes on.
-    pub(super) fn ask(
-        &mut self,
-        now: Timestamp,
-        number: CallId,
-        questions: Vec<Question>,
-    ) {
+    pub(super) fn ask(&mut self, now: Timestamp, number: CallId, questions: Vec<Question>) {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
         if call.round >= most {
@@ -122,7 +117,8 @@ impl ServerEngine {
             return self.fail(number, nobody_left().into());
         }
         if !self.is_ready() {
-            let error = RpcError::invalid_request("notifications/initialized has to come before questions can");
+            let error =
+                RpcError::invalid_request("notifications/initialized has to come before questions can");
             return self.fail(number, error.into());
         }
         let Some(call) = self.calls.get_mut(number) else { return };

@@ -4,8 +4,7 @@ use crate::engine::Failure;
 use crate::jsonrpc::RequestId;
 use crate::model::{
     ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, FieldSchema, IncludeContext,
-    InputRequest,
-    OneOrMany,
+    InputRequest, OneOrMany,
 };
 use crate::revision::{Asking, Elicitation, Rules, UrlElicitation};
 
