@@ -146,9 +146,12 @@ impl Conversation {
         }
     }
 
-    /// Ends listening streams properly; calls go on.
+    /// Ends listening streams properly, and the standing one; calls go on.
     pub(crate) fn wind_down(&self) {
         self.with_engine(ServerEngine::wind_down);
+        if let Some(standing) = lock(&self.streams).get(&STANDING) {
+            standing.detach();
+        }
     }
 
     /// The rules of the session, once there is one.
@@ -246,7 +249,7 @@ impl Conversation {
             Command::Finished(call, outcome) => self.finish(call, outcome),
             Command::Progress(call, progress) => self.with_engine(|engine| engine.progress(call, progress)),
             Command::Log(call, note) => self.with_engine(|engine| engine.log(call, note)),
-            Command::Changed(change) => self.changed(&change),
+            Command::Changed(change) => self.with_engine(|engine| engine.session_changed(&change)),
             Command::Inspect(look) => look(&lock(&self.engine)),
             Command::Detach(call) => {
                 let polling = |rules: &Rules| rules.resumption == Resumption::Polling;

@@ -5,16 +5,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::endpoint::Endpoint;
-use crate::get::is_stateless;
-use crate::headers;
+use crate::get::names_stateless;
 use crate::post::find_session;
 
 pub(crate) async fn delete(State(endpoint): State<Endpoint>, headers: HeaderMap) -> Response {
-    let named = headers::value(&headers, &headers::PROTOCOL_VERSION).ok().flatten();
-    if is_stateless(named) {
+    if names_stateless(&headers) {
         return (StatusCode::METHOD_NOT_ALLOWED, "this revision has no DELETE").into_response();
     }
-    match find_session(&endpoint.inner, &headers, named) {
+    match find_session(&endpoint.inner, &headers) {
         Ok(session) => {
             endpoint.inner.sessions.close(&session.id);
             StatusCode::NO_CONTENT.into_response()

@@ -107,20 +107,24 @@ impl Endpoint {
                     told.cancelled().await;
                     endpoint.shut_down();
                 });
-        tokio::select! {
+        let served = tokio::select! {
             served = std::future::IntoFuture::into_future(serving) => served,
             () = async { stop.cancelled().await; tokio::time::sleep(patience).await } => Ok(()),
+        };
+        for session in self.inner.sessions.all() {
+            session.conversation.end();
         }
+        served
     }
 
-    /// Ends all streams properly; nothing new is begun.
+    /// Ends properly what would never end by itself; calls go on, nothing new is begun.
     fn shut_down(&self) {
         self.inner.stop.cancel();
         for listener in self.inner.listeners() {
             listener.wind_down();
         }
         for session in self.inner.sessions.all() {
-            session.conversation.end();
+            session.conversation.wind_down();
         }
     }
 }

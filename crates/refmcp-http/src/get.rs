@@ -18,11 +18,10 @@ pub(crate) async fn get(State(endpoint): State<Endpoint>, request: Request) -> R
         return websocket::upgrade_request(endpoint, request).await;
     }
     let headers = request.headers();
-    let named = headers::value(headers, &headers::PROTOCOL_VERSION).ok().flatten();
-    if is_stateless(named) {
+    if names_stateless(headers) {
         return (StatusCode::METHOD_NOT_ALLOWED, "this revision has no GET").into_response();
     }
-    let session = match find_session(&endpoint.inner, headers, named) {
+    let session = match find_session(&endpoint.inner, headers) {
         Ok(session) => session,
         Err(refusal) => return refusal.into_response(),
     };
@@ -38,8 +37,9 @@ pub(crate) async fn get(State(endpoint): State<Endpoint>, request: Request) -> R
     }
 }
 
-/// Whether a header names a revision without sessions.
-pub(crate) fn is_stateless(named: Option<&str>) -> bool {
+/// Whether the headers name a revision without sessions.
+pub(crate) fn names_stateless(headers: &HeaderMap) -> bool {
+    let named = headers::value(headers, &headers::PROTOCOL_VERSION).ok().flatten();
     named
         .and_then(|version| version.parse::<Revision>().ok())
         .is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
@@ -50,10 +50,10 @@ fn last_event(headers: &HeaderMap) -> Result<Option<(u64, u64)>, String> {
     sse::parse_event_id(text).map(Some).ok_or_else(|| "Last-Event-ID names no event of ours".to_owned())
 }
 
-/// What belongs to no request. Whoever asks for it last gets it.
+/// What belongs to no request and was not read before. Whoever asks for it last gets it.
 fn standing(conversation: &Conversation, style: Style) -> Response {
     let stream = conversation.stream(STANDING);
-    let reader = stream.and_then(|stream| stream.attach(stream.kept_from()));
+    let reader = stream.and_then(|stream| stream.attach(stream.unread_from()));
     match reader {
         Some(reader) => sse::response(reader, style, Vec::new(), None),
         None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -68,6 +68,11 @@ fn resume(conversation: &Conversation, number: u64, after: u64, style: Style) ->
             (StatusCode::BAD_REQUEST, "Last-Event-ID names no stream of this session").into_response()
         };
     };
+    if stream.ends_with(after) {
+        // An empty stream would only make the client come back again.
+        return (StatusCode::BAD_REQUEST, "the stream has ended with this event; nothing follows")
+            .into_response();
+    }
     if let Some(reader) = stream.attach(after) {
         // The stream has begun long ago; it is not primed again.
         return sse::response(reader, Style { retry: None, ..style }, Vec::new(), None);

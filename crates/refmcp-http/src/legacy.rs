@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::conversation::STANDING;
 use crate::endpoint::{Endpoint, Inner};
-use crate::post::connection;
+use crate::post::{check_body, connection};
 use crate::sse::{self, Style};
 use crate::{headers, status};
 
@@ -26,7 +26,7 @@ pub(crate) async fn open(State(endpoint): State<Endpoint>, request: Request) -> 
     let conversation = endpoint.converse(connection);
     let session = match endpoint.sessions.open(conversation, endpoint.options.max_sessions) {
         Ok(session) => session,
-        Err(why) => return (StatusCode::SERVICE_UNAVAILABLE, why.to_string()).into_response(),
+        Err(why) => return status::unavailable(why.to_string()),
     };
     let reader = session.conversation.stream(STANDING).and_then(|stream| stream.attach(0));
     let Some(reader) = reader else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
@@ -48,8 +48,8 @@ pub(crate) async fn message(
     Query(address): Query<Address>,
     request: Request,
 ) -> Response {
-    if !headers::is_json(request.headers()) {
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response();
+    if let Err(refusal) = check_body(request.headers()) {
+        return refusal.into_response();
     }
     let Some(session) = endpoint.inner.sessions.find(&address.session_id) else {
         return (StatusCode::NOT_FOUND, "there is no such session").into_response();

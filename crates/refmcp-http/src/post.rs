@@ -43,19 +43,25 @@ pub(crate) async fn post(State(endpoint): State<Endpoint>, request: Request) -> 
 }
 
 /// A request that is turned away before its message is looked at.
-type Refusal = (StatusCode, Cow<'static, str>);
+pub(crate) type Refusal = (StatusCode, Cow<'static, str>);
 
 fn check_kinds(headers: &HeaderMap) -> Result<(), Refusal> {
-    let refuse = |status: StatusCode, why: &'static str| Err((status, why.into()));
-    if headers.contains_key(header::CONTENT_ENCODING) {
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not understood here");
-    }
-    if !headers::is_json(headers) {
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json in UTF-8");
-    }
+    check_body(headers)?;
     if !headers::accepts(headers, "application/json") || !headers::accepts(headers, "text/event-stream") {
         let why = "Accept must allow application/json and text/event-stream";
-        return refuse(StatusCode::NOT_ACCEPTABLE, why);
+        return Err((StatusCode::NOT_ACCEPTABLE, why.into()));
+    }
+    Ok(())
+}
+
+/// Whether the body is of a kind that is understood here.
+pub(crate) fn check_body(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refuse = |why: &'static str| Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why.into()));
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return refuse("Content-Encoding is not understood here");
+    }
+    if !headers::is_json(headers) {
+        return refuse("Content-Type must be application/json in UTF-8");
     }
     Ok(())
 }
@@ -90,7 +96,7 @@ async fn one(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) -> Resp
             Message::Notification(_) | Message::Response(_) => status::accepted(),
         },
         Some(Err(_)) => bad_request(&message, &unsupported(endpoint, named.unwrap_or_default())),
-        _ => in_session(endpoint, parts, named, message).await,
+        _ => in_session(endpoint, parts, message).await,
     }
 }
 
@@ -148,18 +154,13 @@ async fn stateless(endpoint: &Arc<Inner>, parts: &Parts, version: &str, message:
 }
 
 /// A message of a session, or the one that opens it.
-async fn in_session(
-    endpoint: &Arc<Inner>,
-    parts: &Parts,
-    named: Option<&str>,
-    message: Message<'_>,
-) -> Response {
+async fn in_session(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) -> Response {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
         return initialize(endpoint, parts, message).await;
     }
-    let session = match find_session(endpoint, &parts.headers, named) {
+    let session = match find_session(endpoint, &parts.headers) {
         Ok(session) => session,
         Err((status, why)) => {
             return status::error(status, id_of(&message), &RpcError::invalid_request(why));
@@ -211,17 +212,13 @@ async fn initialize(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) 
             }
             response
         }
-        Err(why) => {
-            let retry = [(header::RETRY_AFTER, HeaderValue::from_static("30"))];
-            (StatusCode::SERVICE_UNAVAILABLE, retry, why.to_string()).into_response()
-        }
+        Err(why) => status::unavailable(why.to_string()),
     }
 }
 
 /// A batch, which only one revision has; the engine of the session knows whether it is that one.
 async fn batch(endpoint: &Arc<Inner>, headers: &HeaderMap, body: &[u8]) -> Response {
-    let named = headers::value(headers, &headers::PROTOCOL_VERSION).ok().flatten();
-    let session = match find_session(endpoint, headers, named) {
+    let session = match find_session(endpoint, headers) {
         Ok(session) => session,
         Err((status, why)) => return status::error(status, None, &RpcError::invalid_request(why)),
     };
@@ -250,7 +247,6 @@ fn has_requests(body: &[u8]) -> bool {
 pub(crate) fn find_session(
     endpoint: &Inner,
     headers: &HeaderMap,
-    named: Option<&str>,
 ) -> Result<Arc<HttpSession>, (StatusCode, String)> {
     let bad = |why: String| (StatusCode::BAD_REQUEST, why);
     let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
@@ -258,7 +254,7 @@ pub(crate) fn find_session(
     let session = endpoint.sessions.find(id);
     let session = session.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such session".to_owned()))?;
     let Some(rules) = session.conversation.session_rules() else { return Ok(session) };
-    match named {
+    match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {
         Some(version) if version == rules.revision.as_str() => Ok(session),
         Some(version) => {
             let agreed = rules.revision;

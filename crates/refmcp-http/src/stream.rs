@@ -30,6 +30,8 @@ struct Log {
     messages: VecDeque<Message>,
     bytes: usize,
     ended: Option<Instant>,
+    /// How far readers have come.
+    read: u64,
     /// Counts readers; only the last one may read.
     reader: u64,
     /// The reader was sent away and nobody has come back.
@@ -107,9 +109,21 @@ impl EventStream {
         self.log().cut
     }
 
-    /// How many messages there have been that are gone or that a new reader would be given.
+    /// How many messages are gone.
     pub(crate) fn kept_from(&self) -> u64 {
         self.log().gone
+    }
+
+    /// How many messages somebody has read, or nobody can read any more.
+    pub(crate) fn unread_from(&self) -> u64 {
+        let log = self.log();
+        log.read.max(log.gone)
+    }
+
+    /// Whether the stream has ended with this message.
+    pub(crate) fn ends_with(&self, message: u64) -> bool {
+        let log = self.log();
+        log.ended.is_some() && message == log.gone + log.messages.len() as u64
     }
 
     /// Since when nothing more is to come.
@@ -133,7 +147,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// What is next, without waiting.
     pub(crate) fn try_next(&mut self) -> Next {
-        let log = self.stream.log();
+        let mut log = self.stream.log();
         if log.reader != self.turn || self.taken < log.gone {
             return Next::Lost;
         }
@@ -141,8 +155,8 @@ impl Reader {
         match log.messages.get(index) {
             Some(message) => {
                 let message = message.clone();
-                drop(log);
                 self.taken += 1;
+                log.read = log.read.max(self.taken);
                 Next::Message(self.taken, message)
             }
             None if log.ended.is_some() => Next::End,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_proto::engine::{Channel, EngineConfig, Kind, Sending, To};
+use refmcp_proto::engine::{Change, Channel, EngineConfig, Kind, Sending, To};
 use refmcp_testkit::rig::{Event, Rig, everything};
 use serde_json::{Value, json};
 
@@ -145,4 +145,34 @@ fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
     let call = &rig.running()[0];
     assert_eq!(call.state.as_ref().map(|used| &*used.sealed), Some(&*state));
     assert_eq!((call.round, call.state.as_ref().unwrap().expires > rig.clock.now()), (1, true));
+}
+
+#[test]
+fn what_changes_for_one_session_is_no_news_for_listeners() {
+    let mut rig = with_session();
+    let filter = json!({ "notifications": { "toolsListChanged": true } });
+    rig.send_by(Channel(5), &stateless(1, "subscriptions/listen", filter));
+    rig.take_sent();
+    rig.engine.session_changed(&Change::Tools);
+    rig.settle();
+    let (to, _, told) = only(rig.take_sent());
+    assert_eq!((to, &told["method"]), (To::Session, &json!("notifications/tools/list_changed")));
+    rig.changed(&Change::Tools);
+    assert_eq!(rig.take_sent().len(), 2, "what changes for everybody is told to both");
+}
+
+#[test]
+fn a_question_that_nobody_will_answer_ends_the_call() {
+    let mut rig = with_session();
+    rig.send(&in_session(1, "tools/call", &json!({ "name": "ask_roots" })));
+    rig.take_sent();
+    rig.engine.abandon_questions();
+    rig.settle();
+    let answers: Vec<Value> =
+        rig.take_sent().iter().map(|sent| serde_json::from_slice(&sent.json).unwrap()).collect();
+    assert_eq!(answers.last().unwrap()["error"]["code"], -32603);
+    // One that is asked later ends at once.
+    rig.send(&in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
+    let (_, kind, _) = only(rig.take_sent());
+    assert_eq!(kind, Kind::Answer { error: Some(-32603) });
 }

@@ -192,7 +192,7 @@ impl Call {
         self.inner.dispatch.log_level
     }
 
-    /// Tells this client alone that something has changed.
+    /// Tells the call's session alone that something has changed; a call without a session tells nobody.
     pub async fn changed(&self, change: Change) {
         self.inner.link.changed(change).await;
     }

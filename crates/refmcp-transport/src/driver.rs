@@ -218,7 +218,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             }
             Command::Progress(call, progress) => self.engine.progress(call, progress),
             Command::Log(call, note) => self.engine.log(call, note),
-            Command::Changed(change) => self.engine.changed(&change),
+            Command::Changed(change) => self.engine.session_changed(&change),
             Command::Inspect(look) => look(&self.engine),
             // A pipe carries everything; there is no connection of a call's own to end.
             Command::Detach(_) => {}

@@ -175,6 +175,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_reader_who_always_lags_costs_no_more_than_the_lag() {
+        let (near, mut far) = tokio::io::duplex(64 << 10);
+        let mut writer = LineWriter::new(near);
+        let mut taken = vec![0; 32 << 10];
+        for _ in 0..32 {
+            writer.push(&vec![b'x'; (32 << 10) - 1]);
+        }
+        for _ in 0..1000 {
+            writer.push(&vec![b'x'; (32 << 10) - 1]);
+            writer.flush().await.unwrap();
+            far.read_exact(&mut taken).await.unwrap();
+            assert!(writer.pending() > 0, "the reader lags");
+        }
+        assert!(writer.queue.capacity() < 4 << 20, "{} bytes", writer.queue.capacity());
+    }
+
+    #[tokio::test]
     async fn a_last_line_without_an_end_counts() {
         let mut reader = LineReader::new(&b"{}\n\n{\"a\":1}"[..], 100);
         let mut count = 0;

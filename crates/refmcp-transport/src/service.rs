@@ -48,7 +48,7 @@ pub enum Command {
     Progress(CallId, Progress),
     /// A log message, for a call or for the session.
     Log(Option<CallId>, Note),
-    /// Something has changed, for this client alone.
+    /// Something has changed, for this session alone.
     Changed(Change),
     /// Whoever asks wants to look at the engine.
     Inspect(Box<dyn FnOnce(&ServerEngine) + Send>),
@@ -121,7 +121,7 @@ impl Link {
         self.uplink.tell(Command::Log(call, note)).await;
     }
 
-    /// Tells this client alone that something has changed.
+    /// Tells this session alone that something has changed.
     pub async fn changed(&self, change: Change) {
         self.uplink.tell(Command::Changed(change)).await;
     }

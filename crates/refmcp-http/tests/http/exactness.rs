@@ -118,13 +118,18 @@ async fn who_stops_reading_delays_nobody_else() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let note = "x".repeat(100_000);
-    let _stuck = client.watch(1, "steps", json!({ "n": 200, "ms": 0, "note": note })).await;
+    let stuck = client.watch(1, "steps", json!({ "n": 200, "ms": 0, "note": note })).await;
     site.until_ended(1).await;
     for id in 2..20 {
         let answer =
             tokio::time::timeout(Duration::from_secs(1), client.call(id, "echo", json!({ "message": "m" })));
         assert_eq!(text_of(&answer.await.unwrap().json().await), "m");
     }
+    // Too much was said meanwhile: there is no gap in what was sent, and the rest is said to be gone.
+    let heard = stuck.events().await;
+    assert_eq!(steps(&heard), (1..=heard.len() as u64).collect::<Vec<_>>());
+    let rest = client.get(heard.last().unwrap().0.as_deref()).await.events().await;
+    assert_eq!((&rest[0].1["id"], &rest[0].1["error"]["code"]), (&json!(1), &json!(-32603)));
 }
 
 #[tokio::test]
@@ -152,4 +157,31 @@ async fn equal_ids_are_served_side_by_side_when_told_so() {
     let (first, second) = tokio::join!(first.events(), second.events());
     assert_eq!((steps(&first), text_of(&first[2].1)), (vec![1, 2], "2 steps first"));
     assert_eq!((steps(&second), text_of(&second[3].1)), (vec![1, 2, 3], "3 steps second"));
+}
+
+#[tokio::test]
+async fn nothing_follows_an_answer_and_that_is_said() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let all = client.watch(7, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
+    let reply = client.get(all[1].0.as_deref()).await;
+    assert_eq!(reply.status, 400);
+    assert!(!reply.text().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_stream_is_forgotten_after_its_retention() {
+    let site = Site::open(Options { retention: Duration::ZERO, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let all = client.watch(7, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
+    // Streams are looked through every few seconds; until then this one can still be read.
+    for _ in 0..80 {
+        let reply = client.get(all[0].0.as_deref()).await;
+        if reply.status == 400 {
+            return assert!(!reply.text().await.is_empty());
+        }
+        assert_eq!(reply.events().await, all[1..]);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("it is still there");
 }

@@ -9,6 +9,7 @@ use refmcp_http::{Endpoint, Options};
 use refmcp_server::Server;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::tools;
@@ -16,12 +17,16 @@ use crate::wire::{Reply, send};
 
 pub(crate) const STATELESS: &str = "2026-07-28";
 pub(crate) const LATEST_SESSION: &str = "2025-11-25";
+/// How long exchanges may go on when the endpoint is stopped.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) const BOTH_KINDS: &str = "application/json, text/event-stream";
 
 /// An endpoint that is served until the test ends.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) server: Server,
+    pub(crate) stop: CancellationToken,
+    pub(crate) served: JoinHandle<std::io::Result<()>>,
     ended: Arc<AtomicUsize>,
 }
 
@@ -31,10 +36,10 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let endpoint = Endpoint::new(server.clone(), options);
-        tokio::spawn(async move {
-            endpoint.serve(listener, CancellationToken::new(), Duration::ZERO).await.unwrap();
-        });
-        Self { address, server, ended }
+        let stop = CancellationToken::new();
+        let told = stop.clone();
+        let served = tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });
+        Self { address, server, stop, served, ended }
     }
 
     pub(crate) async fn usual() -> Self {
@@ -87,8 +92,8 @@ impl Site {
 }
 
 /// A request with the id 1.
-pub(crate) fn request(method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+pub(crate) fn request(method: &str, params: impl Into<Value>) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params.into() })
 }
 
 /// Parameters that say who sends them.

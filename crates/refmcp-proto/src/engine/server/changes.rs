@@ -32,11 +32,17 @@ impl Listener {
 }
 
 impl ServerEngine {
-    /// Tells whoever wants to know that something has changed.
-    pub fn changed(&mut self, change: &Change) {
+    /// Tells the session, if it wants to know, that something has changed for it alone. Listeners belong to no session
+    /// and hear nothing of it.
+    pub fn session_changed(&mut self, change: &Change) {
         if self.is_ready() && self.session_wants(change) {
             self.send_change(To::Session, change, None);
         }
+    }
+
+    /// Tells whoever wants to know that something has changed for everybody.
+    pub fn changed(&mut self, change: &Change) {
+        self.session_changed(change);
         let wanting: Vec<_> = self
             .listeners
             .iter()

@@ -51,7 +51,8 @@ use rounds::Questions;
 /// One conversation with one client, seen from the server.
 ///
 /// In: [`receive`](Self::receive) bytes or [`message`](Self::message), [`finish`](Self::finish) a call,
-/// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed), [`tick`](Self::tick),
+/// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
+/// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
 /// [`close_channel`](Self::close_channel), [`wind_down`](Self::wind_down).
 /// Out: [`poll`](Self::poll) until it is empty, and call [`tick`](Self::tick) at [`deadline`](Self::deadline).
 #[derive(Debug)]
