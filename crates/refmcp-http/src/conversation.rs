@@ -97,6 +97,11 @@ impl Conversation {
         number < self.next_stream.load(Ordering::Relaxed)
     }
 
+    /// Whether anybody reads one of the streams: readers share them with us.
+    pub(crate) fn is_read(&self) -> bool {
+        lock(&self.streams).values().any(|stream| Arc::strong_count(stream) > 1)
+    }
+
     /// How many streams are kept.
     pub(crate) fn stream_count(&self) -> usize {
         lock(&self.streams).len()

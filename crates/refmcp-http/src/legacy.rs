@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::conversation::STANDING;
 use crate::endpoint::{Endpoint, Inner};
 use crate::post::{check_body, connection};
+use crate::sessions::Kind;
 use crate::sse::{self, Style};
 use crate::{headers, status};
 
@@ -24,7 +25,7 @@ pub(crate) async fn open(State(endpoint): State<Endpoint>, request: Request) -> 
     let mut connection = connection(&parts);
     connection.transport = "http+sse";
     let conversation = endpoint.converse(connection);
-    let session = match endpoint.sessions.open(conversation, endpoint.options.max_sessions) {
+    let session = match endpoint.sessions.open(Kind::Legacy, conversation, endpoint.options.max_sessions) {
         Ok(session) => session,
         Err(why) => return status::unavailable(why.to_string()),
     };
@@ -51,7 +52,7 @@ pub(crate) async fn message(
     if let Err(refusal) = check_body(request.headers()) {
         return refusal.into_response();
     }
-    let Some(session) = endpoint.inner.sessions.find(&address.session_id) else {
+    let Some(session) = endpoint.inner.sessions.find(Kind::Legacy, &address.session_id) else {
         return (StatusCode::NOT_FOUND, "there is no such session").into_response();
     };
     let most = endpoint.inner.options.body_bytes;

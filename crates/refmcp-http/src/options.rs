@@ -17,7 +17,7 @@ pub struct Options {
     pub session_idle: Duration,
     /// How many sessions there may be.
     pub max_sessions: usize,
-    /// Streams that one session may have open.
+    /// Streams that one session may have, open ones and ended ones that can still be taken up.
     pub max_streams: usize,
     /// Bytes of messages that one stream keeps for a reader who is slow or away.
     pub stream_bytes: usize,
@@ -44,7 +44,7 @@ impl Default for Options {
             body_timeout: Duration::from_secs(30),
             session_idle: Duration::from_secs(30 * 60),
             max_sessions: 20_000,
-            max_streams: 64,
+            max_streams: 4096,
             stream_bytes: 4 << 20,
             retention: Duration::from_secs(5 * 60),
             commit_after: Duration::from_millis(250),

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
 use crate::endpoint::{Endpoint, Inner};
-use crate::sessions::HttpSession;
+use crate::sessions::{HttpSession, Kind};
 use crate::sse::{self, Style};
 use crate::stream::{EventStream, Next};
 use crate::{headers, status};
@@ -171,7 +171,7 @@ async fn in_session(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) 
         conversation.receive(crate::conversation::STANDING, message);
         return status::accepted();
     };
-    if conversation.stream_count() >= endpoint.options.max_streams * 16 {
+    if conversation.stream_count() >= endpoint.options.max_streams {
         return (StatusCode::TOO_MANY_REQUESTS, "too many streams in this session").into_response();
     }
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
@@ -205,7 +205,7 @@ async fn initialize(endpoint: &Arc<Inner>, parts: &Parts, message: Message<'_>) 
     if conversation.session_rules().is_none() {
         return response;
     }
-    match endpoint.sessions.open(conversation, endpoint.options.max_sessions) {
+    match endpoint.sessions.open(Kind::Streamable, conversation, endpoint.options.max_sessions) {
         Ok(session) => {
             if let Ok(id) = HeaderValue::try_from(&*session.id) {
                 response.headers_mut().insert(headers::SESSION_ID, id);
@@ -251,7 +251,7 @@ pub(crate) fn find_session(
     let bad = |why: String| (StatusCode::BAD_REQUEST, why);
     let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
     let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
-    let session = endpoint.sessions.find(id);
+    let session = endpoint.sessions.find(Kind::Streamable, id);
     let session = session.ok_or_else(|| (StatusCode::NOT_FOUND, "there is no such session".to_owned()))?;
     let Some(rules) = session.conversation.session_rules() else { return Ok(session) };
     match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {

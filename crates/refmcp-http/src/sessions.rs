@@ -16,9 +16,19 @@ use crate::options::Options;
 #[derive(Debug)]
 pub(crate) struct HttpSession {
     pub(crate) id: Box<str>,
+    kind: Kind,
     pub(crate) conversation: Arc<Conversation>,
     /// When it was last used, in milliseconds of the clock.
     used: AtomicU64,
+}
+
+/// By which transport a session is used; its id is good for no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One endpoint, streamable HTTP.
+    Streamable,
+    /// Two endpoints, HTTP+SSE.
+    Legacy,
 }
 
 /// All sessions.
@@ -47,12 +57,13 @@ impl Sessions {
     /// Opens a session for a conversation.
     pub(crate) fn open(
         &self,
+        kind: Kind,
         conversation: Arc<Conversation>,
         most: usize,
     ) -> Result<Arc<HttpSession>, NoSession> {
         let id = new_id()?;
         let used = AtomicU64::new(self.clock.now().as_millis());
-        let session = Arc::new(HttpSession { id: id.clone(), conversation, used });
+        let session = Arc::new(HttpSession { id: id.clone(), kind, conversation, used });
         let mut open = self.write();
         if open.len() >= most {
             return Err(NoSession::Full);
@@ -62,8 +73,8 @@ impl Sessions {
     }
 
     /// The session of this id; using it keeps it alive.
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let session = self.read().get(id).cloned()?;
+    pub(crate) fn find(&self, kind: Kind, id: &str) -> Option<Arc<HttpSession>> {
+        let session = self.read().get(id).filter(|session| session.kind == kind).cloned()?;
         session.used.store(self.clock.now().as_millis(), Ordering::Relaxed);
         Some(session)
     }
@@ -88,7 +99,8 @@ impl Sessions {
         let mut stale = Vec::new();
         for session in self.all() {
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
-            if silent >= idle && session.conversation.in_flight() == 0 {
+            let in_use = session.conversation.in_flight() > 0 || session.conversation.is_read();
+            if silent >= idle && !in_use {
                 stale.push(session.id.clone());
             } else if let Some(since) = kept_since {
                 session.conversation.forget_streams_before(since);

@@ -1,6 +1,7 @@
 //! The examples as programs: each is started, spoken to over its standard input and output, and ends with it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use refmcp_server::Revision;
@@ -135,4 +136,15 @@ async fn computing_answers_while_every_thread_of_its_handlers_computes() {
         client.start_tool("primes", json!({ "up_to": u64::MAX })).await;
         example.end().await;
     }
+}
+
+#[test]
+fn the_server_in_the_readme_is_the_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("```rust\n").expect("the README has Rust in it");
+    let (shown, _) = rest.split_once("```").unwrap();
+    let example = include_str!("../examples/greeter.rs");
+    let (_, code) = example.split_once("\n\n").expect("the example has a first line of its own");
+    assert_eq!(shown, code);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 
-use crate::support::{Site, opening, request, text_of};
+use crate::support::{Client, Site, opening, request, text_of};
 use crate::wire::Reply;
 
 /// Opens a stream; gives it with the address to post to.
@@ -80,4 +80,16 @@ async fn the_session_ends_with_its_stream() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("the session is still there");
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_one_transport() {
+    let site = Site::usual().await;
+    let (_stream, address) = open(&site).await;
+    let legacy = address.rsplit_once('=').unwrap().1.to_owned();
+    let ping = request("ping", json!({}));
+    assert_eq!(site.post(&[("Mcp-Session-Id", &legacy)], &ping).await.status, 404);
+    let client = Client::open(&site, "2025-06-18").await;
+    let crossed = format!("/messages?sessionId={}", client.session);
+    assert_eq!(site.send("POST", &crossed, &[], ping.to_string().as_bytes()).await.status, 404);
 }

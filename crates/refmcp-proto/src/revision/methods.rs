@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Lifecycle, Revision, Rules};
+use super::{Lifecycle, Rules};
 use crate::model::ServerCapabilities;
 
 /// A request that a client can make of a server.
@@ -113,11 +113,6 @@ impl Method {
         )
     }
 
-    /// The revisions that have the method, for messages.
-    pub fn revisions(&self) -> impl Iterator<Item = Revision> {
-        Revision::ALL.into_iter().filter(|revision| self.exists_in(revision.rules()))
-    }
-
     fn row(&self) -> Option<&'static Row> {
         TABLE.iter().find(|row| row.method == *self)
     }
@@ -164,6 +159,7 @@ fn changes(capabilities: &ServerCapabilities) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::revision::Revision;
 
     #[test]
     fn every_method_finds_its_row() {

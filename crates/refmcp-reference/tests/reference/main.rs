@@ -10,5 +10,6 @@ mod models;
 mod pages;
 mod prompt_files;
 mod prompts;
+mod reentry;
 mod resources;
 mod tools;
