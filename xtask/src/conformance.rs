@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -112,6 +112,8 @@ fn faults(checks: &Value) -> Result<Vec<String>> {
 struct Server {
     child: Child,
     url: String,
+    /// Kept open: a program whose output is closed behind its back may well stop.
+    _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Server {
@@ -128,7 +130,7 @@ impl Server {
             Some(address.replace("127.0.0.1", "localhost"))
         });
         match url {
-            Some(url) => Ok(Self { child, url }),
+            Some(url) => Ok(Self { child, url, _output: lines }),
             None => {
                 let _ = child.kill();
                 bail!("the server did not say where it listens")

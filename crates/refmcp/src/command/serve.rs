@@ -1,7 +1,6 @@
 //! `refmcp serve`: the reference server for any number of clients, over HTTP.
 
-#![expect(clippy::print_stdout, reason = "here stdout belongs to the person who started it")]
-
+use std::io::{Write, stdout};
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
@@ -38,7 +37,10 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let mut reference = reference_options(options.server);
     reference.endpoints = endpoints(address);
     let server = refmcp_reference::server_with(reference, |builder| builder.grace(grace))?;
-    println!("{}", banner(address));
+    if let Err(fault) = stdout().write_all(banner(address).as_bytes()) {
+        // Whoever closed our output does not want to read it; the server is no worse for that.
+        tracing::debug!(%fault, "the banner was not read");
+    }
     let stop = CancellationToken::new();
     let signals = tokio::spawn(told_to_stop(stop.clone()));
     let served = Endpoint::new(server, http).serve(listener, stop, options.shutdown_timeout).await;
