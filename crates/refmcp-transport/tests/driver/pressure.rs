@@ -45,7 +45,8 @@ async fn a_call_that_talks_waits_until_somebody_listens() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn calls_that_talk_on_other_threads_wait_as_well() {
-    let mut peer = Peer::of_width(256).await;
+    // Wide enough for all three calls: once the first has filled the queue, no more is read.
+    let mut peer = Peer::of_width(1024).await;
     for id in 0..3 {
         peer.call(id, "shout", json!({ "bytes": SIZE })).await;
     }
