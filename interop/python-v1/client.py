@@ -2,11 +2,17 @@
 
 import sys
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
+import mcp.client.websocket
+import websockets.asyncio.client
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
@@ -29,8 +35,35 @@ def wire(model):
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def open_transport(command):
-    return stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+@asynccontextmanager
+async def open_transport(place):
+    match place.transport:
+        case "stdio":
+            async with stdio_client(StdioServerParameters(command=place.command[0], args=place.command[1:])) as streams:
+                yield streams
+        case "http":
+            async with new_http_client(place.sent) as client, streamable_http_client(place.url, http_client=client) as streams:
+                yield streams
+        case "sse":
+            async with sse_client(place.url, httpx_client_factory=partial(new_http_client, place.sent)) as streams:
+                yield streams
+        case "websocket":
+            # The SDK keeps the socket to itself.
+            class Connect(websockets.asyncio.client.connect):
+                async def __aenter__(self):
+                    place.sockets.append(await super().__aenter__())
+                    return place.sockets[-1]
+
+            mcp.client.websocket.ws_connect = Connect
+            async with mcp.client.websocket.websocket_client(place.url) as streams:
+                yield streams
+
+
+def new_http_client(*sent, **options):
+    """The SDK's own, telling of every request."""
+    client = create_mcp_http_client(**options)
+    client.event_hooks = {"request": list(sent)}
+    return client
 
 
 def propose(revision):
@@ -39,7 +72,7 @@ def propose(revision):
 
 
 @asynccontextmanager
-async def connect(*, revision, command, received, notified, sampling, elicitation, roots):
+async def connect(*, revision, place, received, notified, sampling, elicitation, roots):
     async def on_sampling(context, params):
         text = types.TextContent(type="text", text=sampling(wire(params)))
         return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stopReason="endTurn")
@@ -55,7 +88,7 @@ async def connect(*, revision, command, received, notified, sampling, elicitatio
             notified(wire(message))
 
     propose(revision)
-    async with tapped(open_transport(command), received) as (read, write):
+    async with tapped(open_transport(place), received) as (read, write):
         session = ClientSession(
             read,
             write,
@@ -123,7 +156,7 @@ class Session:
         return wire(await self.session.discover())
 
 
-async def refusal(revision):
+async def refusal(revision, transport):
     """What the SDK says to a server that answers `initialize` with this revision; nothing when it agrees."""
     if revision in SUPPORTED_PROTOCOL_VERSIONS:
         return None

@@ -1,15 +1,20 @@
 """The tour on the Python SDK's version 2 (the package `mcp`)."""
 
+import importlib
 import sys
 import warnings
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 import mcp.client.session
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
@@ -32,12 +37,29 @@ def wire(model):
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def open_transport(command):
-    return stdio_client(StdioServerParameters(command=command[0], args=command[1:]))
+@asynccontextmanager
+async def open_transport(place):
+    match place.transport:
+        case "stdio":
+            async with stdio_client(StdioServerParameters(command=place.command[0], args=place.command[1:])) as streams:
+                yield streams
+        case "http":
+            async with new_http_client(place.sent) as client, streamable_http_client(place.url, http_client=client) as streams:
+                yield streams
+        case "sse":
+            async with sse_client(place.url, httpx_client_factory=partial(new_http_client, place.sent)) as streams:
+                yield streams
+
+
+def new_http_client(*sent, **options):
+    """The SDK's own, telling of every request."""
+    client = create_mcp_http_client(**options)
+    client.event_hooks = {"request": list(sent)}
+    return client
 
 
 @asynccontextmanager
-async def connect(*, revision, command, received, notified, sampling, elicitation, roots):
+async def connect(*, revision, place, received, notified, sampling, elicitation, roots):
     async def on_sampling(context, params):
         text = types.TextContent(type="text", text=sampling(wire(params)))
         return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stop_reason="endTurn")
@@ -56,7 +78,7 @@ async def connect(*, revision, command, received, notified, sampling, elicitatio
     if revision != NEWEST:
         mcp.client.session.LATEST_HANDSHAKE_VERSION = revision
     client = Client(
-        tapped(open_transport(command), received),
+        tapped(open_transport(place), received),
         mode="auto" if revision == NEWEST else "legacy",
         sampling_callback=on_sampling,
         elicitation_callback=on_elicitation if revision >= "2025-06-18" else None,
@@ -126,8 +148,15 @@ class Session:
         return wire(await self.client.session.send_request(types.DiscoverRequest(), types.DiscoverResult))
 
 
-async def refusal(revision):
-    return None  # the SDK speaks all five
+async def refusal(revision, transport):
+    """What the SDK says to a transport that it does not have; it speaks all five revisions."""
+    if transport != "websocket":
+        return None
+    try:
+        importlib.import_module("mcp.client.websocket")
+    except ModuleNotFoundError as error:
+        return f"the package has no WebSocket transport: ModuleNotFoundError: {error}"
+    return None
 
 
 def refused_locally(error):

@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -19,6 +18,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+
+from witness import new_witness, transport_of
 
 FEATURE_TIMEOUT = 10
 NOTIFICATION_TIMEOUT = 3
@@ -77,49 +78,10 @@ class Inbox:
         raise AssertionError(f"no {method} within {NOTIFICATION_TIMEOUT} s")
 
 
-class Witness:
-    """The server processes started for one connection, as ../witness.sh saw them."""
-
-    def __init__(self, folder, name):
-        self.log = folder / name
-        self.log.touch()
-
-    def wrap(self, command):
-        return ["sh", str(Path(__file__).resolve().parent.parent / "witness.sh"), str(self.log), *command]
-
-    def lines(self):
-        return [line.split() for line in self.log.read_text().splitlines()]
-
-    def started(self):
-        return [int(line[1]) for line in self.lines() if line[0] == "started"]
-
-    async def clean(self):
-        assert self.started(), "no server was started"
-        pid = self.started()[-1]
-
-        def about(event):
-            return next((line for line in self.lines() if line[0] == event and int(line[1]) == pid), None)
-
-        deadline = time.monotonic() + 5
-        while not about("exited") and time.monotonic() < deadline:
-            await anyio.sleep(0.02)
-        assert not about("signalled"), f"server {pid} did not end when its stdin closed: the SDK had to send a signal"
-        assert about("exited"), f"server {pid} did not end"
-        assert about("exited")[2] == "0", f"exit code of server {pid}: {about('exited')[2]}"
-        for other in self.started():
-            assert not alive(other), f"server {other} was left behind"
-
-    def reap(self):
-        """Leaves nothing running, whatever happened."""
-        for pid in self.started():
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
-
-
 @asynccontextmanager
 async def tapped(transport, received):
     """A transport's streams, with every message from the server also given to `received`."""
-    async with transport as (read, write), anyio.create_task_group() as group:
+    async with transport as (read, write, *_), anyio.create_task_group() as group:
         forward, taken = anyio.create_memory_object_stream(0)
 
         async def pump():
@@ -132,14 +94,6 @@ async def tapped(transport, received):
         group.start_soon(pump)
         yield taken, write
         group.cancel_scope.cancel()
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-        return True
-    except ProcessLookupError:
-        return False
 
 
 def dump(value):
@@ -213,12 +167,13 @@ def answer_field(name, field):
 class Tour:
     """All the session knows, and the calls that several features make."""
 
-    def __init__(self, adapter, revision, command, folder):
+    def __init__(self, adapter, revision, server, folder):
         self.adapter = adapter
         self.revision = revision
-        self.command = command
+        self.server = server
+        self.transport = transport_of(server)
         self.folder = folder
-        self.witness = Witness(folder, "main")
+        self.witness = new_witness(server, folder)
         self.inbox = Inbox()
         self.session = None
         self.sampling = None  # the three answers of the client, set by the features
@@ -236,10 +191,10 @@ class Tour:
     def modern(self):
         return self.since(NEWEST)
 
-    def connect(self, witness, command, inbox):
+    def connect(self, witness, inbox):
         return self.adapter.connect(
             revision=self.revision,
-            command=witness.wrap(command),
+            place=witness.place,
             received=self.traffic.append,
             notified=inbox.push,
             sampling=lambda params: self.sampling(params),
@@ -250,7 +205,7 @@ class Tour:
     async def hold_session(self):
         """Keeps the session open in a task of its own, so that a feature's time limit does not enclose it."""
         try:
-            async with self.connect(self.witness, self.command, self.inbox) as session:
+            async with self.connect(self.witness, self.inbox) as session:
                 self.session = session
                 self.opened.set()
                 await self.closing.wait()
@@ -313,6 +268,47 @@ class Tour:
         same(self.server_requests(), [], f"{why}, yet the server asked")
         assert said, f"{why}: an error that says nothing"
         raise Unsupported(f"{why}: {said}")
+
+    async def stopped(self, tag, session=None):
+        """Waits until the server says that the work with this tag was cancelled and has stopped."""
+        began = time.monotonic()
+        while True:
+            report = dump(await (session or self.session).call_tool("cancellations", {"tag": tag}))
+            if tag in report and "stopped" in report.lower() and not re.search(r"stopped[^:,]*:\s*(null|false)", report, re.I):
+                return
+            assert time.monotonic() - began < 3, f"not cancelled and stopped after 3 s: {brief(report)}"
+            await anyio.sleep(0.1)
+
+    async def leave(self):
+        """Closes the session."""
+        self.closing.set()
+        await self.closed.wait()
+        if self.failure:
+            raise self.failure
+
+    async def leave_running(self):
+        """Without a session there is only what runs to be ended: a call that the client leaves stops."""
+        assert not self.witness.in_session(), "requests in a session, which this revision does not have"
+        tag = f"left-{os.getpid()}-{time.monotonic_ns()}"
+        answered = []
+
+        async def call():
+            try:
+                answered.append(await self.session.call_tool("long_task", {"steps": 100, "step_ms": 100, "tag": tag}))
+            except Exception as error:
+                self.sdk_errors.append(describe(error))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await anyio.sleep(0.3)
+            began = time.monotonic()
+            await self.leave()
+            async with self.connect(new_witness(self.server, self.folder), Inbox()) as session:
+                await self.stopped(tag, session)
+            took = time.monotonic() - began
+            group.cancel_scope.cancel()
+        same(answered, [], "the call that was left was answered")
+        return f"no session in this revision; the call that was left stopped after {took * 1000:.0f} ms"
 
     @asynccontextmanager
     async def watching(self, **filter) -> AsyncIterator[None]:
@@ -384,10 +380,10 @@ async def tools_list(tour):
 
 @feature("pagination")
 async def pagination(tour):
-    witness = Witness(tour.folder, "paged")
+    witness = new_witness(tour.server, tour.folder, paged=True)
     counts = []
     try:
-        async with tour.connect(witness, [*tour.command, "--page-size", "5"], Inbox()) as session:
+        async with tour.connect(witness, Inbox()) as session:
             for kind, key in KEYS.items():
                 whole = [item[key] for item in await tour.list_all(kind)]
                 seen, pages, cursor = [], 0, None
@@ -693,12 +689,8 @@ async def cancellation(tour):
     how = await tour.session.cancelled_call("long_task", args, after=0.3)
     took = time.monotonic() - began
     assert took < 1.3, f"the call ended only after {took:.1f} s"
-    while True:
-        report = dump(await tour.ok("cancellations", {"tag": tag}))
-        if tag in report and "stopped" in report.lower() and not re.search(r"stopped[^:,]*:\s*(null|false)", report, re.I):
-            return how
-        assert time.monotonic() - began < 3.3, f"not cancelled and stopped after 3 s: {brief(report)}"
-        await anyio.sleep(0.1)
+    await tour.stopped(tag)
+    return how
 
 
 @feature("sampling")
@@ -835,15 +827,27 @@ async def discover(tour):
     return f"supports {' '.join(found['supportedVersions'])}"
 
 
+@feature("resume")
+async def resume(tour):
+    before = len(tour.witness.resumptions())
+    await tour.ok("close_stream")
+    times = len(tour.witness.resumptions()) - before
+    if tour.transport == "http" and tour.revision == "2025-11-25":
+        assert times > 0, "the client did not come back with Last-Event-ID: the stream was not closed"
+        return "came back with Last-Event-ID for the result"
+    why = f"no stream is closed before its result {'in this revision' if tour.transport == 'http' else f'over {tour.transport}'}"
+    same(times, 0, f"{why}, yet the client came back with Last-Event-ID")
+    raise Unsupported(f"{why}: close_stream answered, and nothing had to be resumed")
+
+
 @feature("clean_exit")
 async def clean_exit(tour):
+    if tour.transport == "http" and tour.modern:
+        return await tour.leave_running()
     began = time.monotonic()
-    tour.closing.set()
-    await tour.closed.wait()
-    if tour.failure:
-        raise tour.failure
-    await tour.witness.clean()
-    return f"exit code 0 after {(time.monotonic() - began) * 1000:.0f} ms"
+    await tour.leave()
+    ended = await tour.witness.clean(tour.adapter)
+    return f"{ended} after {(time.monotonic() - began) * 1000:.0f} ms"
 
 
 async def visit(tour, name):
@@ -876,12 +880,12 @@ class Notices(logging.Handler):
         self.notices.append(record.getMessage())
 
 
-async def travel(adapter, output, revision, command):
+async def travel(adapter, output, revision, server):
     folder = Path(tempfile.mkdtemp(prefix="tour-"))
-    tour = Tour(adapter, revision, command, folder)
+    tour = Tour(adapter, revision, server, folder)
     logging.getLogger().addHandler(Notices(tour.sdk_errors))
     failures = 0
-    refusal = await adapter.refusal(revision)
+    refusal = await adapter.refusal(revision, tour.transport)
     with open(output, "w", encoding="utf-8") as lines:
         async with anyio.create_task_group() as group:
             if not refusal:
@@ -890,9 +894,16 @@ async def travel(adapter, output, revision, command):
                 status, detail = ("unsupported", refusal) if refusal else await visit(tour, name)
                 failures += status == "failed"
                 spoken = tour.session.revision if tour.session else revision
-                line = {"client": adapter.name, "revision": spoken, "feature": name, "status": status, "detail": detail}
+                line = {
+                    "client": adapter.name,
+                    "transport": tour.transport,
+                    "revision": spoken,
+                    "feature": name,
+                    "status": status,
+                    "detail": detail,
+                }
                 print(dump(line), file=lines, flush=True)
-                print(f"{adapter.name} {spoken} {status:11} {name}  {detail}", flush=True)
+                print(f"{adapter.name} {tour.transport} {spoken} {status:11} {name}  {detail}", flush=True)
             group.cancel_scope.cancel()
     tour.witness.reap()
     shutil.rmtree(folder, ignore_errors=True)
@@ -902,6 +913,6 @@ async def travel(adapter, output, revision, command):
 def run_tour(adapter):
     arguments = sys.argv[1:]
     if len(arguments) < 4 or arguments[2] != "--" or arguments[1] not in REVISIONS:
-        sys.exit(f"usage: client.py FEATURES.jsonl {'|'.join(REVISIONS)} -- SERVER [ARG...]")
-    output, revision, _, *command = arguments
-    sys.exit(anyio.run(travel, adapter, output, revision, command))
+        sys.exit(f"usage: client.py FEATURES.jsonl {'|'.join(REVISIONS)} -- SERVER [ARG...] | -- URL PAGED_URL")
+    output, revision, _, *server = arguments
+    sys.exit(anyio.run(travel, adapter, output, revision, server))

@@ -1,7 +1,10 @@
 // The tour on @modelcontextprotocol/sdk, the TypeScript SDK's version 1.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import {
     CreateMessageRequestSchema,
@@ -15,6 +18,7 @@ import {
     SUPPORTED_PROTOCOL_VERSIONS,
     ToolListChangedNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js';
+import { WebSocket } from 'ws';
 import { runTour } from '../typescript/tour.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
@@ -32,8 +36,24 @@ const LISTERS = {
     prompts: 'listPrompts'
 };
 
-function openTransport({ command, args }) {
-    return new StdioClientTransport({ command, args, stderr: 'inherit' });
+function openTransport({ transport, command, args, url, fetch, closed }) {
+    switch (transport) {
+        case 'stdio':
+            return new StdioClientTransport({ command, args, stderr: 'inherit' });
+        case 'http':
+            return new StreamableHTTPClientTransport(url, { fetch });
+        case 'sse':
+            return new SSEClientTransport(url, { fetch });
+        case 'websocket':
+            // The SDK takes the global one, which Node has since version 22.
+            globalThis.WebSocket = class extends WebSocket {
+                constructor(...args) {
+                    super(...args);
+                    this.addEventListener('close', closed);
+                }
+            };
+            return new WebSocketClientTransport(url);
+    }
 }
 
 /** The SDK proposes its newest revision and has no option for another; `request` is public, so it can be told here. */
@@ -52,7 +72,7 @@ function newClient(revision, capabilities) {
     return client;
 }
 
-async function connect({ revision, command, args, received, notified, failed, sampling, elicitation, roots }) {
+async function connect({ revision, place, received, notified, failed, sampling, elicitation, roots }) {
     const capabilities = { sampling: {}, roots: { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
     if (revision >= '2025-11-25') capabilities.elicitation = { form: {}, url: {} };
@@ -63,10 +83,14 @@ async function connect({ revision, command, args, received, notified, failed, sa
     if (capabilities.elicitation) client.setRequestHandler(ElicitRequestSchema, async ({ params }) => elicitation(params));
     for (const schema of NOTIFICATIONS) client.setNotificationHandler(schema, ({ method, params }) => notified(method, params));
 
-    const transport = openTransport({ command, args });
+    const transport = openTransport(place);
     transport.onmessage = received;
     let negotiated;
-    transport.setProtocolVersion = version => (negotiated = version);
+    const heed = transport.setProtocolVersion?.bind(transport);
+    transport.setProtocolVersion = version => {
+        negotiated = version;
+        heed?.(version);
+    };
     await client.connect(transport);
 
     const listPage = (kind, cursor) => client[LISTERS[kind]](cursor === undefined ? undefined : { cursor });
@@ -95,7 +119,10 @@ async function connect({ revision, command, args, received, notified, failed, sa
         rootsChanged: () => client.sendRootsListChanged(),
         ping: () => client.ping(),
         discover: () => client.discover(),
-        close: () => client.close()
+        async close() {
+            await transport.terminateSession?.(); // `close` alone leaves the session to the server
+            await client.close();
+        }
     };
 }
 

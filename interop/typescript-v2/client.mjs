@@ -1,8 +1,10 @@
 // The tour on @modelcontextprotocol/client, the TypeScript SDK's version 2.
 
-import { Client, ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import * as sdk from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runTour } from '../typescript/tour.mjs';
+
+const { Client, ProtocolError, SSEClientTransport, SdkError, SdkErrorCode, StreamableHTTPClientTransport } = sdk;
 
 const INFO = { name: 'refmcp-interop-typescript-v2', version: '0.0.0' };
 const NOTIFICATIONS = [
@@ -21,11 +23,31 @@ const LISTS = {
 
 const wireErrors = [];
 
-function openTransport({ command, args }) {
-    return new StdioClientTransport({ command, args, stderr: 'inherit' });
+function openTransport({ transport, command, args, url, fetch }) {
+    switch (transport) {
+        case 'stdio':
+            return new StdioClientTransport({ command, args, stderr: 'inherit' });
+        case 'http':
+            return new StreamableHTTPClientTransport(url, { fetch });
+        case 'sse':
+            return new SSEClientTransport(url, { fetch });
+    }
 }
 
-async function connect({ revision, command, args, received, notified, failed, sampling, elicitation, roots }) {
+/** What the SDK says to a transport that it does not have. */
+async function refusal(revision, transport) {
+    if (transport !== 'websocket') return undefined;
+    try {
+        await import('@modelcontextprotocol/client/websocket');
+    } catch (error) {
+        const transports = Object.keys(sdk).filter(name => name.endsWith('ClientTransport'));
+        const absent = error.code === 'ERR_PACKAGE_PATH_NOT_EXPORTED' && !transports.some(name => name.startsWith('WebSocket'));
+        if (absent) return `the package has no WebSocket transport, only stdio and ${transports.join(', ')}: ${error.message.replace(/ in .*/, '')}`;
+    }
+    return undefined;
+}
+
+async function connect({ revision, place, received, notified, failed, sampling, elicitation, roots }) {
     const modern = revision >= '2026-07-28';
     const capabilities = { sampling: {}, roots: modern ? {} : { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
@@ -38,7 +60,7 @@ async function connect({ revision, command, args, received, notified, failed, sa
     client.setRequestHandler('roots/list', async () => ({ roots: roots() }));
     if (capabilities.elicitation) client.setRequestHandler('elicitation/create', async ({ params }) => elicitation(params));
     for (const name of NOTIFICATIONS) client.setNotificationHandler(name, ({ method, params }) => notified(method, params));
-    const transport = openTransport({ command, args });
+    const transport = openTransport(place);
     transport.onmessage = message => {
         if (message.error) wireErrors.push(message.error);
         received(message);
@@ -67,7 +89,10 @@ async function connect({ revision, command, args, received, notified, failed, sa
         rootsChanged: () => client.sendRootsListChanged(),
         ping: () => client.ping(),
         discover: () => client.discover(),
-        close: () => client.close()
+        async close() {
+            await transport.terminateSession?.(); // `close` alone leaves the session to the server
+            await client.close();
+        }
     };
 }
 
@@ -79,4 +104,4 @@ function rpcError(error) {
 
 const refusedLocally = error => error instanceof SdkError && error.code === SdkErrorCode.MethodNotSupportedByProtocolVersion;
 
-await runTour({ name: 'typescript-v2', connect, refusedLocally, rpcError }, process.argv.slice(2));
+await runTour({ name: 'typescript-v2', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

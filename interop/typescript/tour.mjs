@@ -2,11 +2,11 @@
 // ../typescript-v2/client.mjs) puts one SDK behind the few calls used here; see ../README.md.
 
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { newWitness, transportOf } from './witness.mjs';
 
 const FEATURE_TIMEOUT_MS = 10_000;
 const NOTIFICATION_TIMEOUT_MS = 3_000;
@@ -82,57 +82,6 @@ class Inbox {
     }
 }
 
-/** The server processes started for one connection, as ../witness.sh saw them. */
-class Witness {
-    constructor(folder, name) {
-        this.log = join(folder, name);
-        writeFileSync(this.log, '');
-    }
-
-    wrap([command, ...args]) {
-        const script = fileURLToPath(new URL('../witness.sh', import.meta.url));
-        return { command: 'sh', args: [script, this.log, command, ...args] };
-    }
-
-    lines() {
-        return readFileSync(this.log, 'utf8')
-            .split('\n')
-            .filter(Boolean)
-            .map(line => line.split(' '));
-    }
-
-    started() {
-        return this.lines().filter(([event]) => event === 'started').map(([, pid]) => Number(pid));
-    }
-
-    /** The end of the server of the session: the last one started, as an SDK may probe on an earlier one. */
-    async clean() {
-        const pid = this.started().at(-1);
-        assert(pid, 'no server was started');
-        const about = event => this.lines().find(line => line[0] === event && Number(line[1]) === pid);
-        const deadline = Date.now() + 5_000;
-        while (!about('exited') && Date.now() < deadline) await sleep(20);
-        assert(!about('signalled'), `server ${pid} did not end when its stdin closed: the SDK had to send a signal`);
-        assert(about('exited'), `server ${pid} did not end`);
-        assert.equal(about('exited')[2], '0', `exit code of server ${pid}`);
-        for (const other of this.started()) assert(!alive(other), `server ${other} was left behind`);
-    }
-
-    /** Leaves nothing running, whatever happened. */
-    reap() {
-        for (const pid of this.started()) if (alive(pid)) process.kill(pid, 'SIGKILL');
-    }
-}
-
-function alive(pid) {
-    try {
-        process.kill(pid, 0);
-        return true;
-    } catch {
-        return false;
-    }
-}
-
 const json = value => JSON.stringify(value) ?? String(value);
 const brief = value => (json(value).length > 300 ? json(value).slice(0, 300) + '…' : json(value));
 
@@ -193,9 +142,10 @@ class Tour {
     sdkErrors = [];
     answers = { sampling: undefined, elicitation: undefined, roots: [] };
 
-    constructor(adapter, revision, command, folder) {
-        Object.assign(this, { adapter, revision, command, folder });
-        this.witness = new Witness(folder, 'main');
+    constructor(adapter, revision, server, folder) {
+        Object.assign(this, { adapter, revision, server, folder });
+        this.transport = transportOf(server);
+        this.witness = newWitness(server, folder);
     }
 
     since(revision) {
@@ -206,10 +156,10 @@ class Tour {
         return this.since(NEWEST);
     }
 
-    async connect(witness, command, inbox) {
+    async connect(witness, inbox) {
         return this.adapter.connect({
             revision: this.revision,
-            ...witness.wrap(command),
+            place: witness.place,
             received: message => this.traffic.push(message),
             notified: (method, params) => inbox.push(method, params),
             failed: error => this.sdkErrors.push(describe(error)),
@@ -281,6 +231,37 @@ class Tour {
         throw new Unsupported(`${why}: ${said}`);
     }
 
+    /** Waits until the server says that the work with this tag was cancelled and has stopped. */
+    async stopped(tag, session = this.session) {
+        const begin = Date.now();
+        for (;;) {
+            const report = json(await session.callTool('cancellations', { tag }, {}));
+            if (report.includes(tag) && /stopped/i.test(report) && !/stopped[^:,]*:\s*(null|false)/i.test(report)) return;
+            assert(Date.now() - begin < 3_000, `not cancelled and stopped after 3 s: ${brief(report)}`);
+            await sleep(100);
+        }
+    }
+
+    /** Without a session there is only what runs to be ended: a call that the client leaves stops. */
+    async leaveRunning() {
+        assert.deepEqual(this.witness.inSession(), [], 'requests in a session, which this revision does not have');
+        const tag = `left-${process.pid}-${Date.now()}`;
+        const left = this.call('long_task', { steps: 100, step_ms: 100, tag }).then(
+            () => 'was answered',
+            () => undefined
+        );
+        await sleep(300);
+        const begin = Date.now();
+        await this.session.close();
+        const witness = newWitness(this.server, this.folder);
+        const session = await this.connect(witness, new Inbox());
+        await this.stopped(tag, session);
+        const took = Date.now() - begin;
+        await session.close();
+        assert.equal(await left, undefined, 'the call that was left');
+        return `no session in this revision; the call that was left stopped after ${took} ms`;
+    }
+
     /** Runs `work` while the server reports the named changes, by whatever means the revision has. */
     async watching(filter, work) {
         this.inbox.clear();
@@ -296,7 +277,7 @@ class Tour {
 
 const FEATURES = {
     async handshake(tour) {
-        tour.session = await tour.connect(tour.witness, tour.command, tour.inbox);
+        tour.session = await tour.connect(tour.witness, tour.inbox);
         const { revision, serverInfo, capabilities } = tour.session;
         assert.equal(revision, tour.revision, 'negotiated revision');
         assert.equal(serverInfo?.name, 'RefMCP-TestServer');
@@ -326,8 +307,8 @@ const FEATURES = {
     },
 
     async pagination(tour) {
-        const witness = new Witness(tour.folder, 'paged');
-        const session = await tour.connect(witness, [...tour.command, '--page-size', '5'], new Inbox());
+        const witness = newWitness(tour.server, tour.folder, { paged: true });
+        const session = await tour.connect(witness, new Inbox());
         const counts = [];
         try {
             for (const [kind, key] of Object.entries(LISTS)) {
@@ -631,12 +612,8 @@ const FEATURES = {
         const { result, error } = await ended;
         assert(error, `the call was not cancelled: ${brief(result)}`);
         assert(Date.now() - cancelledAt < 1_000, `the call ended only after ${Date.now() - cancelledAt} ms`);
-        for (;;) {
-            const report = json(await tour.ok('cancellations', { tag }));
-            if (report.includes(tag) && /stopped/i.test(report) && !/stopped[^:,]*:\s*(null|false)/i.test(report)) return describe(error);
-            assert(Date.now() - cancelledAt < 3_000, `not cancelled and stopped after 3 s: ${brief(report)}`);
-            await sleep(100);
-        }
+        await tour.stopped(tag);
+        return describe(error);
     },
 
     async sampling(tour) {
@@ -739,11 +716,24 @@ const FEATURES = {
         return `supports ${found.supportedVersions.join(' ')}`;
     },
 
+    async resume(tour) {
+        const before = tour.witness.resumptions().length;
+        await tour.ok('close_stream');
+        const times = tour.witness.resumptions().length - before;
+        if (tour.transport === 'http' && tour.revision === '2025-11-25') {
+            assert(times > 0, 'the client did not come back with Last-Event-ID: the stream was not closed');
+            return 'came back with Last-Event-ID for the result';
+        }
+        const why = `no stream is closed before its result ${tour.transport === 'http' ? 'in this revision' : `over ${tour.transport}`}`;
+        assert.equal(times, 0, `${why}, yet the client came back with Last-Event-ID`);
+        throw new Unsupported(`${why}: close_stream answered, and nothing had to be resumed`);
+    },
+
     async clean_exit(tour) {
+        if (tour.transport === 'http' && tour.modern) return tour.leaveRunning();
         const begin = Date.now();
         await tour.session.close();
-        await tour.witness.clean();
-        return `exit code 0 after ${Date.now() - begin} ms`;
+        return `${await tour.witness.clean()} after ${Date.now() - begin} ms`;
     }
 };
 
@@ -778,23 +768,24 @@ async function visit(tour, name) {
 
 export async function runTour(adapter, argv) {
     const split = argv.indexOf('--');
-    if (split !== 2 || argv.length < 4 || !REVISIONS.includes(argv[1])) {
-        console.error(`usage: client.mjs FEATURES.jsonl ${REVISIONS.join('|')} -- SERVER [ARG...]`);
+    const server = argv.slice(split + 1);
+    if (split !== 2 || server.length === 0 || !REVISIONS.includes(argv[1])) {
+        console.error(`usage: client.mjs FEATURES.jsonl ${REVISIONS.join('|')} -- SERVER [ARG...] | -- URL PAGED_URL`);
         process.exit(2);
     }
     const [output, revision] = argv;
     const folder = mkdtempSync(join(tmpdir(), 'tour-'));
-    const tour = new Tour(adapter, revision, argv.slice(split + 1), folder);
+    const tour = new Tour(adapter, revision, server, folder);
     process.on('unhandledRejection', error => tour.sdkErrors.push(describe(error))); // Node would end the tour here
     writeFileSync(output, '');
     let failures = 0;
     const report = (feature, { status, detail }) => {
         if (status === 'failed') failures++;
         const spoken = tour.session?.revision ?? revision;
-        appendFileSync(output, json({ client: adapter.name, revision: spoken, feature, status, detail }) + '\n');
-        console.log(`${adapter.name} ${spoken} ${status.padEnd(11)} ${feature}  ${detail}`);
+        appendFileSync(output, json({ client: adapter.name, transport: tour.transport, revision: spoken, feature, status, detail }) + '\n');
+        console.log(`${adapter.name} ${tour.transport} ${spoken} ${status.padEnd(11)} ${feature}  ${detail}`);
     };
-    const refusal = await adapter.refusal?.(revision);
+    const refusal = await adapter.refusal?.(revision, tour.transport);
     for (const feature of Object.keys(FEATURES)) {
         report(feature, refusal ? { status: 'unsupported', detail: refusal } : await visit(tour, feature));
     }

@@ -4,6 +4,7 @@
 #![allow(deprecated)]
 
 mod form;
+mod observed;
 mod session;
 mod tour;
 mod witness;
@@ -27,37 +28,53 @@ const FEATURE_TIMEOUT: Duration = Duration::from_secs(10);
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [output, revision, dashes, command @ ..] = arguments.as_slice() else { return Ok(usage()) };
-    if dashes != "--" || command.is_empty() || !REVISIONS.contains(&revision.as_str()) {
+    let [output, revision, dashes, server @ ..] = arguments.as_slice() else { return Ok(usage()) };
+    if dashes != "--" || server.is_empty() || !REVISIONS.contains(&revision.as_str()) {
         return Ok(usage());
     }
     let folder = std::env::temp_dir().join(format!("tour-{}", session::run_number()));
     std::fs::create_dir(&folder)?;
     let mut lines = File::create(output)?;
-    let mut tour = Tour::new(revision.clone(), command.to_vec(), folder.clone())?;
+    let mut tour = Tour::new(revision.clone(), server.to_vec(), folder.clone())?;
+    let transport = tour.transport();
+    let refusal = tour.refusal().await;
     let mut failures = 0;
     for feature in FEATURES {
-        let (status, detail) = match timeout(FEATURE_TIMEOUT, tour.visit(feature)).await {
-            Ok(Ok(told)) => ("ok", told),
-            Ok(Err(error)) if error.is::<Unsupported>() => ("unsupported", error.to_string()),
-            Ok(Err(error)) => ("failed", format!("{error:#}")),
-            Err(_) => ("failed", format!("no end within {FEATURE_TIMEOUT:?}")),
+        let (status, detail) = match &refusal {
+            Some(refusal) => ("unsupported", refusal.clone()),
+            None => visit(&mut tour, feature).await,
         };
         failures += u32::from(status == "failed");
         let spoken = tour.revision();
         writeln!(
             lines,
             "{}",
-            json!({"client": CLIENT, "revision": spoken, "feature": feature, "status": status, "detail": detail})
+            json!({
+                "client": CLIENT, "transport": transport, "revision": spoken, "feature": feature, "status": status,
+                "detail": detail
+            })
         )?;
-        println!("{CLIENT} {spoken} {status:11} {feature}  {detail}");
+        println!("{CLIENT} {transport} {spoken} {status:11} {feature}  {detail}");
     }
     drop(tour);
     std::fs::remove_dir_all(folder)?;
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// One feature: its status and what there is to say about it.
+async fn visit(tour: &mut Tour, feature: &str) -> (&'static str, String) {
+    match timeout(FEATURE_TIMEOUT, tour.visit(feature)).await {
+        Ok(Ok(told)) => ("ok", told),
+        Ok(Err(error)) if error.is::<Unsupported>() => ("unsupported", error.to_string()),
+        Ok(Err(error)) => ("failed", format!("{error:#}")),
+        Err(_) => ("failed", format!("no end within {FEATURE_TIMEOUT:?}")),
+    }
+}
+
 fn usage() -> ExitCode {
-    eprintln!("usage: refmcp-interop-rmcp FEATURES.jsonl {} -- SERVER [ARG...]", REVISIONS.join("|"));
+    eprintln!(
+        "usage: refmcp-interop-rmcp FEATURES.jsonl {} -- SERVER [ARG...] | -- URL PAGED_URL",
+        REVISIONS.join("|")
+    );
     ExitCode::from(2)
 }

@@ -11,7 +11,8 @@ use rmcp::service::{
     NotificationContext, PeerRequestOptions, RequestContext, RunningService, RxJsonRpcMessage, ServiceError,
     TxJsonRpcMessage,
 };
-use rmcp::transport::{TokioChildProcess, Transport};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, Transport};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::form;
+use crate::observed::{Observed, RequestLog};
+use crate::witness::Place;
 
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -183,10 +186,15 @@ impl ClientHandler for Handler {
     }
 }
 
-fn open_transport(command: &[String]) -> Result<TokioChildProcess> {
+fn child_process(command: &[String]) -> Result<TokioChildProcess> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]);
     Ok(TokioChildProcess::new(process)?)
+}
+
+fn streamable_http(url: &str, log: &RequestLog) -> Result<StreamableHttpClientTransport<Observed>> {
+    let client = Observed::new(log.clone())?;
+    Ok(StreamableHttpClientTransport::with_client(client, StreamableHttpClientTransportConfig::with_uri(url)))
 }
 
 /// A transport that also shows the desk every message from the server.
@@ -250,7 +258,7 @@ pub struct Session {
 }
 
 impl Session {
-    pub async fn connect(revision: &str, command: &[String], desk: &Arc<Desk>) -> Result<Self> {
+    pub async fn connect(revision: &str, place: &Place, desk: &Arc<Desk>) -> Result<Self> {
         let version: ProtocolVersion = serde_json::from_value(json!(revision))?;
         let info = Implementation::new("refmcp-interop-rmcp", "0.0.0");
         let config = ClientConfig::new(capabilities(revision), info).with_protocol_version(version.clone());
@@ -261,8 +269,17 @@ impl Session {
             ClientLifecycleMode::Discover { preferred_versions: vec![version] }
         };
         let handler = Handler { desk: desk.clone(), config };
-        let transport = Tapped { transport: open_transport(command)?, desk: desk.clone() };
-        Ok(Self { service: handler.serve_with_lifecycle(transport, lifecycle).await? })
+        let service = match place {
+            Place::Command(command) => {
+                let transport = Tapped { transport: child_process(command)?, desk: desk.clone() };
+                handler.serve_with_lifecycle(transport, lifecycle).await?
+            }
+            Place::Url(url, log) => {
+                let transport = Tapped { transport: streamable_http(url, log)?, desk: desk.clone() };
+                handler.serve_with_lifecycle(transport, lifecycle).await?
+            }
+        };
+        Ok(Self { service })
     }
 
     /// The negotiated revision, the server's name and its capabilities.
@@ -326,6 +343,12 @@ impl Session {
         let handle = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         let token = wire(&handle.progress_token);
         Ok((wire(handle.await_response().await?), token))
+    }
+
+    /// Starts a call and leaves it to itself.
+    pub fn call_alone(&self, name: &str, arguments: Value) -> JoinHandle<bool> {
+        let (peer, params) = (self.service.peer().clone(), call_params(name, arguments));
+        tokio::spawn(async move { peer.call_tool(params).await.is_ok() })
     }
 
     /// Starts a call and cancels it.

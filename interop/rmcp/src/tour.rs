@@ -14,7 +14,7 @@ use crate::form;
 use crate::session::{
     Desk, LISTS, Reply, Session, Watch, key, question_refusal, rpc_error, run_number, unreadable,
 };
-use crate::witness::Witness;
+use crate::witness::{self, Witness};
 
 /// How long to listen before believing that nothing comes.
 const QUIET: Duration = Duration::from_millis(250);
@@ -101,6 +101,7 @@ pub const FEATURES: &[&str] = &[
     "concurrent_calls",
     "ping",
     "discover",
+    "resume",
     "clean_exit",
 ];
 
@@ -118,7 +119,7 @@ impl std::error::Error for Unsupported {}
 
 pub struct Tour {
     revision: String,
-    command: Vec<String>,
+    server: Vec<String>,
     folder: PathBuf,
     witness: Witness,
     desk: Arc<Desk>,
@@ -129,9 +130,28 @@ pub struct Tour {
 type Told = Result<String>;
 
 impl Tour {
-    pub fn new(revision: String, command: Vec<String>, folder: PathBuf) -> Result<Self> {
-        let witness = Witness::new(&folder, "main")?;
-        Ok(Self { revision, command, folder, witness, desk: Desk::new(), session: None })
+    pub fn new(revision: String, server: Vec<String>, folder: PathBuf) -> Result<Self> {
+        let witness = Witness::new(&server, &folder, false)?;
+        Ok(Self { revision, server, folder, witness, desk: Desk::new(), session: None })
+    }
+
+    /// `stdio`, `http`, `sse` or `websocket`.
+    pub fn transport(&self) -> &'static str {
+        witness::transport_of(&self.server)
+    }
+
+    /// What rmcp says to a transport that it does not have: its one transport for URLs is tried there, and must not
+    /// find streamable HTTP. Any other error is left to the handshake.
+    pub async fn refusal(&self) -> Option<String> {
+        let transport = self.transport();
+        let fitting = match transport {
+            "sse" => "HTTP 405",
+            "websocket" => "builder error for url (ws://",
+            _ => return None,
+        };
+        let error = Session::connect(&self.revision, self.witness.place(), &self.desk).await.err()?;
+        let told = format!("rmcp has no transport for {transport}; its streamable HTTP says: {error:#}");
+        told.contains(fitting).then_some(told)
     }
 
     pub async fn visit(&mut self, feature: &str) -> Told {
@@ -181,6 +201,7 @@ impl Tour {
             "concurrent_calls" => self.concurrent_calls().await,
             "ping" => self.ping().await,
             "discover" => self.discover().await,
+            "resume" => self.resume().await,
             "clean_exit" => self.clean_exit().await,
             _ => bail!("no such feature"),
         }
@@ -227,8 +248,7 @@ impl Tour {
     }
 
     async fn handshake(&mut self) -> Told {
-        let command = self.witness.wrap(&self.command);
-        self.session = Some(Session::connect(&self.revision, &command, &self.desk).await?);
+        self.session = Some(Session::connect(&self.revision, self.witness.place(), &self.desk).await?);
         let server = self.session()?.server()?;
         let (info, capabilities) = (&server["serverInfo"], &server["capabilities"]);
         same("negotiated revision", &server["protocolVersion"], &json!(self.revision))?;
@@ -273,10 +293,8 @@ impl Tour {
     }
 
     async fn pagination(&mut self) -> Told {
-        let witness = Witness::new(&self.folder, "paged")?;
-        let mut command = witness.wrap(&self.command);
-        command.extend(["--page-size".to_owned(), "5".to_owned()]);
-        let mut paged = Session::connect(&self.revision, &command, &Desk::new()).await?;
+        let witness = Witness::new(&self.server, &self.folder, true)?;
+        let mut paged = Session::connect(&self.revision, witness.place(), &Desk::new()).await?;
         let mut told = Vec::new();
         for (kind, key) in LISTS {
             let mut whole = self.names(kind).await?;
@@ -633,17 +651,8 @@ impl Tour {
             "the call ended only after {:?}",
             begin.elapsed()
         );
-        loop {
-            let report = self.ok("cancellations", json!({"tag": tag})).await?.to_string();
-            if report.contains(&tag) && stopped(&report) {
-                return Ok("by RequestHandle::cancel".to_owned());
-            }
-            ensure!(
-                begin.elapsed() < Duration::from_millis(3300),
-                "not cancelled and stopped after 3 s: {report}"
-            );
-            sleep(Duration::from_millis(100)).await;
-        }
+        wait_until_stopped(&tag, self.session()?).await?;
+        Ok("by RequestHandle::cancel".to_owned())
     }
 
     async fn sampling(&mut self) -> Told {
@@ -815,11 +824,53 @@ impl Tour {
         Ok(format!("supports {}", found["supportedVersions"]))
     }
 
+    async fn resume(&mut self) -> Told {
+        let before = self.witness.resumptions();
+        self.ok("close_stream", json!({})).await?;
+        let times = self.witness.resumptions() - before;
+        if self.transport() == "http" && self.revision == "2025-11-25" {
+            ensure!(times > 0, "the client did not come back with Last-Event-ID: the stream was not closed");
+            return Ok("came back with Last-Event-ID for the result".to_owned());
+        }
+        let place = match self.transport() {
+            "http" => "in this revision".to_owned(),
+            transport => format!("over {transport}"),
+        };
+        let why = format!("no stream is closed before its result {place}");
+        ensure!(times == 0, "{why}, yet the client came back with Last-Event-ID");
+        Err(Unsupported(format!("{why}: close_stream answered, and nothing had to be resumed")).into())
+    }
+
     async fn clean_exit(&mut self) -> Told {
+        if self.transport() == "http" && self.modern() {
+            return self.leave_running().await;
+        }
         let begin = Instant::now();
-        self.session.as_mut().context("no session: the handshake failed")?.close().await?;
-        self.witness.clean().await?;
-        Ok(format!("exit code 0 after {} ms", begin.elapsed().as_millis()))
+        self.close().await?;
+        let ended = self.witness.clean().await?;
+        Ok(format!("{ended} after {} ms", begin.elapsed().as_millis()))
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.session.as_mut().context("no session: the handshake failed")?.close().await
+    }
+
+    /// Without a session there is only what runs to be ended: a call that the client leaves stops.
+    async fn leave_running(&mut self) -> Told {
+        ensure!(!self.witness.has_session(), "a session, which this revision does not have");
+        let tag = format!("left-{}", run_number());
+        let arguments = json!({"steps": 100, "step_ms": 100, "tag": tag});
+        let left = self.session()?.call_alone("long_task", arguments);
+        sleep(Duration::from_millis(300)).await;
+        let begin = Instant::now();
+        self.close().await?;
+        let witness = Witness::new(&self.server, &self.folder, false)?;
+        let mut session = Session::connect(&self.revision, witness.place(), &Desk::new()).await?;
+        wait_until_stopped(&tag, &session).await?;
+        let took = begin.elapsed().as_millis();
+        session.close().await?;
+        ensure!(!left.await?, "the call that was left was answered");
+        Ok(format!("no session in this revision; the call that was left stopped after {took} ms"))
     }
 }
 
@@ -891,6 +942,19 @@ fn no_method(method: &str, answer: Result<Value>) -> Told {
             Err(Unsupported(format!("no {method} in this revision: {error}")).into())
         }
         _ => Err(error),
+    }
+}
+
+/// Waits until the server says that the work with this tag was cancelled and has stopped.
+async fn wait_until_stopped(tag: &str, session: &Session) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let report = session.call("cancellations", json!({"tag": tag}), None).await?.to_string();
+        if report.contains(tag) && stopped(&report) {
+            return Ok(());
+        }
+        ensure!(begin.elapsed() < Duration::from_secs(3), "not cancelled and stopped after 3 s: {report}");
+        sleep(Duration::from_millis(100)).await;
     }
 }
 

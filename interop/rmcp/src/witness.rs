@@ -1,4 +1,4 @@
-//! The server processes started for one connection, as `../witness.sh` saw them.
+//! How the tour reaches its servers, and what is to be seen of them when a client has left.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,23 +7,108 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 
+use crate::observed::{Request, RequestLog};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where a server is.
+pub enum Place {
+    /// It is started by this, and spoken to over standard input and output.
+    Command(Vec<String>),
+    /// It listens there; the log tells what was sent to it.
+    Url(String, RequestLog),
+}
+
+/// `stdio`, or by the URL: `http` (streamable HTTP), `sse` (HTTP+SSE), `websocket`.
+pub fn transport_of(server: &[String]) -> &'static str {
+    match server.first().and_then(|first| first.split_once("://")) {
+        Some(("ws" | "wss", _)) => "websocket",
+        Some(("http" | "https", address)) if address.ends_with("/sse") => "sse",
+        Some(("http" | "https", _)) => "http",
+        _ => "stdio",
+    }
+}
+
+/// The witness of one connection.
 pub struct Witness {
+    place: Place,
+    /// What `../witness.sh` writes about the processes it started.
     log: PathBuf,
 }
 
 impl Witness {
-    pub fn new(folder: &Path, name: &str) -> Result<Self> {
-        let log = folder.join(name);
+    /// `server` holds the words after `--`: a command, or the URLs of two servers. The second of those has small
+    /// pages, as a command gets by arguments.
+    pub fn new(server: &[String], folder: &Path, paged: bool) -> Result<Self> {
+        let log = folder.join(if paged { "paged" } else { "main" });
         std::fs::write(&log, "")?;
-        Ok(Self { log })
+        let place = if transport_of(server) == "stdio" {
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../witness.sh");
+            let mut command = vec!["sh".to_owned(), script.to_owned(), log.display().to_string()];
+            command.extend_from_slice(server);
+            if paged {
+                command.extend(["--page-size".to_owned(), "5".to_owned()]);
+            }
+            Place::Command(command)
+        } else {
+            let url = server.get(usize::from(paged)).context("no URL of a server with small pages")?;
+            Place::Url(url.clone(), RequestLog::default())
+        };
+        Ok(Self { place, log })
     }
 
-    /// The command that starts the server under the witness.
-    pub fn wrap(&self, command: &[String]) -> Vec<String> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../witness.sh");
-        let mut wrapped = vec!["sh".to_owned(), script.to_owned(), self.log.display().to_string()];
-        wrapped.extend_from_slice(command);
-        wrapped
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        match &self.place {
+            Place::Command(_) => Vec::new(),
+            Place::Url(_, log) => log.lock().unwrap().clone(),
+        }
+    }
+
+    /// How often a stream was taken up where it had ended.
+    pub fn resumptions(&self) -> usize {
+        self.requests().iter().filter(|request| request.resumes).count()
+    }
+
+    /// Whether a session was used.
+    pub fn has_session(&self) -> bool {
+        self.requests().iter().any(|request| request.session.is_some())
+    }
+
+    /// What the end looked like, when it is as it should be.
+    pub async fn clean(&self) -> Result<String> {
+        match &self.place {
+            Place::Command(_) => self.exited().await,
+            Place::Url(url, _) => self.gone(url).await,
+        }
+    }
+
+    /// The session is not known any more.
+    async fn gone(&self, url: &str) -> Result<String> {
+        let requests = self.requests();
+        let in_session = |request: &&Request| request.method == "POST" && request.session.is_some();
+        let last = requests.iter().rfind(in_session).context("no session was used")?;
+        let client = reqwest::Client::new();
+        let begin = Instant::now();
+        loop {
+            let request = client.post(url).headers(last.headers.clone().into_iter().collect());
+            let request = request
+                .header("mcp-session-id", last.session.as_deref().unwrap_or_default())
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream")
+                .body(r#"{"jsonrpc":"2.0","id":"after the end","method":"ping"}"#);
+            let status = request.send().await?.status();
+            if status == 404 {
+                break;
+            }
+            ensure!(begin.elapsed() < PATIENCE, "a request to the session that was closed gave {status}");
+            sleep(Duration::from_millis(50)).await;
+        }
+        let deleted = requests.iter().any(|request| request.method == "DELETE");
+        Ok(format!("the session is gone{}: 404", if deleted { " by DELETE" } else { "" }))
     }
 
     /// The lines of one event, without its name.
@@ -35,12 +120,12 @@ impl Witness {
     }
 
     /// The end of the session's server: by itself, with code 0, and nothing left behind.
-    pub async fn clean(&self) -> Result<()> {
+    async fn exited(&self) -> Result<String> {
         let pid = self.events("started").pop().context("no server was started")?;
         let exited =
             || self.events("exited").into_iter().find_map(|line| line.strip_prefix(&pid).map(str::to_owned));
         let begin = Instant::now();
-        while exited().is_none() && begin.elapsed() < Duration::from_secs(5) {
+        while exited().is_none() && begin.elapsed() < PATIENCE {
             sleep(Duration::from_millis(20)).await;
         }
         ensure!(!self.events("signalled").contains(&pid), "server {pid} ended only by a signal of the SDK");
@@ -49,7 +134,7 @@ impl Witness {
         for other in self.events("started") {
             ensure!(!alive(&other), "server {other} was left behind");
         }
-        Ok(())
+        Ok("exit code 0".to_owned())
     }
 }
 

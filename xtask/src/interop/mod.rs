@@ -1,16 +1,20 @@
 //! Clients that others wrote, on the SDKs that others wrote, against our release build.
 //!
 //! Each client in `interop/` takes `RESULTS REVISION -- SERVER…`, goes through every feature it knows and writes a
-//! line of JSON about each. Every client speaks every revision; what an SDK cannot do it says, with the reason, so no
-//! cell of the table stays empty.
+//! line of JSON about each. Every client speaks every revision over every transport; what an SDK cannot do it says,
+//! with the reason, so no cell of the table stays empty.
 
 mod client;
+mod server;
 mod setup;
 mod table;
+mod transport;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -20,27 +24,31 @@ use crate::revisions::REVISIONS;
 use crate::shell;
 use crate::test::Tally;
 use client::{CLIENTS, Client};
-use table::Table;
+use server::Server;
+use table::{Section, Table};
+use transport::{TRANSPORTS, Transport};
 
-/// The longest that one client may take for one revision.
+/// The longest that one run may take.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// How the server is reached, as the table's headings say.
-const TRANSPORT: &str = "stdio";
-
-/// Which clients speak which revisions.
+/// Which clients speak which revisions over which transports.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Choice {
     clients: Vec<&'static Client>,
     revisions: Vec<&'static str>,
+    transports: Vec<Transport>,
 }
 
 impl Choice {
     pub(crate) fn all() -> Self {
-        Self { clients: CLIENTS.iter().collect(), revisions: REVISIONS.to_vec() }
+        Self {
+            clients: CLIENTS.iter().collect(),
+            revisions: REVISIONS.to_vec(),
+            transports: TRANSPORTS.to_vec(),
+        }
     }
 
-    /// From the names of a client or a revision, or both.
+    /// From the names of a client, a revision, a transport, or some of them.
     pub(crate) fn from_names(names: &[&str]) -> Result<Self> {
         let mut choice = Self::all();
         for name in names {
@@ -48,12 +56,23 @@ impl Choice {
                 choice.clients = vec![client];
             } else if let Some(revision) = REVISIONS.iter().find(|revision| *revision == name) {
                 choice.revisions = vec![revision];
+            } else if let Some(transport) = TRANSPORTS.iter().find(|transport| transport.name() == *name) {
+                choice.transports = vec![*transport];
             } else {
-                let clients: Vec<_> = CLIENTS.iter().map(|client| client.name).collect();
-                bail!("`{name}` is none of {}, {}", clients.join(", "), REVISIONS.join(", "));
+                let clients = CLIENTS.iter().map(|client| client.name);
+                let transports = TRANSPORTS.iter().map(|transport| transport.name());
+                let known: Vec<_> = clients.chain(REVISIONS.iter().copied()).chain(transports).collect();
+                bail!("`{name}` is none of {}", known.join(", "));
             }
         }
         Ok(choice)
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let section = |client: &'static Client| {
+            self.transports.iter().map(|transport| Section { client: client.name, transport: *transport })
+        };
+        self.clients.iter().flat_map(|client| section(client)).collect()
     }
 }
 
@@ -78,23 +97,23 @@ pub(crate) fn run(choice: &Choice) -> Result<Tally> {
     let results = places.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 
-    let mut table =
-        Table::new(TRANSPORT, &choice.clients.iter().map(|c| c.name).collect::<Vec<_>>(), &choice.revisions);
+    let mut table = Table::new(&choice.sections(), &choice.revisions);
+    let mut visits = Vec::new();
     for client in &choice.clients {
         if let Err(error) = setup::prepare(client, &places) {
             table.problem(format!("{}: cannot be set up: {error:#}", client.name));
             continue;
         }
-        for revision in &choice.revisions {
-            if let Err(error) = visit(client, revision, &places, &results, &mut table) {
-                table.problem(format!("{} {revision}: cannot be run: {error:#}", client.name));
-            }
+        for transport in &choice.transports {
+            let visit = |revision: &&'static str| Visit { client, transport: *transport, revision };
+            visits.extend(choice.revisions.iter().map(visit));
         }
     }
+    let table = make(visits, &places, table);
 
     let kept = places.out.join("table.md");
     fs::write(&kept, table.markdown()).with_context(|| format!("cannot write {}", kept.display()))?;
-    println!("\n{}", table.markdown());
+    println!("\n{}", table.summary());
     for failure in table.failures() {
         println!("{} {failure}", shell::red("FAILED"));
     }
@@ -102,28 +121,110 @@ pub(crate) fn run(choice: &Choice) -> Result<Tally> {
     Ok(table.tally())
 }
 
-/// One client, one revision.
-fn visit(client: &Client, revision: &str, places: &Places, results: &Path, table: &mut Table) -> Result<()> {
-    let name = format!("{}-{revision}", client.name);
-    let (lines, log) = (results.join(format!("{name}.jsonl")), results.join(format!("{name}.log")));
-    fs::write(&lines, "")?;
-    let begin = Instant::now();
-    let mut command = client.command(&places.sources, &places.out);
-    command.arg(&lines).arg(revision).arg("--").arg(&places.server).arg("stdio");
-    let ended = shell::run_logged(&mut command, &log, LIMIT)?;
+/// Makes all visits, several at once: they mostly wait for silence.
+fn make(visits: Vec<Visit>, places: &Places, table: Table) -> Table {
+    let at_once = thread::available_parallelism().map_or(1, usize::from) + 1;
+    let (visits, table) = (Mutex::new(visits.into_iter()), Mutex::new(table));
+    let next = || visits.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(visit) = next() {
+                    let told = visit.make(places);
+                    visit.enter(told, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
+                }
+            });
+        }
+    });
+    table.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
 
-    let told = fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
-    let counts = table.add(client.name, revision, &told);
-    let took = shell::duration(begin.elapsed());
-    println!("{:<14} {revision}  {counts}  ({took})", client.name);
-    let log = log.display();
-    match ended {
-        None => table.problem(format!("{name}: still running after {}; see {log}", shell::duration(LIMIT))),
-        // A failed feature ends the client with 1, and its cell tells more.
-        Some(status) if status.success() || (status.code() == Some(1) && counts.failed > 0) => {}
-        Some(status) => table.problem(format!("{name}: {status}; see {log}")),
+/// One client, one transport, one revision.
+struct Visit {
+    client: &'static Client,
+    transport: Transport,
+    revision: &'static str,
+}
+
+/// What came of a visit.
+struct Told {
+    /// The client's lines.
+    lines: String,
+    /// What went wrong beside the features.
+    problems: Vec<String>,
+    /// Whether the client's exit code says that a feature failed.
+    failed: bool,
+    took: Duration,
+}
+
+impl Visit {
+    fn name(&self) -> String {
+        format!("{}-{}-{}", self.client.name, self.transport.name(), self.revision)
     }
-    Ok(())
+
+    /// Runs the client against servers that are there for this visit only.
+    fn make(&self, places: &Places) -> Result<Told> {
+        let file = |ending: &str| places.out.join("results").join(format!("{}.{ending}", self.name()));
+        let (lines, log) = (file("jsonl"), file("log"));
+        fs::write(&lines, "")?;
+        let begin = Instant::now();
+        let mut command = self.client.command(&places.sources, &places.out);
+        command.arg(&lines).arg(self.revision).arg("--");
+        let mut servers = Vec::new();
+        if self.transport == Transport::Stdio {
+            command.arg(&places.server).arg("stdio");
+        } else {
+            // The second one is for following pages.
+            for (arguments, ending) in [(&[][..], "server.log"), (&["--page-size", "5"], "paged.log")] {
+                let server = Server::start(&places.server, arguments, self.transport, &file(ending))?;
+                command.arg(&server.url);
+                servers.push(server);
+            }
+        }
+        let ended = shell::run_logged(&mut command, &log, LIMIT)?;
+
+        let mut problems = Vec::new();
+        let mut failed = false;
+        match ended {
+            None => problems.push(format!(
+                "still running after {}; see {}",
+                shell::duration(LIMIT),
+                log.display()
+            )),
+            Some(status) if status.success() => {}
+            Some(status) if status.code() == Some(1) => failed = true,
+            Some(status) => problems.push(format!("{status}; see {}", log.display())),
+        }
+        problems
+            .extend(servers.into_iter().filter_map(|server| server.stop().err()).map(|e| format!("{e:#}")));
+        let told = fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+        Ok(Told { lines: told, problems, failed, took: begin.elapsed() })
+    }
+
+    /// Enters into the table what came of it.
+    fn enter(&self, told: Result<Told>, table: &mut Table) {
+        let name = self.name();
+        let told = match told {
+            Ok(told) => told,
+            Err(error) => return table.problem(format!("{name}: cannot be run: {error:#}")),
+        };
+        let section = Section { client: self.client.name, transport: self.transport };
+        let counts = table.add(section, self.revision, &told.lines);
+        println!(
+            "{:<14} {:<9} {}  {counts}  ({})",
+            self.client.name,
+            self.transport.name(),
+            self.revision,
+            shell::duration(told.took)
+        );
+        for problem in told.problems {
+            table.problem(format!("{name}: {problem}"));
+        }
+        // A failed feature ends the client with 1, and its cell tells more.
+        if told.failed && counts.failed == 0 {
+            table.problem(format!("{name}: it says that something failed, but not what"));
+        }
+    }
 }
 
 /// The first line that a command prints, for checking what is installed.
@@ -137,12 +238,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_and_a_revision_can_be_chosen() {
+    fn a_client_a_revision_and_a_transport_can_be_chosen() {
         assert_eq!(Choice::from_names(&[]).unwrap(), Choice::all());
-        let choice = Choice::from_names(&["2025-06-18", "rmcp"]).unwrap();
+        let choice = Choice::from_names(&["2025-06-18", "rmcp", "sse"]).unwrap();
         assert_eq!(choice.revisions, ["2025-06-18"]);
         assert_eq!(choice.clients.iter().map(|client| client.name).collect::<Vec<_>>(), ["rmcp"]);
+        assert_eq!(choice.transports, [Transport::HttpSse]);
         let error = Choice::from_names(&["cobol"]).unwrap_err().to_string();
         assert!(error.starts_with("`cobol` is none of typescript-v1,"), "{error}");
+    }
+
+    #[test]
+    fn every_client_has_a_section_for_every_transport() {
+        let sections = Choice::all().sections();
+        assert_eq!(sections.len(), CLIENTS.len() * TRANSPORTS.len());
+        assert_eq!(sections[1], Section { client: "typescript-v1", transport: Transport::StreamableHttp });
     }
 }

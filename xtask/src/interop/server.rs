@@ -1,0 +1,106 @@
+//! The server as a process that listens, for one run of one client: nobody else changes its lists, and how it is
+//! afterwards can be told of that client.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::transport::Transport;
+
+/// How long the server may take to end when it is told to.
+const PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(20);
+
+/// A server that listens, for as long as this lives.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    /// Kept open: a program whose output is closed behind its back may well stop.
+    _output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Server {
+    /// Starts it on a free port; what it logs goes to a file.
+    pub(crate) fn start(
+        program: &Path,
+        arguments: &[&str],
+        transport: Transport,
+        log: &Path,
+    ) -> Result<Self> {
+        let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = Command::new(program);
+        command.args(["serve", "--port", "0"]).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        let output = child.stdout.take().context("the server has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        let url = lines.find_map(|line| address(&line.ok()?, transport));
+        match url {
+            Some(url) => Ok(Self { child, url, _output: lines }),
+            None => {
+                let _ = child.kill(); // it has most likely ended already
+                let _ = child.wait();
+                bail!("the server did not say where it listens")
+            }
+        }
+    }
+
+    /// Ends it as an operator does: it must still run, and must end by itself with code 0.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("the server ended before it was told to: {status}");
+        }
+        if !cfg!(unix) {
+            return Ok(()); // there is no signal to send
+        }
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        ensure!(told.context("cannot run kill")?.success(), "the server cannot be told to end");
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "the server ended with {status}");
+                return Ok(());
+            }
+            thread::sleep(POLL);
+        }
+        bail!("the server did not end within {PATIENCE:?}")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may be gone already; what counts is that it is gone
+        let _ = self.child.wait();
+    }
+}
+
+/// The address in a line such as `  streamable HTTP   http://127.0.0.1:3000/mcp`.
+fn address(line: &str, transport: Transport) -> Option<String> {
+    Some(line.trim().strip_prefix(transport.title())?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found() {
+        let line = "  HTTP+SSE          http://127.0.0.1:3000/sse";
+        assert_eq!(address(line, Transport::HttpSse).as_deref(), Some("http://127.0.0.1:3000/sse"));
+        assert_eq!(address(line, Transport::WebSocket), None);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_server_that_says_nothing_is_no_server() {
+        let log = std::env::temp_dir().join(format!("xtask-server-{}", std::process::id()));
+        let error = Server::start(Path::new("true"), &[], Transport::WebSocket, &log).err().unwrap();
+        std::fs::remove_file(&log).unwrap();
+        assert_eq!(error.to_string(), "the server did not say where it listens");
+    }
+}
