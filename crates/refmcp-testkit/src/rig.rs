@@ -9,7 +9,6 @@ use std::time::Duration;
 use refmcp_proto::engine::{
     CallId, Change, Channel, CloseReason, Dispatch, EngineConfig, Outcome, Output, Sending, ServerEngine,
 };
-use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{CallToolResult, Implementation, JsonObject, ServerCapabilities};
 
 use crate::clock::Clock;
@@ -66,7 +65,7 @@ impl Rig {
 
     fn start(config: EngineConfig, principal: Option<Arc<str>>, handler: Handler) -> Self {
         Self {
-            engine: ServerEngine::new(Arc::new(config), Limits::default(), principal),
+            engine: ServerEngine::new(Arc::new(config), principal),
             clock: Clock::new(),
             handler,
             running: Vec::new(),
@@ -144,6 +143,8 @@ impl Rig {
                 Output::Send(sending) => self.sent.push(sending),
                 Output::Run(dispatch) => self.run(*dispatch),
                 Output::Cancel(call) => self.stop(call),
+                // What a channel is comes from the transport, which a conversation written down has none of.
+                Output::Silent(_) => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Note(finding) => self.events.push(Event::Finding(finding.rule)),
                 Output::Close(reason) => self.events.push(Event::Closed(reason)),

@@ -133,6 +133,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
                 continue;
             }
             if let Some(end) = self.ended() {
+                self.writer.close(end).await;
                 return Ok(end);
             }
             if let Err(fault) = self.next_event(&shutdown).await {
@@ -236,6 +237,8 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
                         cancel.cancel(self.clock.now());
                     }
                 }
+                // A pipe is for everything that is said.
+                Output::Silent(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Note(finding) => self.service.noted(&finding),
                 Output::Close(CloseReason::Stale) => self.close(End::Stale),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pipe`] | what the driver needs of a pipe, and lines of text over any byte stream |
 //! | [`stdio`] | this process's own standard input and output |
+//! | `websocket` | text frames, one message each; with the feature of that name |
 //! | [`memory`] | two ends in one process |
 //! | [`driver`] | the loop around a server engine; it holds no protocol rule |
 //! | [`service`] | what runs the calls, and how running calls speak to the engine |
@@ -19,6 +20,8 @@ pub mod memory;
 pub mod pipe;
 pub mod service;
 pub mod stdio;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 pub use cancel::Cancel;
 pub use driver::{Driver, End};

@@ -6,6 +6,8 @@ use std::io;
 use refmcp_proto::frame::{Line, LineDecoder, encode_line};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use crate::driver::End;
+
 /// One message as it came, or the fact that it was too long to be kept.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -34,6 +36,11 @@ pub trait FrameWriter: Send {
 
     /// Writes some of what is queued. May be dropped at any time without losing or repeating anything.
     fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Says that nothing more follows, where the pipe has a way to say so.
+    fn close(&mut self, _: End) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
 /// Reads messages that stand on a line each.

@@ -78,7 +78,7 @@ fn output() -> io::Result<Output> {
     Ok(Box::new(tokio::io::stdout()))
 }
 
-/// Cancels the token when this process is told to stop, or when the process that started it is gone.
+/// Cancels the token when this process is told to stop.
 pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -88,12 +88,23 @@ pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            () = parent_gone() => {}
         }
     }
     #[cfg(not(unix))]
     tokio::signal::ctrl_c().await?;
     stop.cancel();
+    Ok(())
+}
+
+/// The same, and also when the process that started this one is gone: whoever serves it alone has nobody left.
+pub async fn told_to_stop_or_alone(stop: CancellationToken) -> io::Result<()> {
+    #[cfg(unix)]
+    tokio::select! {
+        told = told_to_stop(stop.clone()) => told?,
+        () = parent_gone() => stop.cancel(),
+    }
+    #[cfg(not(unix))]
+    told_to_stop(stop).await?;
     Ok(())
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::server::Senders;
+use crate::jsonrpc::Limits;
 use crate::model::{CacheScope, Implementation, LogLevel, ServerCapabilities};
 use crate::revision::{Lifecycle, Revision};
 
@@ -28,6 +30,8 @@ pub struct EngineConfig {
     pub session_methods: BTreeSet<Arc<str>>,
     /// How strict we are.
     pub policy: Policy,
+    /// How large messages may be.
+    pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
     /// Requests one session may have running.
@@ -44,6 +48,8 @@ pub struct EngineConfig {
     pub cache: (Duration, CacheScope),
     /// Seals what a client has to carry for us.
     pub sealer: Arc<dyn Sealer>,
+    /// Who asked lately without a session.
+    pub senders: Arc<Senders>,
 }
 
 impl EngineConfig {
@@ -63,6 +69,7 @@ impl EngineConfig {
             custom_methods: BTreeSet::new(),
             session_methods: BTreeSet::new(),
             policy: Policy::default(),
+            limits: Limits::default(),
             timeouts: Timeouts::default(),
             max_in_flight: 1024,
             max_subscriptions: 1024,
@@ -71,6 +78,7 @@ impl EngineConfig {
             log_level: LogLevel::Info,
             cache: (Duration::ZERO, CacheScope::Private),
             sealer,
+            senders: Arc::default(),
         }
     }
 

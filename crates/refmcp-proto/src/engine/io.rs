@@ -30,6 +30,9 @@ pub enum Output {
     Run(Box<Dispatch>),
     /// Stop the work on a call; nobody wants its outcome any more.
     Cancel(CallId),
+    /// Nothing more is going to be said on this channel, though not every request on it was answered: nobody wants to
+    /// know any more.
+    Silent(Channel),
     /// The client's roots are no longer what they were.
     RootsChanged,
     /// The peer broke a rule that it had not broken before.

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use refmcp_proto::engine::{Answer, Dispatch, Note, Outcome, Progress, Question, ServerEngine};
-use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
 use refmcp_testkit::rig::everything;
 use refmcp_transport::changes::ChangeHub;
@@ -130,7 +129,7 @@ impl Peer {
     pub(crate) async fn with(width: usize, change: impl FnOnce(ScriptedDriver) -> ScriptedDriver) -> Self {
         let (near, far) = duplex(width);
         let (read, write) = split(near);
-        let engine = ServerEngine::new(Arc::new(everything()), Limits::default(), None);
+        let engine = ServerEngine::new(Arc::new(everything()), None);
         let (script, hub) = (Script::default(), ChangeHub::default());
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));

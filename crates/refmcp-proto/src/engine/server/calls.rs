@@ -80,6 +80,11 @@ impl Calls {
         self.open.len()
     }
 
+    pub(super) fn shrink(&mut self) {
+        self.open.shrink_to_fit();
+        self.by_id.shrink_to_fit();
+    }
+
     pub(super) fn get(&self, call: CallId) -> Option<&Call> {
         self.open.get(&call)
     }
@@ -268,8 +273,23 @@ impl ServerEngine {
         for call in self.calls.with_id(id) {
             self.cancel(call, "the request was cancelled");
         }
-        self.listeners.retain(|listener| listener.to.id != *id);
-        self.held.retain(|held| held.id != *id);
+        let listening = self.listeners.extract_if(.., |listener| listener.to.id == *id);
+        let listening = listening.map(|listener| listener.to.channel);
+        let held = self.held.extract_if(.., |held| held.id == *id).map(|held| held.channel);
+        let channels: Vec<Channel> = listening.chain(held).collect();
+        for channel in channels {
+            self.fall_silent(channel);
+        }
+    }
+
+    /// Says that a channel has nothing to wait for any more, if that is so.
+    fn fall_silent(&mut self, channel: Channel) {
+        let awaited = !self.calls.on_channel(channel).is_empty()
+            || self.listeners.iter().any(|listener| listener.to.channel == channel)
+            || self.held.iter().any(|held| held.channel == channel);
+        if !awaited {
+            self.outputs.push_back(Output::Silent(channel));
+        }
     }
 
     fn cancel(&mut self, number: CallId, why: &'static str) {
@@ -279,6 +299,7 @@ impl ServerEngine {
         if let Some(batch) = call.to.batch {
             self.flush_batch(batch);
         }
+        self.fall_silent(call.to.channel);
     }
 
     /// An exchange is gone. Where requests stand for themselves nobody can fetch its answer any more, so its work

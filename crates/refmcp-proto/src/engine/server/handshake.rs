@@ -36,7 +36,7 @@ impl Phase {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) until: Timestamp,
-    channel: Channel,
+    pub(super) channel: Channel,
     pub(super) id: RequestId,
     method: String,
     params: Option<String>,
@@ -57,6 +57,27 @@ impl ServerEngine {
         let Some(newest) = self.config.spoken(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
+        let peer = self.opening_peer(request, newest)?;
+        let revision = peer.revision;
+        let mut server_info = (*self.config.server_info).clone();
+        lower::implementation(peer.rules(), &mut server_info);
+        let offered = lower::capabilities(peer.rules(), &self.config.capabilities);
+        let result = InitializeResult {
+            instructions: self.config.instructions.clone(),
+            ..InitializeResult::new(revision.as_str(), offered, server_info)
+        };
+        self.keepalive.start(now);
+        self.phase = Phase::Opening(peer.clone());
+        self.answer(to, peer.rules(), result.into());
+        Ok(())
+    }
+
+    /// The peer that opens a session. Copies of one program say the same of themselves, and are kept once.
+    fn opening_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
+        let text = request.params.text.unwrap_or_default();
+        if let Some(peer) = self.config.senders.find("initialize", text, None) {
+            return Ok(peer);
+        }
         self.check_version_member(request)?;
         let params: InitializeParams = read_params(request.params.text)?;
         let revision = match Revision::negotiate(&params.protocol_version) {
@@ -66,17 +87,8 @@ impl ServerEngine {
         let mut capabilities = params.capabilities;
         lift::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
-        let mut server_info = (*self.config.server_info).clone();
-        lower::implementation(peer.rules(), &mut server_info);
-        let offered = lower::capabilities(peer.rules(), &self.config.capabilities);
-        let result = InitializeResult {
-            instructions: self.config.instructions.clone(),
-            ..InitializeResult::new(revision.as_str(), offered, server_info)
-        };
-        self.keepalive.start(now, &self.config.timeouts);
-        self.phase = Phase::Opening(peer.clone());
-        self.answer(to, peer.rules(), result.into());
-        Ok(())
+        self.config.senders.remember("initialize", text, None, peer.clone());
+        Ok(peer)
     }
 
     /// The member that decides everything gets a better error than a missing member would.

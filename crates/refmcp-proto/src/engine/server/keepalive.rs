@@ -8,32 +8,30 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Default)]
 pub(super) struct Keepalive {
-    timeouts: Timeouts,
     last_heard: Option<Timestamp>,
     /// The ping that is out, and until when it may be.
     out: Option<(RequestId, Timestamp)>,
 }
 
 impl Keepalive {
-    pub(super) fn start(&mut self, now: Timestamp, timeouts: &Timeouts) {
-        self.timeouts = *timeouts;
+    pub(super) fn start(&mut self, now: Timestamp) {
         self.last_heard = Some(now);
     }
 
-    pub(super) fn heard(&mut self, now: Timestamp) {
+    pub(super) fn heard(&mut self, now: Timestamp, timeouts: &Timeouts) {
         if self.last_heard.is_some() {
             self.last_heard = Some(now);
         }
         // Whoever speaks is there; the answer to the ping may be on its way behind much else.
         if let Some((_, until)) = &mut self.out {
-            *until = now + self.timeouts.pong;
+            *until = now + timeouts.pong;
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
+    pub(super) fn deadline(&self, timeouts: &Timeouts) -> Option<Timestamp> {
         match &self.out {
             Some((_, until)) => Some(*until),
-            None => Some(self.last_heard? + self.timeouts.ping_after?),
+            None => Some(self.last_heard? + timeouts.ping_after?),
         }
     }
 
@@ -49,7 +47,8 @@ impl Keepalive {
 
 impl ServerEngine {
     pub(super) fn check_pulse(&mut self, now: Timestamp) {
-        if self.keepalive.deadline().is_none_or(|deadline| now < deadline) {
+        let pulse = self.keepalive.deadline(&self.config.timeouts);
+        if pulse.is_none_or(|deadline| now < deadline) {
             return;
         }
         if self.keepalive.out.take().is_some() {
@@ -58,7 +57,7 @@ impl ServerEngine {
             return;
         }
         let id = self.questions.new_id();
-        self.keepalive.out = Some((id.clone(), now + self.keepalive.timeouts.pong));
+        self.keepalive.out = Some((id.clone(), now + self.config.timeouts.pong));
         self.send(To::Session, Kind::Request, |json| encode::request(json, &id, "ping", &JsonObject::new()));
     }
 }

@@ -33,7 +33,7 @@ use super::{DuplicateIds, EngineConfig};
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::encode::{self, AnswerTo};
 use crate::jsonrpc::{
-    DecodeError, Incoming, Limits, Message, Notification, Request, RequestId, RpcError, decode, excerpt,
+    DecodeError, Incoming, Message, Notification, Request, RequestId, RpcError, decode, excerpt,
 };
 use crate::model::{EmptyResult, LogLevel, ServerResult, SetLevelParams};
 use crate::peer::Peer;
@@ -45,7 +45,7 @@ use changes::Listener;
 use handshake::{Held, Phase};
 use keepalive::Keepalive;
 use per_request::MetaHead;
-pub use per_request::{stated_revision, unstated_revision};
+pub use per_request::{Senders, stated_revision, unstated_revision};
 use rounds::Questions;
 
 /// One conversation with one client, seen from the server.
@@ -58,7 +58,6 @@ use rounds::Questions;
 #[derive(Debug)]
 pub struct ServerEngine {
     config: Arc<EngineConfig>,
-    limits: Limits,
     /// Who was authenticated, if anybody; sealed states are good for nobody else.
     principal: Option<Arc<str>>,
     phase: Phase,
@@ -72,8 +71,6 @@ pub struct ServerEngine {
     keepalive: Keepalive,
     findings: Findings,
     outputs: VecDeque<Output>,
-    /// The sender of the last request without a session: the next one usually says the same of itself.
-    last_sender: Option<per_request::Sender>,
     /// The client will say nothing more.
     nobody_answers: bool,
     /// What calls have that have not asked anything.
@@ -90,9 +87,8 @@ struct ReplyTo {
 
 impl ServerEngine {
     /// An engine for a peer that has not spoken yet.
-    pub fn new(config: Arc<EngineConfig>, limits: Limits, principal: Option<Arc<str>>) -> Self {
+    pub fn new(config: Arc<EngineConfig>, principal: Option<Arc<str>>) -> Self {
         Self {
-            limits,
             principal,
             phase: Phase::Fresh,
             calls: Calls::default(),
@@ -105,7 +101,6 @@ impl ServerEngine {
             keepalive: Keepalive::default(),
             findings: Findings::default(),
             outputs: VecDeque::new(),
-            last_sender: None,
             nobody_answers: false,
             no_answers: Arc::default(),
             config,
@@ -117,10 +112,18 @@ impl ServerEngine {
         self.outputs.pop_front()
     }
 
+    /// Gives back room that a busier time has left behind; for conversations that are silent for long.
+    pub fn shrink(&mut self) {
+        self.outputs.shrink_to_fit();
+        self.calls.shrink();
+        self.held.shrink_to_fit();
+    }
+
     /// When [`tick`](Self::tick) wants to be called, if nothing happens before.
     pub fn deadline(&self) -> Option<Timestamp> {
         let held = self.held.iter().map(|held| held.until).min();
-        [self.questions.deadline(), self.keepalive.deadline(), held].into_iter().flatten().min()
+        let pulse = self.keepalive.deadline(&self.config.timeouts);
+        [self.questions.deadline(), pulse, held].into_iter().flatten().min()
     }
 
     /// Lets time pass.
@@ -132,7 +135,7 @@ impl ServerEngine {
 
     /// Takes in the bytes of one message, or of one batch.
     pub fn receive(&mut self, now: Timestamp, channel: Channel, bytes: &[u8]) {
-        let limits = self.limits;
+        let limits = self.config.limits;
         match decode(bytes, &limits) {
             Ok(Incoming::One(message)) => self.message(now, channel, message),
             Ok(Incoming::Batch(messages)) => self.batch(now, channel, messages),
@@ -142,12 +145,12 @@ impl ServerEngine {
 
     /// Takes in a message that was dropped unread because it was too long.
     pub fn receive_too_long(&mut self, channel: Channel) {
-        self.malformed(channel, &DecodeError::too_long(self.limits.message_bytes));
+        self.malformed(channel, &DecodeError::too_long(self.config.limits.message_bytes));
     }
 
     /// Takes in one message.
     pub fn message(&mut self, now: Timestamp, channel: Channel, message: Message<'_>) {
-        self.keepalive.heard(now);
+        self.keepalive.heard(now, &self.config.timeouts);
         match message {
             Message::Request(request) => {
                 let to = ReplyTo { channel, id: request.id.clone(), batch: None };
@@ -313,7 +316,7 @@ impl ServerEngine {
     }
 
     fn batch(&mut self, now: Timestamp, channel: Channel, messages: Vec<Result<Message<'_>, DecodeError>>) {
-        self.keepalive.heard(now);
+        self.keepalive.heard(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
             self.note("RPC-10", "a batch where the revision has none");
             let error = RpcError::invalid_request("batches are not accepted here");

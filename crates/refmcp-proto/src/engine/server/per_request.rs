@@ -1,11 +1,14 @@
 //! What a request without a session says about its sender, in its `_meta`.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::ServerEngine;
+use crate::engine::EngineConfig;
 use crate::jsonrpc::{Params, ProgressToken, RpcError, code, excerpt, without_place};
 use crate::model::{ClientCapabilities, Implementation, LogLevel, UnsupportedVersionData, keys};
 use crate::peer::Peer;
@@ -26,15 +29,54 @@ pub(super) struct MetaHead<'a> {
     progress_token: Option<&'a RawValue>,
 }
 
-/// A sender as one request described it, kept while the next ones use the same words.
+/// Clients as they lately described themselves, in a request or when they opened a session: the next one usually uses
+/// the same words.
 ///
-/// The key is the whole text that the peer was made from, so nothing is ever taken over from another request.
+/// The key is the whole text that a peer was made from, so nothing is ever taken over from another sender.
+#[derive(Debug, Default)]
+pub struct Senders(Mutex<VecDeque<Sender>>);
+
 #[derive(Debug)]
-pub(super) struct Sender {
+struct Sender {
     version: Box<str>,
     capabilities: Box<str>,
     info: Option<Box<str>>,
     peer: Arc<Peer>,
+}
+
+/// Senders that are remembered.
+const REMEMBERED: usize = 16;
+
+/// Longer descriptions are not worth their room.
+const LONGEST: usize = 4096;
+
+impl Senders {
+    /// The peer that was made from these words.
+    pub(super) fn find(&self, version: &str, capabilities: &str, info: Option<&str>) -> Option<Arc<Peer>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |sender: &&Sender| {
+            *sender.version == *version
+                && *sender.capabilities == *capabilities
+                && sender.info.as_deref() == info
+        };
+        known.iter().find(same).map(|sender| sender.peer.clone())
+    }
+
+    pub(super) fn remember(&self, version: &str, capabilities: &str, info: Option<&str>, peer: Arc<Peer>) {
+        let sender = Sender {
+            version: version.into(),
+            capabilities: capabilities.into(),
+            info: info.map(Into::into),
+            peer,
+        };
+        let length = sender.capabilities.len() + sender.info.as_deref().map_or(0, str::len);
+        if length > LONGEST {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.truncate(REMEMBERED - 1);
+        known.push_front(sender);
+    }
 }
 
 impl<'a> MetaHead<'a> {
@@ -86,13 +128,20 @@ impl<'a> MetaHead<'a> {
 
 /// The revision that a request names for itself, if it is one that stands for itself: either nothing of what such a
 /// request must carry is there, or all of it.
-pub fn stated_revision(params: &Params<'_>) -> Result<Option<String>, RpcError> {
+pub fn stated_revision(
+    config: &EngineConfig,
+    params: &Params<'_>,
+) -> Result<Option<Cow<'static, str>>, RpcError> {
     let head = MetaHead::read(params.meta)?;
     match (head.protocol_version, head.client_capabilities) {
         (None, None) => Ok(None),
         (Some(version), Some(capabilities)) => {
+            let info = head.client_info.map(RawValue::get);
+            if let Some(peer) = config.senders.find(version.get(), capabilities.get(), info) {
+                return Ok(Some(peer.revision.as_str().into()));
+            }
             let _: ClientCapabilities = member(capabilities, keys::CLIENT_CAPABILITIES)?;
-            member(version, keys::PROTOCOL_VERSION).map(Some)
+            member::<String>(version, keys::PROTOCOL_VERSION).map(|version| Some(version.into()))
         }
         _ => Err(MetaHead::missing()),
     }
@@ -111,25 +160,17 @@ fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, Rp
 
 impl ServerEngine {
     /// The peer that a request describes.
-    pub(super) fn sender(&mut self, head: &MetaHead<'_>) -> Result<Arc<Peer>, RpcError> {
+    pub(super) fn sender(&self, head: &MetaHead<'_>) -> Result<Arc<Peer>, RpcError> {
         let (Some(version), Some(capabilities)) = (head.protocol_version, head.client_capabilities) else {
             return Err(MetaHead::missing());
         };
         let info = head.client_info.map(RawValue::get);
-        if let Some(last) = &self.last_sender
-            && *last.version == *version.get()
-            && *last.capabilities == *capabilities.get()
-            && last.info.as_deref() == info
-        {
-            return Ok(last.peer.clone());
+        let senders = &self.config.senders;
+        if let Some(peer) = senders.find(version.get(), capabilities.get(), info) {
+            return Ok(peer);
         }
         let peer = Arc::new(self.read_sender(version, capabilities, head.client_info)?);
-        self.last_sender = Some(Sender {
-            version: version.get().into(),
-            capabilities: capabilities.get().into(),
-            info: info.map(Into::into),
-            peer: peer.clone(),
-        });
+        senders.remember(version.get(), capabilities.get(), info, peer.clone());
         Ok(peer)
     }
 

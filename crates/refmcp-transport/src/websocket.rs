@@ -1,0 +1,364 @@
+//! WebSocket: text frames, one message each. The protocol does not define it; it behaves as lines of text do.
+//!
+//! Whoever breaks the rules of WebSocket itself is told with which code the socket closes: 1003 for a binary frame,
+//! 1009 for one that is too long, 1007 for text that is none, 1002 for the rest.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use crate::driver::End;
+use crate::pipe::{Frame, FrameReader, FrameWriter};
+
+pub use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+pub use tokio_tungstenite::tungstenite::protocol::Role;
+
+/// How long the farewell may take: a peer that closes too is waited for, others are not.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How a socket behaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Bytes of a message.
+    pub max_message: usize,
+    /// How often the peer is asked whether it is there. A peer that says nothing for twice as long, or takes nothing,
+    /// is gone.
+    pub ping_every: Duration,
+    /// How long the peer may take to say anything at all.
+    pub first_within: Duration,
+}
+
+/// A pipe over a stream that has left HTTP behind.
+pub async fn pipe<S>(stream: S, role: Role, settings: Settings) -> (SocketReader<S>, SocketWriter<S>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(settings.max_message))
+        .max_frame_size(Some(settings.max_message));
+    let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
+    let socket = Socket(Arc::new(Mutex::new(socket)));
+    let now = Instant::now();
+    let mut pulse = interval_at(now + settings.ping_every, settings.ping_every);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let reader = SocketReader {
+        socket: socket.clone(),
+        current: Utf8Bytes::default(),
+        fresh: false,
+        pulse,
+        heard: true,
+        first_by: Some(now + settings.first_within),
+    };
+    let patience = settings.ping_every * 2;
+    (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience })
+}
+
+/// The socket, which both ends of the pipe use; each holds it for no longer than one step takes.
+#[derive(Debug)]
+struct Socket<S>(Arc<Mutex<WebSocketStream<S>>>);
+
+impl<S> Clone for Socket<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn lock(&self) -> MutexGuard<'_, WebSocketStream<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn next(&self) -> Option<Result<Message, Error>> {
+        poll_fn(|context| self.lock().poll_next_unpin(context)).await
+    }
+
+    /// Asks whether the peer is there; where there is no room for the question, the writer's patience decides.
+    fn ping(&self) {
+        let sent = self.lock().send(Message::Ping(Default::default())).now_or_never();
+        if let Some(Err(fault)) = sent {
+            tracing::debug!(%fault, "a ping was not sent");
+        }
+    }
+
+    /// Says why the socket closes, and sees to it that the peer can hear it.
+    async fn farewell(&self, code: CloseCode, reason: &'static str) {
+        let close = Message::Close(Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) }));
+        let goodbye = async {
+            poll_fn(|context| self.lock().poll_ready_unpin(context)).await?;
+            self.lock().start_send_unpin(close)?;
+            poll_fn(|context| self.lock().poll_flush_unpin(context)).await
+        };
+        // A socket that is dropped with bytes unread is reset, and the reason is lost with it.
+        let drained = async {
+            if goodbye.await.is_ok() {
+                let mut scrap = vec![0; 16 << 10];
+                while poll_fn(|context| {
+                    let mut socket = self.lock();
+                    let mut read = std::pin::pin!(socket.get_mut().read(&mut scrap));
+                    read.as_mut().poll(context)
+                })
+                .await
+                .is_ok_and(|count| count > 0)
+                {}
+            }
+        };
+        // Whoever does not close in time is left.
+        let _ = timeout(FAREWELL, drained).await;
+    }
+}
+
+/// Messages that come in.
+#[derive(Debug)]
+pub struct SocketReader<S> {
+    socket: Socket<S>,
+    /// The message that came last, and whether it was handed out.
+    current: Utf8Bytes,
+    fresh: bool,
+    pulse: Interval,
+    /// Whether anything came since the last ping.
+    heard: bool,
+    first_by: Option<Instant>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
+    /// Ends the conversation and tells the peer why.
+    async fn refuse(&self, code: CloseCode, reason: &'static str) -> io::Result<bool> {
+        self.socket.farewell(code, reason).await;
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
+    async fn fill(&mut self) -> io::Result<bool> {
+        loop {
+            let first_by = self.first_by;
+            let frame = tokio::select! {
+                frame = self.socket.next() => frame,
+                _ = self.pulse.tick() => {
+                    if !std::mem::take(&mut self.heard) {
+                        return self.refuse(CloseCode::Policy, "no answer to a ping").await;
+                    }
+                    self.socket.ping();
+                    continue;
+                }
+                () = async { tokio::time::sleep_until(first_by.unwrap_or_else(Instant::now)).await },
+                    if first_by.is_some() => {
+                    return self.refuse(CloseCode::Policy, "nothing was said").await;
+                }
+            };
+            self.heard = true;
+            return match frame {
+                Some(Ok(Message::Text(text))) => {
+                    self.first_by = None;
+                    self.current = text;
+                    self.fresh = true;
+                    Ok(true)
+                }
+                // The library answers pings by itself.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(Ok(Message::Close(_))) => {
+                    // Reading on sends our side of the farewell, and ends when the peer has it.
+                    let heard =
+                        async { while self.socket.next().await.is_some_and(|frame| frame.is_ok()) {} };
+                    let _ = timeout(FAREWELL, heard).await;
+                    Ok(false)
+                }
+                None => Ok(false),
+                Some(Ok(Message::Binary(_))) => {
+                    self.refuse(CloseCode::Unsupported, "messages are text").await
+                }
+                Some(Err(Error::Capacity(_))) => {
+                    self.refuse(CloseCode::Size, "the message is too long").await
+                }
+                Some(Err(Error::Utf8(_))) => self.refuse(CloseCode::Invalid, "the text is not UTF-8").await,
+                Some(Err(Error::Protocol(fault))) => {
+                    tracing::debug!(%fault, "not WebSocket");
+                    self.refuse(CloseCode::Protocol, "this is not WebSocket").await
+                }
+                Some(Err(Error::Io(fault))) => Err(fault),
+                Some(Err(fault)) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, fault)),
+            };
+        }
+    }
+
+    fn next_frame(&mut self) -> Option<Frame<'_>> {
+        std::mem::take(&mut self.fresh).then(|| Frame::Message(self.current.as_bytes()))
+    }
+}
+
+/// Messages that go out.
+#[derive(Debug)]
+pub struct SocketWriter<S> {
+    socket: Socket<S>,
+    queue: VecDeque<Utf8Bytes>,
+    bytes: usize,
+    /// Since when the peer has taken nothing.
+    stuck: Option<Instant>,
+    patience: Duration,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketWriter<S> {
+    /// Hands the queue to the socket; only what the socket has room for leaves it, so nothing is lost on the way.
+    async fn send_queue(&mut self) -> Result<(), Error> {
+        while !self.queue.is_empty() {
+            poll_fn(|context| self.socket.lock().poll_ready_unpin(context)).await?;
+            if let Some(text) = self.queue.pop_front() {
+                self.socket.lock().start_send_unpin(Message::Text(text))?;
+            }
+            self.stuck = None;
+        }
+        poll_fn(|context| self.socket.lock().poll_flush_unpin(context)).await
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
+    fn push(&mut self, json: &[u8]) {
+        self.bytes += json.len();
+        // The engine writes JSON, which is UTF-8; were it not, the peer would get marks in place of the rest.
+        let text = String::from_utf8_lossy(json).into_owned();
+        self.queue.push_back(text.into());
+    }
+
+    fn pending(&self) -> usize {
+        self.bytes
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let since = *self.stuck.get_or_insert_with(Instant::now);
+        let sent = tokio::time::timeout_at(since + self.patience, self.send_queue()).await;
+        let too_slow = || io::Error::new(io::ErrorKind::ConnectionAborted, "the peer takes nothing");
+        sent.map_err(|_| too_slow())?.map_err(|fault| io::Error::new(io::ErrorKind::BrokenPipe, fault))?;
+        self.bytes = 0;
+        self.stuck = None;
+        Ok(())
+    }
+
+    async fn close(&mut self, end: End) {
+        let (code, reason) = match end {
+            End::Closed | End::PeerGone => (CloseCode::Normal, ""),
+            End::ShutDown => (CloseCode::Away, "the server stops"),
+            End::Stale => (CloseCode::Policy, "no answer to a ping"),
+        };
+        self.socket.farewell(code, reason).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: Settings = Settings {
+        max_message: 100,
+        ping_every: Duration::from_secs(10),
+        first_within: Duration::from_secs(60),
+    };
+
+    type Peer = WebSocketStream<tokio::io::DuplexStream>;
+
+    async fn pair() -> (SocketReader<tokio::io::DuplexStream>, SocketWriter<tokio::io::DuplexStream>, Peer) {
+        let (near, far) = tokio::io::duplex(1000);
+        let (reader, writer) = pipe(near, Role::Server, SETTINGS).await;
+        (reader, writer, WebSocketStream::from_raw_socket(far, Role::Client, None).await)
+    }
+
+    /// The code that the peer is told when it sends this.
+    async fn code_for(message: Message) -> CloseCode {
+        let (mut reader, _writer, mut peer) = pair().await;
+        let reading = tokio::spawn(async move { reader.fill().await.unwrap_err().kind() });
+        peer.send(message).await.unwrap();
+        let Some(Ok(Message::Close(Some(close)))) = peer.next().await else { panic!("no close") };
+        drop(peer);
+        assert_eq!(reading.await.unwrap(), io::ErrorKind::ConnectionAborted);
+        close.code
+    }
+
+    #[tokio::test]
+    async fn whoever_breaks_the_rules_is_told_which() {
+        assert_eq!(code_for(Message::Binary(vec![1].into())).await, CloseCode::Unsupported);
+        assert_eq!(code_for(Message::Text("x".repeat(101).into())).await, CloseCode::Size);
+    }
+
+    #[tokio::test]
+    async fn messages_go_both_ways_in_order() {
+        let (mut reader, mut writer, mut peer) = pair().await;
+        for n in 0..50 {
+            writer.push(format!("{n:050}").as_bytes());
+        }
+        let writing = tokio::spawn(async move {
+            while writer.pending() > 0 {
+                writer.flush().await.unwrap();
+            }
+        });
+        for n in 0..50 {
+            assert_eq!(peer.next().await.unwrap().unwrap(), Message::Text(format!("{n:050}").into()));
+        }
+        writing.await.unwrap();
+        peer.send(Message::Text("{}".into())).await.unwrap();
+        assert!(reader.fill().await.unwrap());
+        assert_eq!(reader.next_frame(), Some(Frame::Message(b"{}")));
+        assert_eq!(reader.next_frame(), None);
+    }
+
+    #[tokio::test]
+    async fn a_farewell_is_answered() {
+        let (mut reader, _writer, mut peer) = pair().await;
+        let reading = tokio::spawn(async move { reader.fill().await.unwrap() });
+        peer.close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() })).await.unwrap();
+        let Some(Ok(Message::Close(Some(close)))) = peer.next().await else { panic!("no close") };
+        assert_eq!(close.code, CloseCode::Normal);
+        assert!(peer.next().await.is_none());
+        assert!(!reading.await.unwrap(), "nothing more comes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_answers_no_ping_is_gone() {
+        let (mut reader, _writer, mut peer) = pair().await;
+        peer.send(Message::Text("{}".into())).await.unwrap();
+        assert!(reader.fill().await.unwrap());
+        let began = Instant::now();
+        assert!(reader.fill().await.is_err());
+        assert!(began.elapsed() >= SETTINGS.ping_every * 2, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_answers_pings_may_be_silent_for_long() {
+        let (mut reader, _writer, mut peer) = pair().await;
+        peer.send(Message::Text("{}".into())).await.unwrap();
+        assert!(reader.fill().await.unwrap());
+        let answering = tokio::spawn(async move { while peer.next().await.is_some() {} });
+        assert!(timeout(SETTINGS.ping_every * 20, reader.fill()).await.is_err(), "still waiting");
+        drop(reader);
+        answering.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_never_speaks_is_left() {
+        let (mut reader, _writer, mut peer) = pair().await;
+        let answering = tokio::spawn(async move { while peer.next().await.is_some() {} });
+        let began = Instant::now();
+        assert!(reader.fill().await.is_err());
+        let waited = began.elapsed();
+        assert!(waited >= SETTINGS.first_within && waited <= SETTINGS.first_within + FAREWELL, "{waited:?}");
+        answering.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_left() {
+        let (_reader, mut writer, _peer) = pair().await;
+        writer.push(&[b'x'; 4000]);
+        let began = Instant::now();
+        let fault = writer.flush().await.unwrap_err();
+        assert_eq!(fault.kind(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(began.elapsed(), SETTINGS.ping_every * 2);
+    }
+}
