@@ -53,6 +53,7 @@ struct EngineTweaks {
     instructions: Option<String>,
     revisions: Vec<Revision>,
     policy: Policy,
+    limits: Limits,
     timeouts: Timeouts,
     max_in_flight: Option<usize>,
     log_level: LogLevel,
@@ -82,6 +83,7 @@ impl Server {
                 revisions: Revision::ALL.to_vec(),
                 policy: Policy::default(),
                 timeouts: Timeouts::default(),
+                limits: Limits::default(),
                 max_in_flight: None,
                 log_level: LogLevel::Info,
                 cache: (Duration::ZERO, CacheScope::Private),
@@ -237,7 +239,7 @@ impl ServerBuilder {
 
     /// How large messages may be.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.settings.limits = limits;
+        self.engine.limits = limits;
         self
     }
 
@@ -284,6 +286,7 @@ impl ServerBuilder {
         config.instructions = self.engine.instructions;
         config.revisions = self.engine.revisions;
         config.policy = self.engine.policy;
+        config.limits = self.engine.limits;
         config.timeouts = self.engine.timeouts;
         config.log_level = self.engine.log_level;
         config.cache = self.engine.cache;

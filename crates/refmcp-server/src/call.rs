@@ -20,6 +20,7 @@ use crate::error::{AskError, CallError};
 use crate::question::Question;
 use crate::server::Server;
 use crate::session::{Connection, Session};
+use crate::trace_context::TraceContext;
 
 /// One call: who asks, what earlier rounds brought, and the ways to ask, to tell and to notice a cancellation.
 ///
@@ -173,6 +174,13 @@ impl Call {
     /// The client's id of the request.
     pub fn request_id(&self) -> &RequestId {
         &self.inner.dispatch.id
+    }
+
+    /// The trace that the request belongs to, if the client says so.
+    pub fn trace_context(&self) -> Option<TraceContext> {
+        // Most requests have none, and `_meta` need not be read to see that.
+        self.inner.dispatch.meta.as_deref().filter(|meta| meta.contains("traceparent"))?;
+        TraceContext::parse(self.meta("traceparent")?.as_str()?)
     }
 
     /// A member of the request's `_meta`.

@@ -23,9 +23,12 @@
 //! | `catalog` | tools, resources, templates and prompts as values |
 //! | `call`, `question`, `error` | a call as its handler sees it, asking the client, failing |
 //! | `session` | what is kept of one connection |
+//! | [`backplane`] | what the replicas of an HTTP server share |
 //! | `method` | from a method to its handler: one file each |
+//! | `statistics`, `trace_context` | what those who operate a server want to know |
 //! | `schema`, `uri_template`, `seal`, `states`, `values`, `panics` | the parts they stand on |
 
+pub mod backplane;
 mod builder;
 mod call;
 mod catalog;
@@ -38,6 +41,8 @@ mod seal;
 mod server;
 mod session;
 mod states;
+mod statistics;
+mod trace_context;
 mod uri_template;
 mod values;
 
@@ -58,5 +63,7 @@ pub use refmcp_proto::{model, peer, revision};
 pub use refmcp_transport as transport;
 pub use seal::Seal;
 pub use server::{Opened, Server, WeakServer};
-pub use session::{Connection, Runner, Session};
+pub use session::{Connection, Headers, Runner, Session};
+pub use statistics::{Histogram, MethodStatistics, Statistics};
+pub use trace_context::TraceContext;
 pub use uri_template::{BadTemplate, UriTemplate};

@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
-use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::changes::{ChangeFeed, ChangeHub};
 use refmcp_transport::clock::Clock;
@@ -15,13 +14,14 @@ use refmcp_transport::memory::{self, MemoryEnd};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 use refmcp_transport::{Driver, End, stdio};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, Mirrored};
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Runner, Session};
 use crate::states::UsedStates;
+use crate::statistics::Statistics;
 use crate::values::Values;
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
@@ -44,6 +44,7 @@ struct Inner {
     hub: ChangeHub,
     running: Semaphore,
     used_states: UsedStates,
+    statistics: Statistics,
     values: Values,
     clock: Clock,
 }
@@ -54,16 +55,13 @@ pub struct Opened {
     /// Its rules.
     pub engine: ServerEngine,
     /// Runs its calls.
-    pub service: Arc<Runner>,
-    /// What is kept of it.
-    pub session: Arc<Session>,
+    pub service: Runner,
 }
 
 /// Settings that are no business of an engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) page_size: usize,
-    pub(crate) limits: Limits,
     pub(crate) max_running: usize,
     pub(crate) grace: Duration,
     pub(crate) on_call: Option<OnCall>,
@@ -71,13 +69,7 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            page_size: 200,
-            limits: Limits::default(),
-            max_running: 4096,
-            grace: Duration::from_secs(5),
-            on_call: None,
-        }
+        Self { page_size: 200, max_running: 4096, grace: Duration::from_secs(5), on_call: None }
     }
 }
 
@@ -106,6 +98,7 @@ impl Server {
             hub: ChangeHub::default(),
             running,
             used_states: UsedStates::default(),
+            statistics: Statistics::default(),
             values: Values::default(),
             clock: Clock::new(),
             settings,
@@ -121,9 +114,9 @@ impl Server {
 
     /// The same, with handlers on another runtime: even handlers that block all of its threads delay no message.
     pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<End> {
-        let pipe = stdio::stdio(self.inner.settings.limits.message_bytes)?;
+        let pipe = stdio::stdio(self.inner.config.limits.message_bytes)?;
         let stop = CancellationToken::new();
-        let signals = tokio::spawn(stdio::told_to_stop(stop.clone()));
+        let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
         let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
         let end = self.drive(pipe, connection, handlers, stop).await;
         signals.abort();
@@ -142,7 +135,7 @@ impl Server {
 
     /// Serves a client in this process, in the background, and gives the client's end: for tests.
     pub fn in_memory(&self) -> MemoryEnd {
-        let (near, far) = memory::pair(self.inner.settings.limits.message_bytes);
+        let (near, far) = memory::pair(self.inner.config.limits.message_bytes);
         let server = self.clone();
         tokio::spawn(async move {
             let connection = Connection { transport: "memory", local: true, ..Connection::default() };
@@ -156,9 +149,9 @@ impl Server {
     /// The parts of a conversation, for whoever moves its messages: an engine, and what runs its calls. The session
     /// wants to be told the way to the engine with [`Session::connect`].
     pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> Opened {
-        let engine = ServerEngine::new(config, self.inner.settings.limits, connection.principal.clone());
+        let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
-        Opened { engine, service: Arc::new(Runner(session.clone())), session }
+        Opened { engine, service: Runner(session) }
     }
 
     /// News of everything that changes from now on.
@@ -173,8 +166,9 @@ impl Server {
         handlers: Handle,
         stop: CancellationToken,
     ) -> io::Result<End> {
-        let Opened { engine, service, session } = self.open(self.inner.config.clone(), connection);
-        let driver = Driver::new(pipe, engine, service)
+        let Opened { engine, service } = self.open(self.inner.config.clone(), connection);
+        let session = service.session().clone();
+        let driver = Driver::new(pipe, engine, Arc::new(service))
             .clock(self.inner.clock)
             .feed(self.changes())
             .handlers(handlers)
@@ -229,6 +223,11 @@ impl Server {
         self.catalog().tools.get(tool).map(|tool| tool.mirrored.clone()).unwrap_or_default()
     }
 
+    /// What the server has done so far, in numbers.
+    pub fn statistics(&self) -> &Statistics {
+        &self.inner.statistics
+    }
+
     /// The clock that everything here goes by.
     pub fn clock(&self) -> Clock {
         self.inner.clock
@@ -251,8 +250,13 @@ impl Server {
         self.inner.methods.get(name)
     }
 
-    pub(crate) fn running(&self) -> &Semaphore {
-        &self.inner.running
+    /// Leave to run a handler, once there is room for one more.
+    pub(crate) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        match self.inner.running.try_acquire() {
+            Ok(permit) => Some(permit),
+            // Waiting fails only once the semaphore is closed, which it never is.
+            Err(_) => self.inner.running.acquire().await.ok(),
+        }
     }
 
     pub(crate) fn used_states(&self) -> &UsedStates {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use refmcp_proto::engine::{Change, Dispatch, Note};
 use refmcp_proto::finding::Finding;
@@ -24,7 +24,52 @@ pub struct Connection {
     /// Who was authenticated, if anybody.
     pub principal: Option<Arc<str>>,
     /// Headers that came with the connection, where there are any.
-    pub headers: Vec<(String, String)>,
+    pub headers: Headers,
+}
+
+/// Headers, to be read by whoever wants to know.
+#[derive(Clone, Default)]
+pub struct Headers(HeaderSource);
+
+#[derive(Clone, Default)]
+enum HeaderSource {
+    #[default]
+    None,
+    Lines(Box<str>),
+    Read(Arc<ReadHeaders>),
+}
+
+type ReadHeaders = dyn Fn() -> Vec<(String, String)> + Send + Sync;
+
+impl Headers {
+    /// Headers that are read in this way. Most requests are served without anybody looking.
+    pub fn read_by(read: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static) -> Self {
+        Self(HeaderSource::Read(Arc::new(read)))
+    }
+
+    /// Headers that stand on a line each, name and value with a colon between them: what is kept for long.
+    pub fn from_lines(lines: impl Into<Box<str>>) -> Self {
+        Self(HeaderSource::Lines(lines.into()))
+    }
+
+    /// Their names and values.
+    pub fn read(&self) -> Vec<(String, String)> {
+        match &self.0 {
+            HeaderSource::None => Vec::new(),
+            HeaderSource::Lines(lines) => {
+                let pairs = lines.lines().filter_map(|line| line.split_once(':'));
+                pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+            }
+            HeaderSource::Read(read) => read(),
+        }
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values may be nobody's business.
+        f.debug_list().entries(self.read().iter().map(|(name, _)| name)).finish()
+    }
 }
 
 /// One connection: its own values, its own additions to the lists.
@@ -34,7 +79,8 @@ pub struct Session {
     connection: Connection,
     started: Instant,
     values: Values,
-    pub(crate) catalog: RwLock<Catalog>,
+    /// What this session has besides what everybody has; few sessions ever do.
+    catalog: OnceLock<Box<RwLock<Catalog>>>,
     link: OnceLock<Link>,
     roots_changes: AtomicU64,
 }
@@ -49,10 +95,15 @@ impl Session {
             connection,
             started: Instant::now(),
             values: Values::default(),
-            catalog: RwLock::default(),
+            catalog: OnceLock::new(),
             link: OnceLock::new(),
             roots_changes: AtomicU64::new(0),
         })
+    }
+
+    /// The server that the client is connected to.
+    pub fn server(&self) -> &Server {
+        &self.server
     }
 
     /// A number for logs; it means nothing outside of this process.
@@ -80,9 +131,15 @@ impl Session {
         self.values.get()
     }
 
+    /// What this session has besides what everybody has.
+    pub(crate) fn catalog(&self) -> Option<RwLockReadGuard<'_, Catalog>> {
+        Some(self.catalog.get()?.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Changes the lists of this session alone; the client is told.
     pub async fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
-        let changed = change(&mut self.catalog.write().unwrap_or_else(PoisonError::into_inner));
+        let catalog = self.catalog.get_or_init(Box::default);
+        let changed = change(&mut catalog.write().unwrap_or_else(PoisonError::into_inner));
         if let (Some(change), Some(link)) = (changed, self.link.get()) {
             link.changed(change).await;
         }
@@ -113,6 +170,13 @@ impl Session {
 #[derive(Debug)]
 pub struct Runner(pub(crate) Arc<Session>);
 
+impl Runner {
+    /// The session whose calls it runs.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
 impl Service for Runner {
     fn start(&self, call: Box<Dispatch>, link: &Link) -> Running {
         method::start(&self.0.server, &self.0, call, link)
@@ -123,6 +187,7 @@ impl Service for Runner {
     }
 
     fn noted(&self, finding: &Finding) {
+        self.0.server.statistics().note(finding.rule);
         tracing::info!(session = self.0.number, rule = finding.rule, "{}", finding.what);
     }
 }

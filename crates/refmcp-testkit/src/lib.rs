@@ -8,10 +8,13 @@
 //! | [`sealer`] | seals states well enough for tests and for nothing else |
 //! | [`transcript`] | conversations as text files, run under several revisions |
 //! | `schema` | messages against the official schemas (feature `schema`) |
+//! | `backplane` | what every shared state behind an HTTP server must do (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
 //! | `reentry` | calls in every revision, with handlers forced to run again (feature `server`) |
 //! | `served` | a real server as the other end of a transcript (feature `server`) |
 
+#[cfg(feature = "server")]
+pub mod backplane;
 #[cfg(feature = "server")]
 pub mod client;
 pub mod clock;

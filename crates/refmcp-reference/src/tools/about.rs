@@ -89,7 +89,7 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
         log_level: call.log_level().map(LogLevel::as_str),
         model: models::active(&call)?,
         session: None,
-        headers: call.connection().headers.iter().map(header).collect(),
+        headers: call.connection().headers.read().iter().map(header).collect(),
     };
     if let Some(session) = call.session() {
         let (age, roots_changes) = (session.age(), session.roots_changes());

@@ -1,7 +1,5 @@
 //! `completion/complete`.
 
-use std::sync::PoisonError;
-
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, CompletionRef};
 
@@ -55,8 +53,7 @@ fn find(
             Ok(prompt.completers.get(argument).cloned())
         }
         CompletionRef::Resource(reference) => {
-            let own =
-                call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+            let own = call.session().and_then(|session| session.catalog());
             let shared = call.server().catalog();
             let catalogs = || own.as_deref().into_iter().chain([&*shared]);
             let template =

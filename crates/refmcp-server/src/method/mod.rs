@@ -18,6 +18,7 @@ use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
 use refmcp_transport::{Link, Running};
 use serde::Deserialize;
+use tracing::Instrument;
 
 use crate::call::Call;
 use crate::error::CallError;
@@ -84,22 +85,19 @@ pub(crate) fn start(
         other => Plan::refuse(RpcError::method_not_found(other.name())),
     };
     let cancel = call.cancel().clone();
-    let work = Box::pin(async move {
+    let span = record::span(&call);
+    let work = async move {
         let recording = Recording::start(&call, subject);
-        let running = call.server().running();
-        let _permit = match running.try_acquire() {
-            Ok(permit) => Some(permit),
-            // Waiting fails only once the semaphore is closed, which it never is.
-            Err(_) => running.acquire().await.ok(),
-        };
+        // What is done at once is done before the next begins; there can never be many of it.
+        let _permit = if inline { None } else { call.server().permit().await };
         let outcome = match CatchPanic(work).await {
             Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),
             None => Outcome::Failed(RpcError::internal("the handler failed").into()),
         };
         recording.end(&outcome);
         outcome
-    });
-    Running { inline, cancel, work }
+    };
+    Running { inline, cancel, work: Box::pin(work.instrument(span)) }
 }
 
 /// Reads the parameters of a call.

@@ -1,6 +1,6 @@
 //! Pages of a list: opaque cursors that fit one list only and survive changes to it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::PaginatedParams;
@@ -28,7 +28,7 @@ pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &Shelf<T>) -> Result<P
     let size = call.server().settings().page_size;
     let start = start(call)?;
     let mut items: Vec<(Position, Arc<T>)> = Vec::new();
-    let own = call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+    let own = call.session().and_then(|session| session.catalog());
     let own = own.as_deref().map(shelf);
     if start.layer == 0 {
         let catalog = call.server().catalog();

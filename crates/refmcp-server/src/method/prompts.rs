@@ -1,6 +1,6 @@
 //! `prompts/list` and `prompts/get`.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{GetPromptParams, ListPromptsResult};
@@ -50,9 +50,6 @@ fn check(prompt: &Prompt, arguments: &PromptArguments) -> Result<(), RpcError> {
 
 /// The prompt of this name, the session's own first.
 pub(super) fn find(call: &Call, name: &str) -> Option<Arc<Prompt>> {
-    let own = call.session().and_then(|session| {
-        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
-        catalog.prompts.get(name).cloned()
-    });
+    let own = call.session().and_then(|session| session.catalog()?.prompts.get(name).cloned());
     own.or_else(|| call.server().catalog().prompts.get(name).cloned())
 }

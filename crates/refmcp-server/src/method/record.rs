@@ -7,7 +7,8 @@ use refmcp_proto::engine::Outcome;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::ServerResult;
 use tokio::time::Instant;
-use tracing::Level;
+use tracing::field::{Empty, display};
+use tracing::{Level, Span};
 
 use crate::call::Call;
 
@@ -45,50 +46,58 @@ pub enum Ending {
     Cancelled,
 }
 
-/// Whether anybody wants to know of calls.
+impl Ending {
+    /// As logs and metrics call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::ToolError => "tool_error",
+            Self::Failed => "failed",
+            Self::Asked => "asked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Whether anybody wants to know more of calls than their number.
 pub(super) fn is_wanted(call: &Call) -> bool {
     tracing::enabled!(target: "refmcp::calls", Level::INFO) || call.server().settings().on_call.is_some()
 }
 
 /// The recording of a call; when it is dropped before its end, the call was cancelled.
-pub(super) struct Recording(Option<Open>);
-
-struct Open {
+pub(super) struct Recording {
     call: Call,
     subject: Option<String>,
     started: Instant,
+    ending: Ending,
 }
 
 impl Recording {
-    /// Records a call, if anybody wants to know.
     pub(super) fn start(call: &Call, subject: Option<String>) -> Self {
-        Self(is_wanted(call).then(|| Open { call: call.clone(), subject, started: Instant::now() }))
+        Self { call: call.clone(), subject, started: Instant::now(), ending: Ending::Cancelled }
     }
 
     /// The call has ended.
     pub(super) fn end(mut self, outcome: &Outcome) {
-        let Some(open) = self.0.take() else { return };
-        open.tell(match outcome {
+        self.ending = match outcome {
             Outcome::Done(result) => match &**result {
                 ServerResult::CallTool(result) if result.is_error == Some(true) => Ending::ToolError,
                 _ => Ending::Done,
             },
             Outcome::Failed(_) => Ending::Failed,
             Outcome::NeedsInput { .. } => Ending::Asked,
-        });
+        };
     }
-}
 
-impl Open {
-    fn tell(&self, ending: Ending) {
+    fn tell(&self, took: Duration) {
         let record = CallRecord {
             session: self.call.own_session().number(),
             client: self.call.peer().info.as_ref().map(|info| info.name.as_str()),
             principal: self.call.principal(),
             method: self.call.dispatch().method.name(),
             subject: self.subject.as_deref(),
-            took: self.started.elapsed(),
-            ending,
+            took,
+            ending: self.ending,
         };
         tracing::info!(
             target: "refmcp::calls",
@@ -97,8 +106,8 @@ impl Open {
             principal = record.principal,
             method = record.method,
             subject = record.subject.map(excerpt),
-            took = ?record.took,
-            ending = ?record.ending,
+            seconds = record.took.as_secs_f64(),
+            ending = record.ending.name(),
         );
         if let Some(on_call) = &self.call.server().settings().on_call {
             // Whoever listens must not take the call's answer down with them.
@@ -109,8 +118,29 @@ impl Open {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if let Some(open) = self.0.take() {
-            open.tell(Ending::Cancelled);
+        let took = self.started.elapsed();
+        self.call.server().statistics().count(&self.call.dispatch().method, self.ending, took);
+        if is_wanted(&self.call) {
+            self.tell(took);
         }
     }
+}
+
+/// The span of a call: whatever its handler logs can be found by the trace that the client told us of.
+pub(super) fn span(call: &Call) -> Span {
+    let span = tracing::info_span!(
+        target: "refmcp::calls",
+        "call",
+        session = call.own_session().number(),
+        method = call.dispatch().method.name(),
+        trace_id = Empty,
+        parent_id = Empty,
+    );
+    if !span.is_disabled()
+        && let Some(context) = call.trace_context()
+    {
+        span.record("trace_id", display(context.trace_id()))
+            .record("parent_id", display(context.parent_id()));
+    }
+    span
 }

@@ -1,6 +1,6 @@
 //! `resources/list`, `resources/templates/list`, `resources/read` and subscriptions.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use refmcp_proto::model::{
     EmptyResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, SubscribeParams,
@@ -78,7 +78,7 @@ enum Found {
 
 /// The resource at a URI, or the family it belongs to, the session's own first.
 fn find(call: &Call, uri: &str) -> Option<Found> {
-    let own = call.session().map(|session| session.catalog.read().unwrap_or_else(PoisonError::into_inner));
+    let own = call.session().and_then(|session| session.catalog());
     let shared = call.server().catalog();
     let catalogs = || own.as_deref().into_iter().chain([&*shared]);
     if let Some(resource) = catalogs().find_map(|catalog| catalog.resources.get(uri)) {

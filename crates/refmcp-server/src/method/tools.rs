@@ -1,7 +1,7 @@
 //! `tools/list` and `tools/call`.
 
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CallToolResult, ListToolsResult};
@@ -56,10 +56,7 @@ pub(super) fn call(call: &Call) -> Plan {
 }
 
 fn find(call: &Call, name: &str) -> Option<Arc<Tool>> {
-    let own = call.session().and_then(|session| {
-        let catalog = session.catalog.read().unwrap_or_else(PoisonError::into_inner);
-        catalog.tools.get(name).cloned()
-    });
+    let own = call.session().and_then(|session| session.catalog()?.tools.get(name).cloned());
     own.or_else(|| call.server().catalog().tools.get(name).cloned())
 }
 

@@ -1,0 +1,394 @@
+//! The state of one process: the default, and the model that other implementations are compared with.
+//!
+//! Nothing runs in the background. What is over is found out when somebody asks for it, and given back then or by
+//! [`Backplane::sweep`]. The clock is tokio's, so tests can stop it and move it on.
+//!
+//! Each session has a lock of its own, held for a few instructions and never while waiting. All sessions share the
+//! count of bytes; when it is full, the session that keeps most makes room.
+
+mod account;
+mod keys;
+mod log;
+mod questions;
+mod session;
+mod shelf;
+mod store;
+#[cfg(test)]
+mod tests;
+mod topics;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Answer, Answered, Appended, Attached, Backplane, Changes, Created, Epoch, Expected, Kind, NewSession,
+    Once, OpenedStream, Parked, PostKey, Posted, Read, ReadFrom, ReaderToken, Reply, SessionId,
+    SessionRecord, Settings, Stop, StreamKey, TakenOver, Updated,
+};
+use keys::Keys;
+use questions::Collected;
+use store::Sessions;
+use topics::Topics;
+
+/// The state of one process.
+///
+/// No future of its methods is ever pending, except of those that wait: [`stopped`](Backplane::stopped),
+/// [`news`](Backplane::news), [`answered`](Backplane::answered) and [`changes`](Backplane::changes).
+pub struct Memory {
+    settings: Arc<Settings>,
+    sessions: Sessions,
+    topics: Mutex<Topics>,
+    keys: Mutex<Keys>,
+}
+
+impl Memory {
+    /// An empty one.
+    pub fn new(settings: Settings) -> Self {
+        let settings = Arc::new(settings);
+        Self {
+            sessions: Sessions::new(settings.clone()),
+            settings,
+            topics: Mutex::default(),
+            keys: Mutex::default(),
+        }
+    }
+
+    /// How many sessions are kept; those whose time is over count until they are found out.
+    pub fn session_count(&self) -> usize {
+        self.sessions.count()
+    }
+
+    /// How many bytes are kept for all sessions.
+    pub fn bytes(&self) -> usize {
+        self.sessions.bytes()
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("sessions", &self.session_count())
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Backplane for Memory {
+    fn create_session<'a>(
+        &'a self,
+        id: &'a SessionId,
+        session: NewSession,
+        idle: Duration,
+    ) -> Reply<'a, Created> {
+        Box::pin(async move { Ok(self.sessions.create(id, session, idle)) })
+    }
+
+    fn session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<SessionRecord>> {
+        Box::pin(async move { Ok(self.sessions.used(id, |session, _| session.record())) })
+    }
+
+    fn update_session<'a>(&'a self, id: &'a SessionId, version: u64, facts: Bytes) -> Reply<'a, Updated> {
+        Box::pin(async move {
+            let updated =
+                self.sessions.with_room(id, Updated::Full, |session, _| session.update(version, &facts));
+            Ok(updated.unwrap_or(Updated::Unknown))
+        })
+    }
+
+    fn close_session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, bool> {
+        Box::pin(async move { Ok(self.sessions.close(id)) })
+    }
+
+    fn open_stream<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: Option<RequestId>,
+    ) -> Reply<'a, OpenedStream> {
+        Box::pin(async move {
+            let opened = self
+                .sessions
+                .with_room(session, OpenedStream::Full, |session, _| session.open_stream(request.as_ref()));
+            Ok(opened.unwrap_or(OpenedStream::Unknown))
+        })
+    }
+
+    fn append<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        epoch: Epoch,
+        seq: u64,
+        event: Bytes,
+        kind: Kind,
+    ) -> Reply<'a, Appended> {
+        Box::pin(async move {
+            let appended = self.sessions.with_room(&stream.session, Appended::Full, |session, now| {
+                session.append(stream.number, (epoch, seq), &event, kind, now)
+            });
+            Ok(appended.unwrap_or(Appended::Unknown))
+        })
+    }
+
+    fn post<'a>(&'a self, session: &'a SessionId, key: PostKey, event: Bytes) -> Reply<'a, Posted> {
+        Box::pin(async move {
+            let posted = self
+                .sessions
+                .with_room_unused(session, Posted::Full, |session, now| session.post(key, &event, now));
+            Ok(posted.unwrap_or(Posted::Unknown))
+        })
+    }
+
+    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, Option<TakenOver>> {
+        Box::pin(async move {
+            Ok(self.sessions.used(&stream.session, |session, _| session.take_over(stream.number)).flatten())
+        })
+    }
+
+    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, bool> {
+        Box::pin(async move {
+            let forgotten =
+                self.sessions.used(&stream.session, |session, _| session.forget(stream.number, epoch));
+            Ok(forgotten.unwrap_or(false))
+        })
+    }
+
+    fn stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, Stop> {
+        Box::pin(async move {
+            loop {
+                let found = self.sessions.used(&stream.session, |session, now| {
+                    let Some(log) = session.stream(stream.number) else { return Err(Stop::Unknown) };
+                    log.stop(epoch).map_or_else(|| Ok((hear(&log.stop), session.use_again(now))), Err)
+                });
+                match found.unwrap_or(Err(Stop::Unknown)) {
+                    Ok((stop, until)) => wait(stop, until).await,
+                    Err(stop) => return Ok(stop),
+                }
+            }
+        })
+    }
+
+    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, usize> {
+        Box::pin(async move {
+            Ok(self.sessions.used(session, |session, now| session.cancel(request, now)).unwrap_or(0))
+        })
+    }
+
+    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> Reply<'a, Attached> {
+        Box::pin(async move {
+            let attached =
+                self.sessions.used(&stream.session, |session, _| session.attach(stream.number, from));
+            Ok(attached.unwrap_or(Attached::Unknown))
+        })
+    }
+
+    fn read<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, Read> {
+        Box::pin(async move {
+            let read =
+                self.sessions.used(&stream.session, |session, _| session.read(stream.number, reader, after));
+            Ok(read.unwrap_or(Read::Unknown))
+        })
+    }
+
+    fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()> {
+        Box::pin(async move {
+            loop {
+                let quiet = self.sessions.used(&stream.session, |session, now| {
+                    let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after))?;
+                    Some((hear(&log.news), session.use_again(now)))
+                });
+                match quiet.flatten() {
+                    Some((news, until)) => wait(news, until).await,
+                    None => return Ok(()),
+                }
+            }
+        })
+    }
+
+    fn detach<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, ()> {
+        Box::pin(async move {
+            self.sessions.found(&stream.session, |session, _| session.detach(stream.number));
+            Ok(())
+        })
+    }
+
+    fn expect<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+        within: Duration,
+    ) -> Reply<'a, Expected> {
+        Box::pin(async move {
+            let expected = self.sessions.with_room(session, Expected::Full, |session, now| {
+                if session.questions.knows(request, now) {
+                    return Ok(Expected::Expected);
+                }
+                let (free, freed) = session.questions.place(request, self.settings.questions, now);
+                session.give(freed);
+                if !free {
+                    return Ok(Expected::Full);
+                }
+                session.take(questions::cost(request))?;
+                session.questions.ask(request, within, self.settings.late, now);
+                Ok(Expected::Expected)
+            });
+            Ok(expected.unwrap_or(Expected::Unknown))
+        })
+    }
+
+    fn answer<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+        body: Bytes,
+    ) -> Reply<'a, Answer> {
+        Box::pin(async move {
+            let answer = self.sessions.with_room(session, Answer::Full, |session, now| {
+                if let Some(refusal) = session.questions.refusal(request, now) {
+                    return Ok(refusal);
+                }
+                session.take(body.len())?;
+                session.questions.answer(request, body.clone());
+                Ok(Answer::Taken)
+            });
+            Ok(answer.unwrap_or(Answer::Unknown))
+        })
+    }
+
+    fn answered<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, Answered> {
+        Box::pin(async move {
+            loop {
+                let found = self.sessions.used(session, |session, now| {
+                    match session.questions.collect(request, now) {
+                        Collected::Is(answered, freed) => {
+                            session.give(freed);
+                            Err(answered)
+                        }
+                        Collected::Not(deadline, news) => {
+                            Ok((hear(&news), deadline.min(session.use_again(now))))
+                        }
+                    }
+                });
+                match found.unwrap_or(Err(Answered::Unknown)) {
+                    Ok((news, until)) => wait(news, until).await,
+                    Err(answered) => return Ok(answered),
+                }
+            }
+        })
+    }
+
+    fn park<'a>(
+        &'a self,
+        session: &'a SessionId,
+        call: &'a str,
+        state: Bytes,
+        ttl: Duration,
+    ) -> Reply<'a, Parked> {
+        Box::pin(async move {
+            let parked = self.sessions.with_room(session, Parked::Full, |session, now| {
+                if session.shelf.knows(call, now) {
+                    return Ok(Parked::Already);
+                }
+                let (free, freed) = session.shelf.place(call, self.settings.waiting, now);
+                session.give(freed);
+                if !free {
+                    return Ok(Parked::Full);
+                }
+                session.take(shelf::cost(call, &state))?;
+                session.shelf.park(call, state.clone(), ttl, now);
+                Ok(Parked::Parked)
+            });
+            Ok(parked.unwrap_or(Parked::Unknown))
+        })
+    }
+
+    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> Reply<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let claimed = self.sessions.used(session, |session, now| {
+                let state = session.shelf.claim(call, now)?;
+                session.give(state.len());
+                Some(state)
+            });
+            Ok(claimed.flatten())
+        })
+    }
+
+    fn waiting<'a>(&'a self, session: &'a SessionId) -> Reply<'a, Vec<Box<str>>> {
+        Box::pin(async move {
+            Ok(self.sessions.used(session, |session, now| session.shelf.waiting(now)).unwrap_or_default())
+        })
+    }
+
+    fn bump<'a>(&'a self, topic: &'a str) -> Reply<'a, u64> {
+        Box::pin(async move { Ok(lock(&self.topics).bump(topic, self.settings.topics)) })
+    }
+
+    fn generation<'a>(&'a self, topic: &'a str) -> Reply<'a, u64> {
+        Box::pin(async move { Ok(lock(&self.topics).generation(topic)) })
+    }
+
+    fn latest(&self) -> Reply<'_, u64> {
+        Box::pin(async move { Ok(lock(&self.topics).latest()) })
+    }
+
+    fn changes(&self, after: u64) -> Reply<'_, Changes> {
+        Box::pin(async move {
+            loop {
+                let news = {
+                    let topics = lock(&self.topics);
+                    if let Some(changes) = topics.changes(after) {
+                        return Ok(changes);
+                    }
+                    hear(&topics.news)
+                };
+                news.await;
+            }
+        })
+    }
+
+    fn once(&self, key: [u8; 32], ttl: Duration) -> Reply<'_, Once> {
+        Box::pin(async move { Ok(lock(&self.keys).once(key, ttl, self.settings.keys, Instant::now())) })
+    }
+
+    fn sweep(&self) -> Reply<'_, ()> {
+        Box::pin(async move {
+            self.sessions.sweep();
+            lock(&self.keys).sweep(Instant::now());
+            Ok(())
+        })
+    }
+}
+
+/// Begins to listen: whatever happens from here on is heard, also before anybody waits. Called under the lock that
+/// those who have news hold.
+fn hear(news: &Arc<Notify>) -> OwnedNotified {
+    news.clone().notified_owned()
+}
+
+/// Waits for news, or until it is time to look without any.
+async fn wait(news: OwnedNotified, until: Instant) {
+    // Which of the two it was is found out by looking again.
+    let _ = timeout_at(until, news).await;
+}
+
+/// A time from now on; so late a one that it makes no difference when there is none.
+fn later(now: Instant, duration: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    now + duration.min(YEAR)
+}
+
+/// What is behind these locks is never left half done, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

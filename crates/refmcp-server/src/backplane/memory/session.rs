@@ -1,0 +1,351 @@
+//! Everything that is kept for one session.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
+use tokio::time::Instant;
+
+use super::account::{Account, NoRoom};
+use super::later;
+use super::log::{self, Log};
+use super::questions::Questions;
+use super::shelf::Shelf;
+use crate::backplane::{
+    Appended, Attached, Epoch, Kind, NewSession, OpenedStream, PostKey, Posted, Read, ReadFrom, ReaderToken,
+    SessionRecord, Settings, StreamNumber, TakenOver, Updated,
+};
+
+/// What a session costs besides what is kept in it.
+const SESSION: usize = 1024;
+/// A longer id is not remembered after its stream: tombstones are many.
+const TOMBSTONE_ID: usize = 256;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session {
+    settings: Arc<Settings>,
+    account: Arc<Account>,
+    record: SessionRecord,
+    idle: Duration,
+    used: Instant,
+    closed: bool,
+    streams: HashMap<StreamNumber, Log>,
+    next: u64,
+    /// The streams that have ended, in that order.
+    ended: VecDeque<StreamNumber>,
+    tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
+    pub(super) questions: Questions,
+    pub(super) shelf: Shelf,
+}
+
+/// What a session costs to begin with.
+pub(super) fn cost(session: &NewSession) -> usize {
+    let principal = session.principal.as_ref().map_or(0, |principal| principal.len());
+    SESSION + principal + session.revision.len() + session.facts.len()
+}
+
+impl Session {
+    /// A session for which room was made.
+    pub(super) fn new(
+        session: NewSession,
+        idle: Duration,
+        settings: Arc<Settings>,
+        account: Arc<Account>,
+        now: Instant,
+    ) -> Self {
+        let NewSession { principal, revision, facts } = session;
+        Self {
+            settings,
+            account,
+            record: SessionRecord { principal, revision, facts, version: 1 },
+            idle,
+            used: now,
+            closed: false,
+            streams: HashMap::new(),
+            next: StreamNumber::STANDING.0 + 1,
+            ended: VecDeque::new(),
+            tombstones: BTreeMap::new(),
+            questions: Questions::default(),
+            shelf: Shelf::default(),
+        }
+    }
+
+    /// Whether there still is a session, which may be found out only now.
+    pub(super) fn is_alive(&mut self, now: Instant) -> bool {
+        if !self.closed && now >= later(self.used, self.idle) {
+            self.close();
+        }
+        !self.closed
+    }
+
+    /// When somebody who waits should look again, so that the session does not end meanwhile.
+    pub(super) fn use_again(&self, now: Instant) -> Instant {
+        later(now, self.idle / 2)
+    }
+
+    pub(super) fn touch(&mut self, now: Instant) {
+        self.used = now;
+    }
+
+    /// Ends it and gives back what it keeps; `false` when it had ended.
+    pub(super) fn close(&mut self) -> bool {
+        if self.closed {
+            return false;
+        }
+        self.closed = true;
+        for log in std::mem::take(&mut self.streams).into_values() {
+            log.wake();
+        }
+        self.questions.wake();
+        self.questions = Questions::default();
+        self.shelf = Shelf::default();
+        self.tombstones.clear();
+        self.ended.clear();
+        self.record.facts = Bytes::new();
+        self.account.give(self.account.held());
+        true
+    }
+
+    /// Gives back what is over.
+    pub(super) fn settle(&mut self, now: Instant) {
+        let retention = self.settings.retention;
+        while let Some(number) = self.ended.front().copied() {
+            let ended = self.streams.get(&number).and_then(Log::ended_at);
+            if ended.is_some_and(|at| now < later(at, retention)) {
+                break;
+            }
+            self.bury(number);
+        }
+    }
+
+    /// Gives back the rest of what is over, which is only looked for now and then.
+    pub(super) fn sweep(&mut self, now: Instant) {
+        self.settle(now);
+        let freed = self.questions.sweep(now) + self.shelf.sweep(now);
+        self.account.give(freed);
+    }
+
+    pub(super) fn record(&self) -> SessionRecord {
+        self.record.clone()
+    }
+
+    pub(super) fn update(&mut self, version: u64, facts: &Bytes) -> Result<Updated, NoRoom> {
+        if version != self.record.version {
+            return Ok(Updated::Conflict(self.record()));
+        }
+        if facts.len() > self.settings.facts_bytes {
+            return Ok(Updated::TooLarge);
+        }
+        self.take(facts.len())?;
+        self.account.give(self.record.facts.len());
+        self.record.facts = facts.clone();
+        self.record.version += 1;
+        Ok(Updated::Updated(self.record.version))
+    }
+
+    pub(super) fn open_stream(&mut self, request: Option<&RequestId>) -> Result<OpenedStream, NoRoom> {
+        let standing = usize::from(self.streams.contains_key(&StreamNumber::STANDING));
+        if self.streams.len() - standing >= self.settings.streams && self.bury_read_out() == 0 {
+            return Ok(OpenedStream::Full);
+        }
+        self.take(log::cost(request))?;
+        let number = StreamNumber(self.next);
+        self.next += 1;
+        let log = Log::new(request.cloned());
+        let epoch = log.epoch();
+        self.streams.insert(number, log);
+        Ok(OpenedStream::Opened(number, epoch))
+    }
+
+    pub(super) fn append(
+        &mut self,
+        number: StreamNumber,
+        (epoch, seq): (Epoch, u64),
+        event: &Bytes,
+        kind: Kind,
+        now: Instant,
+    ) -> Result<Appended, NoRoom> {
+        if number == StreamNumber::STANDING {
+            return Ok(Appended::Unknown);
+        }
+        let Some(log) = self.streams.get(&number) else {
+            let ended = self.tombstones.contains_key(&number);
+            return Ok(if ended { Appended::Ended } else { Appended::Unknown });
+        };
+        if let Some(refusal) = log.refusal(epoch, seq) {
+            return Ok(refusal);
+        }
+        if !self.make_room_in(number, event)? {
+            return Ok(Appended::TooLarge);
+        }
+        if let Some(log) = self.streams.get_mut(&number) {
+            log.push(event.clone(), kind, None, now);
+        }
+        if kind == Kind::Final {
+            self.ended.push_back(number);
+        }
+        Ok(Appended::Stored)
+    }
+
+    pub(super) fn post(&mut self, key: PostKey, event: &Bytes, now: Instant) -> Result<Posted, NoRoom> {
+        if let Some(seq) = self.standing().posted(key) {
+            return Ok(Posted::Already(seq));
+        }
+        if !self.make_room_in(StreamNumber::STANDING, event)? {
+            return Ok(Posted::TooLarge);
+        }
+        Ok(Posted::Stored(self.standing().push(event.clone(), Kind::Event, Some(key), now)))
+    }
+
+    /// The standing stream costs nothing extra: every session has paid for one.
+    fn standing(&mut self) -> &mut Log {
+        self.streams.entry(StreamNumber::STANDING).or_insert_with(|| Log::new(None))
+    }
+
+    pub(super) fn take_over(&mut self, number: StreamNumber) -> Option<TakenOver> {
+        let log = self.streams.get_mut(&number).filter(|_| number != StreamNumber::STANDING)?;
+        Some(TakenOver { epoch: log.take_over(), last: log.last(), ended: log.ended_at().is_some() })
+    }
+
+    pub(super) fn forget(&mut self, number: StreamNumber, epoch: Epoch) -> bool {
+        let running = self.stream(number).is_some_and(|log| log.stop(epoch).is_none());
+        if !running || number == StreamNumber::STANDING {
+            return false;
+        }
+        if let Some(log) = self.streams.remove(&number) {
+            log.wake();
+            self.account.give(log.cost());
+        }
+        true
+    }
+
+    pub(super) fn cancel(&mut self, request: &RequestId, now: Instant) -> usize {
+        let mut cancelled = 0;
+        for (number, log) in &mut self.streams {
+            if log.request.as_ref() == Some(request) && log.cancel(now) {
+                self.ended.push_back(*number);
+                cancelled += 1;
+            }
+        }
+        cancelled
+    }
+
+    pub(super) fn attach(&mut self, number: StreamNumber, from: ReadFrom) -> Attached {
+        if number == StreamNumber::STANDING {
+            return self.standing().attach(from);
+        }
+        match self.streams.get_mut(&number) {
+            Some(log) => log.attach(from),
+            None if number.0 < self.next => Attached::Gone { request: self.tombstone(number) },
+            None => Attached::Unknown,
+        }
+    }
+
+    pub(super) fn read(&mut self, number: StreamNumber, reader: ReaderToken, after: u64) -> Read {
+        match self.streams.get_mut(&number) {
+            Some(log) => log.read(reader, after),
+            None if (1..self.next).contains(&number.0) => Read::Gone { request: self.tombstone(number) },
+            None => Read::Unknown,
+        }
+    }
+
+    /// A stream that is kept.
+    pub(super) fn stream(&self, number: StreamNumber) -> Option<&Log> {
+        self.streams.get(&number)
+    }
+
+    pub(super) fn detach(&mut self, number: StreamNumber) {
+        if let Some(log) = self.streams.get_mut(&number) {
+            log.detach();
+        }
+    }
+
+    fn tombstone(&self, number: StreamNumber) -> Option<RequestId> {
+        self.tombstones.get(&number).cloned().flatten()
+    }
+
+    /// Takes room, making some within the session where that is possible.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        loop {
+            match self.account.take(bytes) {
+                Err(NoRoom::InSession) if self.free(bytes) > 0 => {}
+                done => return done,
+            }
+        }
+    }
+
+    pub(super) fn give(&mut self, bytes: usize) {
+        self.account.give(bytes);
+    }
+
+    /// Takes room for an event; `false` when it is too long for its stream.
+    fn make_room_in(&mut self, number: StreamNumber, event: &Bytes) -> Result<bool, NoRoom> {
+        let cost = log::event_cost(event);
+        let Some(most) = self.settings.stream_bytes.checked_sub(cost) else { return Ok(false) };
+        if let Some(log) = self.streams.get_mut(&number) {
+            while log.bytes() > most {
+                let Some(freed) = log.drop_oldest() else { break };
+                self.account.give(freed);
+            }
+        }
+        self.take(cost)?;
+        Ok(true)
+    }
+
+    /// Makes room of this size or as much as can be; gives how much it was.
+    pub(super) fn free(&mut self, bytes: usize) -> usize {
+        let mut freed = 0;
+        while freed < bytes {
+            let read_out = self.bury_read_out();
+            let step = if read_out > 0 { read_out } else { self.shorten_longest(bytes - freed) };
+            if step == 0 {
+                break;
+            }
+            freed += step;
+        }
+        freed
+    }
+
+    /// Gives up the stream that ended first of those that were read to the end: its reader has had everything.
+    fn bury_read_out(&mut self) -> usize {
+        let is_read_out = |number: &&StreamNumber| self.streams.get(*number).is_some_and(Log::is_read_out);
+        let Some(number) = self.ended.iter().find(is_read_out).copied() else { return 0 };
+        self.bury(number)
+    }
+
+    /// Leaves of a stream only what it answered; gives what that freed.
+    fn bury(&mut self, number: StreamNumber) -> usize {
+        self.ended.retain(|ended| *ended != number);
+        let Some(log) = self.streams.remove(&number) else { return 0 };
+        log.wake();
+        let freed = log.cost();
+        self.account.give(freed);
+        let request = log.request.filter(|id| log::id_bytes(id) <= TOMBSTONE_ID);
+        self.tombstones.insert(number, request);
+        while self.tombstones.len() > self.settings.tombstones {
+            self.tombstones.pop_first();
+        }
+        freed
+    }
+
+    /// Drops the oldest events of the stream that keeps most, up to this size.
+    fn shorten_longest(&mut self, bytes: usize) -> usize {
+        let mut candidates: Vec<_> = self.streams.values_mut().filter(|log| log.bytes() > 0).collect();
+        candidates.sort_unstable_by_key(|log| std::cmp::Reverse(log.bytes()));
+        for log in candidates {
+            let mut freed = 0;
+            while freed < bytes {
+                let Some(cost) = log.drop_oldest() else { break };
+                freed += cost;
+            }
+            if freed > 0 {
+                self.account.give(freed);
+                return freed;
+            }
+        }
+        0
+    }
+}

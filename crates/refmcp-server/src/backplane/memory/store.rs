@@ -1,0 +1,199 @@
+//! All sessions, and the room they share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::account::{Account, NoRoom, Total};
+use super::lock;
+use super::session::{self, Session};
+use crate::backplane::{Created, NewSession, SessionId, Settings};
+
+/// How often room is made for the same thing, should others take it away each time.
+const ATTEMPTS: usize = 8;
+
+/// All sessions.
+///
+/// Locks are taken in this order: the turn to make room, the table, a session; never two sessions.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    settings: Arc<Settings>,
+    open: RwLock<HashMap<SessionId, Arc<Entry>>>,
+    total: Arc<Total>,
+    /// Held by whoever makes room, so that others do not make the same room twice.
+    turn: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    account: Arc<Account>,
+    session: Mutex<Session>,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: Arc<Settings>) -> Self {
+        let total = Arc::new(Total::new(settings.total_bytes));
+        Self { settings, open: RwLock::default(), total, turn: Mutex::default() }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.read().len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.total.held()
+    }
+
+    pub(super) fn create(&self, id: &SessionId, session: NewSession, idle: Duration) -> Created {
+        if session.facts.len() > self.settings.facts_bytes {
+            return Created::TooLarge;
+        }
+        let cost = session::cost(&session);
+        let account = Arc::new(Account::new(self.settings.session_bytes, self.total.clone()));
+        let taken = (0..ATTEMPTS).any(|_| match account.take(cost) {
+            Ok(()) => true,
+            Err(NoRoom::InTotal(cost)) => {
+                self.reclaim(cost);
+                false
+            }
+            Err(NoRoom::InSession) => false,
+        });
+        if !taken {
+            return Created::Full;
+        }
+        if self.count() >= self.settings.sessions {
+            self.sweep();
+        }
+        let now = Instant::now();
+        let mut open = self.write();
+        if open.get(id).is_some_and(|entry| lock(&entry.session).is_alive(now)) {
+            return Created::Taken;
+        }
+        // One under the same id is over, and makes its place free.
+        open.remove(id);
+        if open.len() >= self.settings.sessions {
+            return Created::Full;
+        }
+        let session = Session::new(session, idle, self.settings.clone(), account.clone(), now);
+        open.insert(id.clone(), Arc::new(Entry { account, session: Mutex::new(session) }));
+        Created::Created
+    }
+
+    /// Looks at a session, which counts as use of it.
+    pub(super) fn used<T>(&self, id: &SessionId, act: impl FnOnce(&mut Session, Instant) -> T) -> Option<T> {
+        self.found(id, |session, now| {
+            session.touch(now);
+            act(session, now)
+        })
+    }
+
+    /// Looks at a session.
+    pub(super) fn found<T>(&self, id: &SessionId, act: impl FnOnce(&mut Session, Instant) -> T) -> Option<T> {
+        let entry = self.read().get(id)?.clone();
+        let now = Instant::now();
+        let mut session = lock(&entry.session);
+        if !session.is_alive(now) {
+            drop(session);
+            self.remove(id, &entry);
+            return None;
+        }
+        session.settle(now);
+        Some(act(&mut session, now))
+    }
+
+    /// Does something that needs room, again if other sessions had to make it; `full` when they cannot. It counts as
+    /// use of the session.
+    pub(super) fn with_room<T>(
+        &self,
+        id: &SessionId,
+        full: T,
+        mut act: impl FnMut(&mut Session, Instant) -> Result<T, NoRoom>,
+    ) -> Option<T> {
+        self.with_room_unused(id, full, |session, now| {
+            session.touch(now);
+            act(session, now)
+        })
+    }
+
+    /// The same, but it does not count as use.
+    pub(super) fn with_room_unused<T>(
+        &self,
+        id: &SessionId,
+        full: T,
+        mut act: impl FnMut(&mut Session, Instant) -> Result<T, NoRoom>,
+    ) -> Option<T> {
+        for _ in 0..ATTEMPTS {
+            match self.found(id, &mut act)? {
+                Ok(done) => return Some(done),
+                Err(NoRoom::InSession) => break,
+                Err(NoRoom::InTotal(bytes)) => {
+                    if !self.reclaim(bytes) {
+                        break;
+                    }
+                }
+            }
+        }
+        Some(full)
+    }
+
+    pub(super) fn close(&self, id: &SessionId) -> bool {
+        let Some(entry) = self.write().remove(id) else { return false };
+        let mut session = lock(&entry.session);
+        session.is_alive(Instant::now()) && session.close()
+    }
+
+    /// Gives back what is over.
+    pub(super) fn sweep(&self) {
+        let entries: Vec<_> = self.read().iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
+        let now = Instant::now();
+        for (id, entry) in entries {
+            let mut session = lock(&entry.session);
+            if session.is_alive(now) {
+                session.sweep(now);
+            } else {
+                drop(session);
+                self.remove(&id, &entry);
+            }
+        }
+    }
+
+    /// Makes room among all sessions: first of what is over, then of those that keep most. `false` when they have none
+    /// to give.
+    fn reclaim(&self, bytes: usize) -> bool {
+        let _turn = lock(&self.turn);
+        if self.total.has_room(bytes) {
+            return true;
+        }
+        self.sweep();
+        // Looking through all sessions takes a while, so there is room for some more afterwards.
+        let goal = bytes.saturating_add(self.total.cap() / 16);
+        let mut entries: Vec<_> =
+            self.read().values().map(|entry| (entry.account.held(), entry.clone())).collect();
+        entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
+        for (_, entry) in entries {
+            let Some(missing) = self.total.held().saturating_add(goal).checked_sub(self.total.cap()) else {
+                break;
+            };
+            lock(&entry.session).free(missing);
+        }
+        self.total.has_room(bytes)
+    }
+
+    /// Takes a session that is over out of the table, unless another has its id by now.
+    fn remove(&self, id: &SessionId, over: &Arc<Entry>) {
+        let mut open = self.write();
+        if open.get(id).is_some_and(|entry| Arc::ptr_eq(entry, over)) {
+            open.remove(id);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<SessionId, Arc<Entry>>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<SessionId, Arc<Entry>>> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

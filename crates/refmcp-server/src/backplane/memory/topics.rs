@@ -1,0 +1,58 @@
+//! The generations of topics.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::backplane::Changes;
+
+/// All topics. They share one count, so one number says how much of all of them somebody has heard of.
+#[derive(Debug, Default)]
+pub(super) struct Topics {
+    latest: u64,
+    /// The newest generation of those that were forgotten: any unknown topic may have it.
+    floor: u64,
+    generations: HashMap<Arc<str>, u64>,
+    newest_last: BTreeMap<u64, Arc<str>>,
+    pub(super) news: Arc<Notify>,
+}
+
+impl Topics {
+    pub(super) fn bump(&mut self, topic: &str, most: usize) -> u64 {
+        self.latest += 1;
+        let name = match self.generations.remove_entry(topic) {
+            Some((name, generation)) => {
+                self.newest_last.remove(&generation);
+                name
+            }
+            None => topic.into(),
+        };
+        self.generations.insert(name.clone(), self.latest);
+        self.newest_last.insert(self.latest, name);
+        while self.generations.len() > most {
+            let Some((generation, name)) = self.newest_last.pop_first() else { break };
+            self.generations.remove(&name);
+            self.floor = generation;
+        }
+        self.news.notify_waiters();
+        self.latest
+    }
+
+    pub(super) fn generation(&self, topic: &str) -> u64 {
+        self.generations.get(topic).copied().unwrap_or(self.floor)
+    }
+
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// What has changed after a generation, if anything has.
+    pub(super) fn changes(&self, after: u64) -> Option<Changes> {
+        // A number from the future was not given out here: whoever has it knows nothing about this state.
+        let (after, missed) = if after > self.latest { (0, true) } else { (after, after < self.floor) };
+        let changed = self.newest_last.range(after.saturating_add(1)..);
+        let topics: Vec<_> = changed.map(|(generation, name)| (name.clone(), *generation)).collect();
+        (missed || !topics.is_empty()).then_some(Changes { topics, missed, latest: self.latest })
+    }
+}

@@ -1,0 +1,212 @@
+//! The shared state behind the HTTP endpoint: what one replica writes, every other can go on with.
+//!
+//! A replica is a process that serves clients. Several that share one [`Backplane`] are one server: a client may send
+//! each request to another of them, lose a stream here and take it up there. One alone keeps the same state in
+//! [`Memory`], which is also the model that every other implementation is compared with
+//! (`refmcp_testkit::backplane`).
+//!
+//! State is the truth, and whatever wakes somebody is a hint: each method that waits may return early, and a hint that
+//! gets lost costs time and nothing else.
+//!
+//! What holds of every implementation:
+//!
+//! - **Append, then send.** An event is stored under its number before anybody is given it; numbers of a stream begin
+//!   at 1 and have no holes.
+//! - **Exactly on, or an error.** A reader behind event `k` gets `k+1`, `k+2` and so on, once each and in order, or is
+//!   told that they are gone. It is never left with silence.
+//! - **One writer.** Each stream has an [`Epoch`]; whoever takes a stream over gets the next one, and what comes from
+//!   an earlier one is refused. So a replica that was taken for dead and wakes up again changes nothing.
+//! - **One end.** A stream ends with its final event or by cancellation, whichever comes first, never both.
+//! - **Saying it twice is saying it once.** A caller that does not know whether a change got through makes it again:
+//!   events have numbers, postings, calls and questions have keys.
+//! - **Everything has a limit** ([`Settings`]), and reaching one has an answer of its own.
+//! - **Waiting can be given up.** Dropping a future that waits loses nothing.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `session`, `stream`, `call`, `topic` | the values that go in and come out |
+//! | `settings` | the limits |
+//! | `reading` | a reader that keeps its place |
+//! | `memory` | the state of one process |
+
+mod call;
+mod memory;
+mod reading;
+mod session;
+mod settings;
+mod stream;
+mod topic;
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
+
+pub use call::{Answer, Answered, Expected, Parked};
+pub use memory::Memory;
+pub use reading::Reading;
+pub use session::{Created, NewSession, SessionId, SessionRecord, Updated};
+pub use settings::Settings;
+pub use stream::{
+    Appended, Attached, Epoch, Event, Kind, OpenedStream, PostKey, Posted, Read, ReadFrom, ReaderToken, Stop,
+    StreamKey, StreamNumber, TakenOver,
+};
+pub use topic::{Changes, Once};
+
+/// What a backplane answers, once it has.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;
+
+/// The state cannot be reached now. Whether the change was made is unknown; making it again is safe.
+#[derive(Debug, thiserror::Error)]
+#[error("the shared state cannot be reached")]
+pub struct Unavailable(#[source] Box<dyn Error + Send + Sync>);
+
+impl Unavailable {
+    /// For this reason.
+    pub fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// The shared state. See the [module](self) for what holds of it.
+///
+/// Sessions, and all that belongs to them, are found by the session's id. One that was closed, has not been used for
+/// its idle time or never was is *unknown*, and so is everything in it.
+///
+/// Every method that names a session is use of it, and one that waits is use for as long as it waits: a session does
+/// not end while its client reads or a call in it runs. Only [`post`](Self::post) and [`detach`](Self::detach) are
+/// none. Servers tell all sessions of their changes, and that must not keep those open whose clients have left.
+pub trait Backplane: fmt::Debug + Send + Sync {
+    /// Opens a session under an id that nobody can guess. It ends when it is not used for the idle time.
+    fn create_session<'a>(
+        &'a self,
+        id: &'a SessionId,
+        session: NewSession,
+        idle: Duration,
+    ) -> Reply<'a, Created>;
+
+    /// The session of this id.
+    fn session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<SessionRecord>>;
+
+    /// Replaces the facts of a session, if it still has the version that the caller has seen.
+    fn update_session<'a>(&'a self, id: &'a SessionId, version: u64, facts: Bytes) -> Reply<'a, Updated>;
+
+    /// Ends a session, its streams, questions and waiting calls; whoever waits for one of them is woken. `false` when
+    /// there was none.
+    fn close_session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, bool>;
+
+    /// Opens a stream for what is said about a request, and counts the request as running until the stream ends or is
+    /// forgotten.
+    ///
+    /// A call whose messages go elsewhere (to the standing stream, into a batch) can have a stream all the same: it is
+    /// then what [`cancel`](Self::cancel) finds.
+    fn open_stream<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: Option<RequestId>,
+    ) -> Reply<'a, OpenedStream>;
+
+    /// Adds an event to a stream. Its number must be the next one; the same number again, from the same writer, is a
+    /// retry and changes nothing.
+    ///
+    /// The standing stream has no single writer and so no epoch: see [`post`](Self::post).
+    fn append<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        epoch: Epoch,
+        seq: u64,
+        event: Bytes,
+        kind: Kind,
+    ) -> Reply<'a, Appended>;
+
+    /// Adds an event to the standing stream. Any replica may, so the backplane numbers these events itself, and a
+    /// retry is known by its key: for as long as the event is kept, the same key is the same event.
+    fn post<'a>(&'a self, session: &'a SessionId, key: PostKey, event: Bytes) -> Reply<'a, Posted>;
+
+    /// Becomes the writer of a stream in place of whoever was. `None` when the stream is not kept.
+    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, Option<TakenOver>>;
+
+    /// Forgets a stream that nobody needs, since its answer goes another way.
+    ///
+    /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
+    /// cancelled, another writer has taken over, the stream has ended or is unknown. A caller that tries again after
+    /// [`Unavailable`] may be told `false` for what it did itself: an answer can be lost so, but never given twice.
+    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, bool>;
+
+    /// Waits until the writer should stop.
+    fn stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, Stop>;
+
+    /// Cancels whatever runs under this id of the client's: clients repeat ids, so that may be several. Their streams
+    /// end here and now, without a final event. Tells how many.
+    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, usize>;
+
+    /// Becomes the reader of a stream; whoever read before is replaced.
+    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> Reply<'a, Attached>;
+
+    /// What follows this event, without waiting. There may be more than is given at once.
+    fn read<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, Read>;
+
+    /// Waits until [`read`](Self::read) may say something other than [`Read::Nothing`].
+    fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()>;
+
+    /// Sends the reader of a stream away; the stream itself goes on, and the next reader is welcome.
+    fn detach<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, ()>;
+
+    /// Says that an answer to this request of ours is expected, for so long. Saying it again changes nothing.
+    fn expect<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+        within: Duration,
+    ) -> Reply<'a, Expected>;
+
+    /// Hands in the client's answer, wherever it arrived. The first one counts.
+    fn answer<'a>(&'a self, session: &'a SessionId, request: &'a RequestId, body: Bytes)
+    -> Reply<'a, Answer>;
+
+    /// Waits for the answer. It is given once, to whoever asks first.
+    fn answered<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, Answered>;
+
+    /// Puts away a call that waits for somebody, until it is claimed, the time is over or the session ends.
+    ///
+    /// A key is good for one call: parking again under it changes nothing, also after the call was claimed, so that a
+    /// retry does not run a call twice.
+    fn park<'a>(
+        &'a self,
+        session: &'a SessionId,
+        call: &'a str,
+        state: Bytes,
+        ttl: Duration,
+    ) -> Reply<'a, Parked>;
+
+    /// Takes a waiting call, to go on with it. Of all who try, one gets it.
+    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> Reply<'a, Option<Bytes>>;
+
+    /// The keys of the calls that wait in a session, in no order.
+    fn waiting<'a>(&'a self, session: &'a SessionId) -> Reply<'a, Vec<Box<str>>>;
+
+    /// Says that something has changed; gives the topic's new generation.
+    ///
+    /// All topics share one count, so the generation of a topic rises with each change, by one or by more.
+    fn bump<'a>(&'a self, topic: &'a str) -> Reply<'a, u64>;
+
+    /// The generation of a topic: never lower than before, higher after each change, and sometimes higher without one.
+    fn generation<'a>(&'a self, topic: &'a str) -> Reply<'a, u64>;
+
+    /// The newest generation of all: where to begin with [`changes`](Self::changes).
+    fn latest(&self) -> Reply<'_, u64>;
+
+    /// Waits for changes after a generation. Each topic that has changed is named once, however often it has.
+    fn changes(&self, after: u64) -> Reply<'_, Changes>;
+
+    /// Uses up a key that is good for one time. It is remembered for so long.
+    fn once(&self, key: [u8; 32], ttl: Duration) -> Reply<'_, Once>;
+
+    /// Gives back the memory of what is over. Nothing is ever *answered* from what is over; this is for its owner to
+    /// call now and then.
+    fn sweep(&self) -> Reply<'_, ()>;
+}

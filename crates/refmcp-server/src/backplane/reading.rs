@@ -1,0 +1,74 @@
+//! A reader that keeps its place.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Attached, Backplane, Event, Read, ReadFrom, ReaderToken, StreamKey, Unavailable};
+
+/// The one who reads a stream.
+pub struct Reading {
+    backplane: Arc<dyn Backplane>,
+    stream: StreamKey,
+    reader: ReaderToken,
+    after: u64,
+    missed: u64,
+}
+
+impl Reading {
+    /// Becomes the reader, or says why not.
+    pub async fn begin(
+        backplane: Arc<dyn Backplane>,
+        stream: StreamKey,
+        from: ReadFrom,
+    ) -> Result<Result<Self, Attached>, Unavailable> {
+        Ok(match backplane.attach(&stream, from).await? {
+            Attached::Reading { reader, after, missed } => {
+                Ok(Self { backplane, stream, reader, after, missed })
+            }
+            refused => Err(refused),
+        })
+    }
+
+    /// What is next, without waiting.
+    pub async fn try_next(&mut self) -> Result<Read, Unavailable> {
+        let read = self.backplane.read(&self.stream, self.reader, self.after).await?;
+        if let Read::Events(events) = &read {
+            self.after = events.last().map_or(self.after, |event: &Event| event.seq);
+        }
+        Ok(read)
+    }
+
+    /// What is next. It is not lost when this is dropped before it has returned.
+    pub async fn next(&mut self) -> Result<Read, Unavailable> {
+        loop {
+            match self.try_next().await? {
+                Read::Nothing => self.backplane.news(&self.stream, self.reader, self.after).await?,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// The stream that is read.
+    pub fn stream(&self) -> &StreamKey {
+        &self.stream
+    }
+
+    /// How many events before the first one were dropped without ever having been read.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// The number of the last event that was read.
+    pub fn after(&self) -> u64 {
+        self.after
+    }
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading")
+            .field("stream", &self.stream.number)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}

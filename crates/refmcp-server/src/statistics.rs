@@ -1,0 +1,156 @@
+//! What the server has done, in numbers. Counting is always on: it costs two looks at the clock and three additions.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use refmcp_proto::revision::Method;
+
+use crate::method::Ending;
+
+/// Counts of calls and findings since the server was made.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    methods: [MethodStatistics; METHODS.len()],
+    findings: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// The methods that run a handler; whatever a server has beyond the protocol is counted together.
+const METHODS: [&str; 11] = [
+    "tools/call",
+    "tools/list",
+    "resources/read",
+    "resources/list",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "prompts/list",
+    "completion/complete",
+    "other",
+];
+
+/// Every way in which a call can end.
+const ENDINGS: [Ending; 5] =
+    [Ending::Done, Ending::ToolError, Ending::Failed, Ending::Asked, Ending::Cancelled];
+
+/// The calls of one method.
+#[derive(Debug, Default)]
+pub struct MethodStatistics {
+    endings: [AtomicU64; ENDINGS.len()],
+    took: Histogram,
+}
+
+impl Statistics {
+    pub(crate) fn count(&self, method: &Method, ending: Ending, took: Duration) {
+        let row = METHODS.iter().position(|name| *name == method.name()).unwrap_or(METHODS.len() - 1);
+        let statistics = &self.methods[row];
+        statistics.endings[ending as usize].fetch_add(1, Ordering::Relaxed);
+        statistics.took.add(took);
+    }
+
+    pub(crate) fn note(&self, rule: &'static str) {
+        *self.findings.lock().unwrap_or_else(PoisonError::into_inner).entry(rule).or_default() += 1;
+    }
+
+    /// The calls of each method.
+    pub fn methods(&self) -> impl Iterator<Item = (&'static str, &MethodStatistics)> {
+        METHODS.into_iter().zip(&self.methods)
+    }
+
+    /// How often clients broke which rule.
+    pub fn findings(&self) -> BTreeMap<&'static str, u64> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl MethodStatistics {
+    /// How many calls ended in which way.
+    pub fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
+        ENDINGS.into_iter().map(|ending| (ending, self.endings[ending as usize].load(Ordering::Relaxed)))
+    }
+
+    /// How long they took.
+    pub fn took(&self) -> &Histogram {
+        &self.took
+    }
+}
+
+/// How many things took how long.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    counts: [AtomicU64; BOUNDS.len() + 1],
+    micros: AtomicU64,
+}
+
+/// The upper bounds of a histogram's columns, in microseconds; the last column has none.
+const BOUNDS: [u64; 13] =
+    [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 30_000_000];
+
+impl Histogram {
+    /// Adds one that took this long.
+    pub fn add(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let column = BOUNDS.partition_point(|bound| *bound < micros);
+        self.counts[column].fetch_add(1, Ordering::Relaxed);
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// For each bound in seconds, how many took no longer; the last bound is infinite, and so counts all.
+    pub fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
+        #[expect(clippy::cast_precision_loss, reason = "the bounds are small")]
+        let bounds = BOUNDS.map(|micros| micros as f64 / 1e6);
+        let mut sum = 0;
+        bounds.into_iter().chain([f64::INFINITY]).zip(&self.counts).map(move |(bound, count)| {
+            sum += count.load(Ordering::Relaxed);
+            (bound, sum)
+        })
+    }
+
+    /// How long all of them took together.
+    pub fn total(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_add_up() {
+        let histogram = Histogram::default();
+        for micros in [1, 100, 101, 3_000, 60_000_000] {
+            histogram.add(Duration::from_micros(micros));
+        }
+        let columns: Vec<_> = histogram.up_to().collect();
+        assert_eq!(columns[0], (0.0001, 2));
+        assert_eq!(columns[1], (0.00025, 3));
+        assert_eq!(columns[5], (0.005, 4));
+        assert_eq!(*columns.last().unwrap(), (f64::INFINITY, 5));
+        assert_eq!(histogram.total(), Duration::from_micros(60_003_202));
+    }
+
+    #[test]
+    fn endings_are_counted_in_their_own_places() {
+        let statistics = Statistics::default();
+        for ending in ENDINGS {
+            statistics.count(&Method::CallTool, ending, Duration::ZERO);
+        }
+        statistics.count(&Method::Custom("mine".into()), Ending::Done, Duration::ZERO);
+        for (name, method) in statistics.methods() {
+            let all: u64 = method.endings().map(|(_, count)| count).sum();
+            assert_eq!(
+                all,
+                match name {
+                    "tools/call" => 5,
+                    "other" => 1,
+                    _ => 0,
+                },
+                "{name}"
+            );
+        }
+        assert!(METHODS[..10].iter().all(|name| Method::known(name).is_some()));
+    }
+}

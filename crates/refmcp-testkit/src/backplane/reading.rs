@@ -1,0 +1,261 @@
+//! Readers go on exactly where they stopped, or are told that they cannot.
+
+use refmcp_server::backplane::{
+    Appended, Attached, Kind, OpenedStream, PostKey, Read, ReadFrom, Settings, StreamKey, StreamNumber,
+};
+
+use super::bench::{Bench, Writer, drain, kilobyte, numbers, reader, request, text};
+
+pub(super) async fn a_reader_goes_on_exactly_there(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(600).await;
+    assert_eq!(writer.end(601).await, Appended::Stored);
+    for after in [0, 1, 299, 600] {
+        let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(after)).await;
+        let (events, end) = drain(&mut reading).await;
+        let expected: Vec<_> = (after + 1..=601).map(|seq| (seq, text(&seq.to_string()))).collect();
+        assert_eq!((events, end), (expected, Read::End));
+        assert_eq!((reading.after(), reading.missed()), (601, 0));
+    }
+}
+
+pub(super) async fn reading_begins_where_something_follows(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(2).await;
+    let attach = async |after| replicas.other.attach(&writer.stream, ReadFrom::After(after)).await.unwrap();
+    assert!(matches!(attach(2).await, Attached::Reading { after: 2, missed: 0, .. }), "more may follow");
+    assert_eq!(attach(3).await, Attached::Beyond);
+    assert_eq!(attach(u64::MAX).await, Attached::Beyond);
+    writer.end(3).await;
+    assert_eq!(attach(3).await, Attached::Ended);
+    assert_eq!(attach(4).await, Attached::Beyond);
+    assert!(matches!(attach(2).await, Attached::Reading { .. }));
+
+    let standing = StreamKey::standing(id.clone());
+    let attached = replicas.one.attach(&standing, ReadFrom::After(0)).await.unwrap();
+    assert!(matches!(attached, Attached::Reading { after: 0, .. }), "it is there before anything is posted");
+    assert_eq!(replicas.one.attach(&standing, ReadFrom::After(1)).await.unwrap(), Attached::Beyond);
+    let unknown = StreamKey::new(id, StreamNumber(1_000_000));
+    assert_eq!(replicas.one.attach(&unknown, ReadFrom::After(0)).await.unwrap(), Attached::Unknown);
+    assert_eq!(replicas.one.attach(&unknown, ReadFrom::Unread).await.unwrap(), Attached::Unknown);
+}
+
+pub(super) async fn the_last_reader_reads(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(2).await;
+    let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
+    assert_eq!(numbers(&mut first).await, (vec![1, 2], Read::Nothing));
+    let next = async {
+        bench.pass(1).await;
+        reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await
+    };
+    let (told, mut second) = bench.soon("the second", async { tokio::join!(first.next(), next) }).await;
+    assert_eq!(told.unwrap(), Read::Replaced);
+    writer.event(3).await;
+    assert_eq!(numbers(&mut first).await, (vec![], Read::Replaced));
+    assert_eq!(numbers(&mut second).await, (vec![2, 3], Read::Nothing));
+    // An attempt that fails replaces nobody.
+    let beyond = replicas.one.attach(&writer.stream, ReadFrom::After(9)).await.unwrap();
+    assert_eq!(beyond, Attached::Beyond);
+    assert_eq!(numbers(&mut second).await, (vec![], Read::Nothing));
+}
+
+pub(super) async fn a_reader_can_be_sent_away(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(1).await;
+    let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
+    assert_eq!(numbers(&mut first).await, (vec![1], Read::Nothing));
+    let detach = async {
+        bench.pass(1).await;
+        replicas.other.detach(&writer.stream).await
+    };
+    let (told, detached) = bench.soon("being sent away", async { tokio::join!(first.next(), detach) }).await;
+    detached.unwrap();
+    assert_eq!(told.unwrap(), Read::Detached);
+    assert_eq!(writer.event(2).await, Appended::Stored, "the stream goes on");
+    assert_eq!(numbers(&mut first).await, (vec![], Read::Detached));
+    let mut second = reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await;
+    assert_eq!(numbers(&mut second).await, (vec![2], Read::Nothing));
+    assert_eq!(numbers(&mut first).await, (vec![], Read::Replaced));
+}
+
+pub(super) async fn the_unread_begins_behind_every_reader(bench: &Bench) {
+    let settings = Settings { stream_bytes: 5_000, ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let standing = StreamKey::standing(id.clone());
+    for number in 1..=3 {
+        replicas.one.post(&id, PostKey(number), text("a")).await.unwrap();
+    }
+    let mut first = reader(&replicas.one, &standing, ReadFrom::Unread).await;
+    assert_eq!(numbers(&mut first).await.0, [1, 2, 3]);
+    let mut behind = reader(&replicas.other, &standing, ReadFrom::After(1)).await;
+    assert_eq!(numbers(&mut behind).await.0, [2, 3]);
+    replicas.one.post(&id, PostKey(4), text("b")).await.unwrap();
+    let mut unread = reader(&replicas.other, &standing, ReadFrom::Unread).await;
+    assert_eq!((unread.after(), unread.missed()), (3, 0));
+    assert_eq!(numbers(&mut unread).await.0, [4]);
+    for number in 5..=20 {
+        replicas.one.post(&id, PostKey(number), kilobyte(1)).await.unwrap();
+    }
+    let mut unread = reader(&replicas.other, &standing, ReadFrom::Unread).await;
+    assert!(unread.missed() > 0, "some are gone that nobody has read, and that is said");
+    assert_eq!(unread.after(), 4 + unread.missed());
+    let seen = numbers(&mut unread).await.0;
+    assert_eq!(seen.last(), Some(&20));
+    assert_eq!(seen.len() as u64 + unread.missed(), 16);
+}
+
+pub(super) async fn a_reader_further_behind_makes_nothing_unread(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(1000).await;
+    let mut first = reader(&replicas.one, &writer.stream, ReadFrom::Unread).await;
+    assert_eq!(numbers(&mut first).await.0.len(), 1000);
+    let mut behind = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
+    assert!(matches!(behind.try_next().await.unwrap(), Read::Events(_)));
+    assert_eq!(reader(&replicas.one, &writer.stream, ReadFrom::Unread).await.after(), 1000);
+}
+
+pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
+    bench.never("there is nothing to read", reading.next()).await;
+    let mut seen = Vec::new();
+    let read = async {
+        loop {
+            match reading.next().await.unwrap() {
+                Read::Events(events) => seen.extend(events.into_iter().map(|event| event.seq)),
+                Read::End => break,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let write = async {
+        for seq in 1..=20 {
+            if seq % 4 == 0 {
+                bench.pass(1).await;
+            }
+            assert_eq!(writer.event(seq).await, Appended::Stored);
+        }
+        bench.pass(1).await;
+        assert_eq!(writer.end(21).await, Appended::Stored);
+    };
+    bench.soon("all events", async { tokio::join!(read, write) }).await;
+    assert_eq!(seen, (1..=21).collect::<Vec<_>>());
+}
+
+pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
+    let settings = Settings { stream_bytes: 10_000, ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let writer = Writer::open(&replicas.one, &id, 42).await;
+    let mut slow = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
+    for seq in 1..=100 {
+        assert_eq!(writer.append(seq, kilobyte(seq), Kind::Event).await, Appended::Stored);
+    }
+    let gone = Read::Gone { request: Some(request(42)) };
+    assert_eq!(numbers(&mut slow).await, (vec![], gone.clone()));
+    assert_eq!(bench.soon("the news", slow.next()).await.unwrap(), gone);
+    let attached = replicas.other.attach(&writer.stream, ReadFrom::After(50)).await.unwrap();
+    assert_eq!(attached, Attached::Gone { request: Some(request(42)) });
+    let mut back = reader(&replicas.other, &writer.stream, ReadFrom::After(97)).await;
+    assert_eq!(
+        drain(&mut back).await,
+        ((98..=100).map(|seq| (seq, kilobyte(seq))).collect(), Read::Nothing),
+        "the newest are kept"
+    );
+    assert_eq!(writer.append(3, kilobyte(3), Kind::Event).await, Appended::Already, "also when it is gone");
+}
+
+pub(super) async fn the_final_event_is_not_dropped(bench: &Bench) {
+    let settings = Settings { stream_bytes: 5_000, session_bytes: 30_000, ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    for seq in 1..=10 {
+        writer.append(seq, kilobyte(seq), Kind::Event).await;
+    }
+    assert_eq!(writer.append(11, kilobyte(11), Kind::Final).await, Appended::Stored);
+    // Others fill the session and pay for it themselves.
+    for number in 2..10 {
+        let other = Writer::open(&replicas.one, &id, number).await;
+        for seq in 1..=10 {
+            assert_eq!(other.append(seq, kilobyte(seq), Kind::Event).await, Appended::Stored);
+        }
+    }
+    let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(10)).await;
+    assert_eq!(drain(&mut reading).await, (vec![(11, kilobyte(11))], Read::End));
+}
+
+pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(bench: &Bench) {
+    let settings =
+        Settings { stream_bytes: 10_000, session_bytes: 50_000, streams: 1000, ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let mut kept = Vec::new();
+    for number in 0..200 {
+        let OpenedStream::Opened(stream, epoch) =
+            replicas.one.open_stream(&id, Some(request(number))).await.unwrap()
+        else {
+            break;
+        };
+        let stream = StreamKey::new(id.clone(), stream);
+        match replicas.one.append(&stream, epoch, 1, kilobyte(1), Kind::Final).await.unwrap() {
+            Appended::Stored => kept.push(stream),
+            Appended::Full => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!((10..100).contains(&kept.len()), "some fit, not all: {}", kept.len());
+    for stream in &kept {
+        let mut reading = reader(&replicas.other, stream, ReadFrom::After(0)).await;
+        assert_eq!(numbers(&mut reading).await, (vec![1], Read::End));
+    }
+    let writer = Writer::open(&replicas.other, &id, 1000).await;
+    assert_eq!(writer.append(1, kilobyte(1), Kind::Final).await, Appended::Stored, "now they make room");
+}
+
+pub(super) async fn an_ended_stream_is_kept_for_a_while(bench: &Bench) {
+    let settings = Settings { retention: bench.ticks(10), ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let (ended, running) =
+        (Writer::open(&replicas.one, &id, 1).await, Writer::open(&replicas.one, &id, 2).await);
+    ended.events(2).await;
+    running.events(1).await;
+    ended.end(3).await;
+    bench.pass(5).await;
+    let mut reading = reader(&replicas.other, &ended.stream, ReadFrom::After(1)).await;
+    assert_eq!(numbers(&mut reading).await, (vec![2, 3], Read::End));
+    bench.pass(9).await;
+    for from in [ReadFrom::After(0), ReadFrom::After(3), ReadFrom::Unread] {
+        let gone = replicas.other.attach(&ended.stream, from).await.unwrap();
+        assert_eq!(gone, Attached::Gone { request: Some(request(1)) });
+    }
+    assert_eq!(numbers(&mut reading).await, (vec![], Read::Gone { request: Some(request(1)) }));
+    assert_eq!(ended.event(4).await, Appended::Ended);
+    let mut other = reader(&replicas.other, &running.stream, ReadFrom::After(0)).await;
+    assert_eq!(numbers(&mut other).await, (vec![1], Read::Nothing), "one that runs stays");
+}
+
+pub(super) async fn tombstones_have_a_limit(bench: &Bench) {
+    let settings = Settings { retention: bench.ticks(2), tombstones: 2, ..Settings::default() };
+    let (replicas, id) = bench.session(settings).await;
+    let mut ended = Vec::new();
+    for number in 1..=3 {
+        let writer = Writer::open(&replicas.one, &id, number).await;
+        writer.end(1).await;
+        ended.push(writer.stream);
+    }
+    bench.pass(5).await;
+    replicas.one.sweep().await.unwrap();
+    let mut known = Vec::new();
+    for stream in &ended {
+        match replicas.other.attach(stream, ReadFrom::After(0)).await.unwrap() {
+            Attached::Gone { request } => known.push(request),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(known, [None, Some(request(2)), Some(request(3))]);
+}

@@ -1,0 +1,94 @@
+//! Changes that everybody hears of, and keys that are good for one time.
+
+use refmcp_server::backplane::{Changes, Once, Settings};
+
+use super::bench::Bench;
+
+/// The names of what has changed, and where to go on.
+fn names(changes: &Changes) -> (Vec<&str>, u64) {
+    assert!(!changes.missed, "nothing was forgotten");
+    (changes.topics.iter().map(|(name, _)| &**name).collect(), changes.latest)
+}
+
+pub(super) async fn generations_rise(bench: &Bench) {
+    let replicas = bench.replicas(Settings { topics: 2, ..Settings::default() }).await;
+    let before = replicas.other.generation("a").await.unwrap();
+    let first = replicas.one.bump("a").await.unwrap();
+    assert!(first > before);
+    assert_eq!(replicas.other.generation("a").await.unwrap(), first);
+    let second = replicas.other.bump("a").await.unwrap();
+    assert!(second > first);
+    assert_eq!(replicas.one.generation("a").await.unwrap(), second);
+    for topic in ["b", "c", "d"] {
+        replicas.one.bump(topic).await.unwrap();
+    }
+    let now = replicas.one.generation("a").await.unwrap();
+    assert!(now >= second, "a topic that had to be forgotten does not seem older");
+    assert!(replicas.one.bump("a").await.unwrap() > now);
+}
+
+pub(super) async fn changes_are_told_once_each(bench: &Bench) {
+    let replicas = bench.replicas(Settings::default()).await;
+    let begin = replicas.one.latest().await.unwrap();
+    for topic in ["a", "b", "a", "a", "c", "b"] {
+        replicas.one.bump(topic).await.unwrap();
+    }
+    let changes = bench.soon("the changes", replicas.other.changes(begin)).await.unwrap();
+    let (topics, latest) = names(&changes);
+    assert_eq!(topics, ["a", "c", "b"]);
+    assert_eq!(replicas.other.latest().await.unwrap(), latest);
+    for (topic, generation) in &changes.topics {
+        assert_eq!(replicas.other.generation(topic).await.unwrap(), *generation);
+    }
+    bench.never("nothing has changed since", replicas.other.changes(latest)).await;
+    replicas.one.bump("a").await.unwrap();
+    let changes = bench.soon("the change", replicas.other.changes(latest)).await.unwrap();
+    assert_eq!(names(&changes).0, ["a"]);
+    // Another one who listens, and has heard less.
+    let changes = bench.soon("the changes", replicas.one.changes(begin)).await.unwrap();
+    assert_eq!(names(&changes).0, ["c", "b", "a"]);
+}
+
+pub(super) async fn whoever_waits_hears_of_a_change(bench: &Bench) {
+    let replicas = bench.replicas(Settings { topics: 4, ..Settings::default() }).await;
+    let begin = replicas.one.latest().await.unwrap();
+    let bump = async {
+        bench.pass(2).await;
+        replicas.other.bump("a").await.unwrap()
+    };
+    let all = async { tokio::join!(replicas.one.changes(begin), replicas.other.changes(begin), bump) };
+    let (one, other, generation) = bench.soon("the change", all).await;
+    for changes in [one.unwrap(), other.unwrap()] {
+        assert_eq!(names(&changes), (vec!["a"], generation));
+    }
+    for number in 0..10 {
+        replicas.one.bump(&format!("topic {number}")).await.unwrap();
+    }
+    let changes = bench.soon("the changes", replicas.other.changes(generation)).await.unwrap();
+    assert!(changes.missed, "more has changed than is remembered");
+    bench.never("that is all", replicas.other.changes(changes.latest)).await;
+}
+
+pub(super) async fn a_key_is_good_once(bench: &Bench) {
+    let replicas = bench.replicas(Settings::default()).await;
+    let once = async |key: u8, ticks| replicas.one.once([key; 32], bench.ticks(ticks)).await.unwrap();
+    assert_eq!(once(1, 10).await, Once::First);
+    assert_eq!(once(1, 10).await, Once::Again);
+    assert_eq!(replicas.other.once([1; 32], bench.ticks(100)).await.unwrap(), Once::Again);
+    assert_eq!(once(2, 100).await, Once::First);
+    bench.pass(14).await;
+    assert_eq!(once(1, 10).await, Once::First, "trying again has not prolonged it");
+    assert_eq!(once(2, 10).await, Once::Again);
+}
+
+pub(super) async fn keys_have_a_limit(bench: &Bench) {
+    let replicas = bench.replicas(Settings { keys: 2, ..Settings::default() }).await;
+    let once = async |key: u8, ticks| replicas.one.once([key; 32], bench.ticks(ticks)).await.unwrap();
+    assert_eq!(once(1, 10).await, Once::First);
+    assert_eq!(once(2, 100).await, Once::First);
+    assert_eq!(once(3, 100).await, Once::Full);
+    assert_eq!(once(1, 100).await, Once::Again, "what is remembered stays so");
+    bench.pass(14).await;
+    assert_eq!(once(3, 100).await, Once::First);
+    assert_eq!(once(4, 100).await, Once::Full);
+}
