@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use refmcp_proto::engine::{
@@ -15,31 +16,51 @@ use refmcp_proto::engine::{
 };
 use refmcp_proto::jsonrpc::{Message, RequestId};
 use refmcp_proto::revision::{Resumption, Rules};
+use refmcp_server::backplane::{
+    Attached, Backplane, OpenedStream, ReadFrom, Reading, SessionId, StreamKey, StreamNumber, Unavailable,
+};
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::transport::{Cancel, Command, Link, Running, Service, Uplink};
-use refmcp_server::{Opened, Runner, Session};
+use refmcp_server::{Opened, Runner, Session, Timestamp};
 use tokio::task::unconstrained;
-use tokio::time::Instant;
 
-use crate::stream::EventStream;
+use crate::outlet::{self, Outlet};
 
-/// The stream of what belongs to no request.
+/// The number of the outlet for what belongs to no request.
 pub(crate) const STANDING: u64 = 0;
+
+/// By numbers of our own, which nobody else chooses.
+type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
 /// One engine and everything that hangs on it.
 pub(crate) struct Conversation {
     engine: Mutex<ServerEngine>,
-    service: Arc<Runner>,
-    session: Arc<Session>,
-    clock: Clock,
+    service: Runner,
     link: Link,
-    streams: Mutex<HashMap<u64, Arc<EventStream>>>,
-    running: Mutex<HashMap<CallId, (Cancel, Channel)>>,
-    next_stream: AtomicU64,
-    stream_bytes: usize,
+    /// Exchanges that wait for their answers.
+    outlets: Mutex<ByNumber<u64, Arc<Outlet>>>,
+    standing: OnceLock<Arc<Outlet>>,
+    /// Where what was missed can be read again, in sessions that have that.
+    log: OnceLock<(Arc<dyn Backplane>, SessionId)>,
+    running: Mutex<ByNumber<CallId, (Cancel, Channel)>>,
+    next_outlet: AtomicU64,
+    outlet_bytes: usize,
+    /// How many read what is said here.
+    readers: AtomicUsize,
+    /// Once nothing is in flight any more, nothing more is said.
+    winding_down: AtomicBool,
     /// When the timer rings, in milliseconds of the clock.
     alarm: AtomicU64,
     me: Weak<Self>,
+}
+
+/// One who reads what a conversation says.
+pub(crate) struct ReadBy(Arc<Conversation>);
+
+impl Drop for ReadBy {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The way from running calls to the engine; it does not keep the conversation alive.
@@ -55,84 +76,118 @@ impl Uplink for Up {
 }
 
 impl Conversation {
-    pub(crate) fn new(opened: Opened, clock: Clock, stream_bytes: usize) -> Arc<Self> {
-        let Opened { engine, service, session } = opened;
+    pub(crate) fn new(opened: Opened, outlet_bytes: usize) -> Arc<Self> {
+        let Opened { engine, service } = opened;
         let conversation = Arc::new_cyclic(|me: &Weak<Self>| Self {
             engine: Mutex::new(engine),
             service,
-            session,
-            clock,
             link: Link::to(Arc::new(Up(me.clone()))),
-            streams: Mutex::default(),
+            outlets: Mutex::default(),
+            standing: OnceLock::new(),
+            log: OnceLock::new(),
             running: Mutex::default(),
-            next_stream: AtomicU64::new(STANDING + 1),
-            stream_bytes,
+            next_outlet: AtomicU64::new(STANDING + 1),
+            outlet_bytes,
+            readers: AtomicUsize::new(0),
+            winding_down: AtomicBool::new(false),
             alarm: AtomicU64::new(u64::MAX),
             me: me.clone(),
         });
-        conversation.session.connect(conversation.link.clone());
+        conversation.session().connect(conversation.link.clone());
         conversation
     }
 
-    /// Opens a stream for the answer to a request.
-    pub(crate) fn open_stream(&self, request: Option<RequestId>) -> Arc<EventStream> {
-        let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = EventStream::new(number, request, self.stream_bytes);
-        lock(&self.streams).insert(number, stream.clone());
-        stream
+    fn session(&self) -> &Session {
+        self.service.session()
     }
 
-    /// The stream of this number, if it is still kept. The standing one is made when it is first wanted.
-    pub(crate) fn stream(&self, number: u64) -> Option<Arc<EventStream>> {
-        let mut streams = lock(&self.streams);
-        if number == STANDING {
-            let standing = || EventStream::new(STANDING, None, self.stream_bytes);
-            return Some(streams.entry(STANDING).or_insert_with(standing).clone());
-        }
-        streams.get(&number).cloned()
+    fn clock(&self) -> Clock {
+        self.session().server().clock()
     }
 
-    /// Whether a stream of this number was ever opened.
-    pub(crate) fn had_stream(&self, number: u64) -> bool {
-        number < self.next_stream.load(Ordering::Relaxed)
+    fn now(&self) -> Timestamp {
+        self.clock().now()
     }
 
-    /// Whether anybody reads one of the streams: readers share them with us.
+    /// Whether anybody reads what is said here.
     pub(crate) fn is_read(&self) -> bool {
-        lock(&self.streams).values().any(|stream| Arc::strong_count(stream) > 1)
+        self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// How many streams are kept.
-    pub(crate) fn stream_count(&self) -> usize {
-        lock(&self.streams).len()
+    /// Somebody reads what is said here, for as long as this is kept.
+    pub(crate) fn read_by(self: &Arc<Self>) -> ReadBy {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        ReadBy(self.clone())
     }
 
-    /// Forgets a stream: its answer went another way, or nobody came back for it in time.
-    pub(crate) fn forget_stream(&self, number: u64) {
-        lock(&self.streams).remove(&number);
+    /// From now on, streams of this session can be taken up again.
+    pub(crate) fn keep_log(&self, backplane: Arc<dyn Backplane>, session: SessionId) {
+        // A conversation is one session's; were it opened twice, the first would stay.
+        let _ = self.log.set((backplane, session));
     }
 
-    /// Forgets the streams that ended before this.
-    pub(crate) fn forget_streams_before(&self, time: Instant) {
-        lock(&self.streams).retain(|_, stream| stream.ended_at().is_none_or(|ended| ended > time));
+    /// Opens a way out for the answer to a request.
+    pub(crate) fn open_outlet(&self, request: Option<RequestId>) -> Arc<Outlet> {
+        let number = self.next_outlet.fetch_add(1, Ordering::Relaxed);
+        let outlet = Outlet::new(number, request, self.outlet_bytes);
+        lock(&self.outlets).insert(number, outlet.clone());
+        outlet
+    }
+
+    /// The way out for what belongs to no request.
+    pub(crate) fn standing(&self) -> &Arc<Outlet> {
+        self.standing.get_or_init(|| {
+            let outlet = Outlet::new(STANDING, None, self.outlet_bytes);
+            if let Some((backplane, session)) = self.log.get() {
+                outlet.lead_to(backplane.clone(), StreamKey::standing(session.clone()), None);
+            }
+            outlet
+        })
+    }
+
+    /// How many exchanges wait for their answers.
+    pub(crate) fn exchanges(&self) -> usize {
+        lock(&self.outlets).len()
+    }
+
+    /// The stream of the log that an exchange goes to from now on; none where nothing can be read again.
+    pub(crate) async fn log(&self, outlet: &Arc<Outlet>) -> Result<Option<OpenedStream>, Unavailable> {
+        let Some((backplane, session)) = self.log.get() else { return Ok(None) };
+        let opened = backplane.open_stream(session, outlet.request.clone()).await?;
+        if let OpenedStream::Opened(number, epoch) = opened {
+            let stream = StreamKey::new(session.clone(), number);
+            outlet.lead_to(backplane.clone(), stream, Some(epoch));
+        }
+        Ok(Some(opened))
+    }
+
+    /// Reads a stream of the log; none where nothing can be read again.
+    pub(crate) async fn read(
+        &self,
+        number: StreamNumber,
+        from: ReadFrom,
+    ) -> Result<Option<Result<Reading, Attached>>, Unavailable> {
+        let Some((backplane, session)) = self.log.get() else { return Ok(None) };
+        let stream = StreamKey::new(session.clone(), number);
+        Reading::begin(backplane.clone(), stream, from).await.map(Some)
     }
 
     /// Takes in a message of the client.
     pub(crate) fn receive(&self, channel: u64, message: Message<'_>) {
-        let now = self.clock.now();
+        let now = self.now();
         self.with_engine(|engine| engine.message(now, Channel(channel), message));
     }
 
     /// Takes in bytes that may be a batch.
     pub(crate) fn receive_bytes(&self, channel: u64, bytes: &[u8]) {
-        let now = self.clock.now();
+        let now = self.now();
         self.with_engine(|engine| engine.receive(now, Channel(channel), bytes));
     }
 
     /// An exchange has broken off.
     pub(crate) fn close_channel(&self, channel: u64) {
+        lock(&self.outlets).remove(&channel);
         self.with_engine(|engine| engine.close_channel(Channel(channel)));
-        self.forget_stream(channel);
     }
 
     /// Tells of a change.
@@ -146,22 +201,38 @@ impl Conversation {
             engine.wind_down();
             engine.cancel_all();
         });
-        for stream in lock(&self.streams).values() {
-            stream.detach();
+        for outlet in lock(&self.outlets).drain() {
+            outlet.1.end();
+        }
+        if let Some(standing) = self.standing.get() {
+            standing.end();
         }
     }
 
-    /// Ends listening streams properly, and the standing one; calls go on.
+    /// Ends what would never end by itself; calls go on, and what carries their answers.
     pub(crate) fn wind_down(&self) {
+        self.winding_down.store(true, Ordering::Relaxed);
         self.with_engine(ServerEngine::wind_down);
-        if let Some(standing) = lock(&self.streams).get(&STANDING) {
-            standing.detach();
+        if self.log.get().is_some() {
+            self.standing().cut();
         }
+    }
+
+    /// Gives back room that a busier time has left behind.
+    pub(crate) fn shrink(&self) {
+        lock(&self.engine).shrink();
+        lock(&self.outlets).shrink_to_fit();
+        lock(&self.running).shrink_to_fit();
     }
 
     /// The rules of the session, once there is one.
     pub(crate) fn session_rules(&self) -> Option<&'static Rules> {
         lock(&self.engine).peer().map(|peer| peer.rules())
+    }
+
+    /// Whether the client has said that it is ready.
+    pub(crate) fn is_ready(&self) -> bool {
+        lock(&self.engine).is_ready()
     }
 
     /// How many requests are in flight.
@@ -174,6 +245,9 @@ impl Conversation {
         act(&mut engine);
         let runs = self.drain(&mut engine);
         self.set_alarm(&engine);
+        if self.winding_down.load(Ordering::Relaxed) && engine.in_flight() == 0 {
+            self.standing().end();
+        }
         drop(engine);
         for call in runs {
             self.start(call);
@@ -190,32 +264,43 @@ impl Conversation {
                 Output::Run(call) => runs.push(call),
                 Output::Cancel(call) => {
                     if let Some((cancel, _)) = lock(&self.running).remove(&call) {
-                        cancel.cancel(self.clock.now());
+                        cancel.cancel(self.now());
+                    }
+                }
+                Output::Silent(Channel(number)) => {
+                    if let Some(outlet) = lock(&self.outlets).remove(&number) {
+                        outlet.end();
                     }
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Note(finding) => self.service.noted(&finding),
                 Output::Close(CloseReason::Stale) => {
-                    for stream in lock(&self.streams).values() {
-                        stream.detach();
+                    for outlet in lock(&self.outlets).values() {
+                        outlet.cut();
                     }
+                    self.standing().cut();
                 }
             }
         }
         runs
     }
 
-    fn deliver(&self, message: Sending) {
-        let number = match message.to {
-            To::Channel(Channel(number)) => number,
-            To::Session => STANDING,
-        };
-        let answer = match message.kind {
-            Kind::Answer { error } => Some(error),
-            Kind::Notification | Kind::Request => None,
-        };
-        if let Some(stream) = self.stream(number) {
-            stream.append(message.json, answer.filter(|_| number != STANDING));
+    fn deliver(&self, Sending { to, kind, json }: Sending) {
+        let message = outlet::Message { json: json.into(), kind };
+        match to {
+            To::Session | To::Channel(Channel(STANDING)) => self.standing().push(message),
+            To::Channel(Channel(number)) => {
+                let mut outlets = lock(&self.outlets);
+                // The answer is the last that is said.
+                let outlet = match kind {
+                    Kind::Answer { .. } => outlets.remove(&number),
+                    Kind::Notification | Kind::Request => outlets.get(&number).cloned(),
+                };
+                drop(outlets);
+                if let Some(outlet) = outlet {
+                    outlet.push(message);
+                }
+            }
         }
     }
 
@@ -245,7 +330,7 @@ impl Conversation {
 
     fn finish(&self, call: CallId, outcome: Outcome) {
         lock(&self.running).remove(&call);
-        let now = self.clock.now();
+        let now = self.now();
         self.with_engine(|engine| engine.finish(now, call, outcome));
     }
 
@@ -262,8 +347,9 @@ impl Conversation {
                     return;
                 }
                 let channel = lock(&self.running).get(&call).map(|(_, channel)| channel.0);
-                if let Some(stream) = channel.and_then(|channel| self.stream(channel)) {
-                    stream.detach();
+                let outlet = channel.and_then(|channel| lock(&self.outlets).get(&channel).cloned());
+                if let Some(outlet) = outlet {
+                    outlet.cut();
                 }
             }
         }
@@ -276,12 +362,12 @@ impl Conversation {
         if self.alarm.fetch_min(millis, Ordering::Relaxed) <= millis {
             return;
         }
-        let (me, at) = (self.me.clone(), self.clock.instant(deadline));
+        let (me, at) = (self.me.clone(), self.clock().instant(deadline));
         tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
             let Some(conversation) = me.upgrade() else { return };
             conversation.alarm.store(u64::MAX, Ordering::Relaxed);
-            let now = conversation.clock.now();
+            let now = conversation.now();
             conversation.with_engine(|engine| engine.tick(now));
         });
     }
@@ -290,7 +376,7 @@ impl Conversation {
 impl Drop for Conversation {
     /// Nobody is left to whom running calls could answer.
     fn drop(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         for (cancel, _) in lock(&self.running).values() {
             cancel.cancel(now);
         }
@@ -299,7 +385,7 @@ impl Drop for Conversation {
 
 impl std::fmt::Debug for Conversation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conversation").field("session", &self.session.number()).finish_non_exhaustive()
+        f.debug_struct("Conversation").field("session", &self.session().number()).finish_non_exhaustive()
     }
 }
 

@@ -1,22 +1,18 @@
 //! `DELETE`: the end of a session.
 
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::endpoint::Endpoint;
-use crate::get::names_stateless;
-use crate::post::find_session;
+use crate::endpoint::Inner;
+use crate::headers::names_stateless;
+use crate::refusal::Refusal;
+use crate::sessions::find;
 
-pub(crate) async fn delete(State(endpoint): State<Endpoint>, headers: HeaderMap) -> Response {
-    if names_stateless(&headers) {
-        return (StatusCode::METHOD_NOT_ALLOWED, "this revision has no DELETE").into_response();
+pub(crate) fn delete(endpoint: &Inner, headers: &HeaderMap) -> Result<Response, Refusal> {
+    if names_stateless(headers) {
+        return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
-    match find_session(&endpoint.inner, &headers) {
-        Ok(session) => {
-            endpoint.inner.sessions.close(&session.id);
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Err(refusal) => refusal.into_response(),
-    }
+    let session = find(endpoint, headers)?;
+    endpoint.sessions.close(&session.id);
+    Ok(StatusCode::NO_CONTENT.into_response())
 }

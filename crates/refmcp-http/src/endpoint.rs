@@ -1,27 +1,32 @@
 //! The whole thing: a router to mount into an application, or a listener to serve.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{any, get, post};
-use axum::serve::ListenerExt;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
 use refmcp_proto::engine::{Change, DuplicateIds, Early, EngineConfig};
+use refmcp_server::backplane::{Backplane, Memory};
 use refmcp_server::transport::clock::Clock;
-use refmcp_server::{Connection, Server};
-use tokio::net::TcpListener;
+use refmcp_server::{Connection, Revision, Server};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
+use crate::client::Client;
 use crate::conversation::Conversation;
+use crate::metrics::{Counted, Metrics};
 use crate::options::Options;
+use crate::rate::Buckets;
+use crate::refusal::{Reason, Refusal};
+use crate::routes::{ROUTES, Route, Target};
 use crate::sessions::Sessions;
-use crate::{delete, get as get_route, guard, legacy, post as post_route, websocket};
+use crate::{cors, delete, get, guard, legacy, operation, post, routes, websocket};
 
-/// How often sessions and streams are looked through for old ones.
+/// How often sessions and streams are looked through for old ones, at most.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// How long a request may wait for `initialized`, which another connection may carry and be slower.
@@ -36,21 +41,34 @@ pub struct Endpoint {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) server: Server,
-    pub(crate) options: Arc<Options>,
+    pub(crate) options: Options,
     pub(crate) config: Arc<EngineConfig>,
     pub(crate) clock: Clock,
     pub(crate) sessions: Sessions,
+    pub(crate) metrics: Metrics,
+    rates: Option<Buckets>,
+    /// The names of the revisions, once for all sessions.
+    revisions: Vec<(Revision, Arc<str>)>,
     /// Conversations without a session that want to hear of changes.
     listeners: Mutex<Vec<Weak<Conversation>>>,
     pub(crate) stop: CancellationToken,
 }
 
 impl Endpoint {
-    /// An endpoint for this server. Its background work ends with it.
+    /// An endpoint for this server, which keeps its state in memory. Its background work ends with it.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new(server: Server, options: Options) -> Self {
+        let memory = Memory::new(options.memory());
+        Self::on(server, options, Arc::new(memory))
+    }
+
+    /// An endpoint that keeps what its sessions may want to read again in this backplane.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn on(server: Server, options: Options, backplane: Arc<dyn Backplane>) -> Self {
         let mut config = server.config().clone();
         if config.policy.early_requests == Early::Refuse {
             config.policy.early_requests = Early::Hold(INITIALIZED_WITHIN);
@@ -62,10 +80,13 @@ impl Endpoint {
         let clock = server.clock();
         let inner = Arc::new(Inner {
             server,
-            options: Arc::new(options),
+            rates: options.rate.map(Buckets::new),
+            revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
+            sessions: Sessions::new(clock, options.session_idle, backplane),
+            options,
             config: Arc::new(config),
             clock,
-            sessions: Sessions::new(clock),
+            metrics: Metrics::default(),
             listeners: Mutex::default(),
             stop: CancellationToken::new(),
         });
@@ -73,52 +94,25 @@ impl Endpoint {
         Self { inner }
     }
 
-    /// The routes, to be merged into any application.
+    /// Everything that is served, and with which methods.
+    pub fn routes() -> &'static [Route] {
+        &ROUTES
+    }
+
+    /// The routes, to be merged into any application. An application that is served with `ConnectInfo` lets the
+    /// endpoint know who its clients are; without, none is taken to be on this machine, and none has a rate.
     pub fn router(&self) -> Router {
-        let limit = DefaultBodyLimit::disable();
-        let guard = from_fn_with_state(self.inner.options.clone(), guard::guard);
-        Router::new()
-            .route("/mcp", post(post_route::post).get(get_route::get).delete(delete::delete))
-            .route("/mcp/ws", any(websocket::upgrade))
-            .route("/sse", get(legacy::open))
-            .route("/messages", post(legacy::message))
-            .layer(limit)
-            .layer(guard)
-            .with_state(self.clone())
-    }
-
-    /// Serves until `stop` is cancelled; then streams are ended, and exchanges get `patience` to finish.
-    pub async fn serve(
-        &self,
-        listener: TcpListener,
-        stop: CancellationToken,
-        patience: Duration,
-    ) -> io::Result<()> {
-        // Small answers must not wait for company.
-        let listener = listener.tap_io(|stream| {
-            if let Err(fault) = stream.set_nodelay(true) {
-                tracing::debug!(%fault, "TCP_NODELAY");
-            }
-        });
-        let (endpoint, told) = (self.clone(), stop.clone());
-        let serving =
-            axum::serve(listener, self.router().into_make_service_with_connect_info::<SocketAddr>())
-                .with_graceful_shutdown(async move {
-                    told.cancelled().await;
-                    endpoint.shut_down();
-                });
-        let served = tokio::select! {
-            served = std::future::IntoFuture::into_future(serving) => served,
-            () = async { stop.cancelled().await; tokio::time::sleep(patience).await } => Ok(()),
+        let serve = |State(endpoint): State<Self>, request: Request| async move {
+            let client = Client::of(&request);
+            endpoint.answer(client, request).await
         };
-        for session in self.inner.sessions.all() {
-            session.conversation.end();
-        }
-        served
+        let router = ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, any(serve)));
+        router.with_state(self.clone())
     }
 
-    /// Ends properly what would never end by itself; calls go on, nothing new is begun.
-    fn shut_down(&self) {
+    /// Ends properly what would never end by itself, and takes nothing new; calls go on. [`Endpoint::serve`] does it
+    /// when it is told to stop; an application that serves the router itself does it before it stops.
+    pub fn shut_down(&self) {
         self.inner.stop.cancel();
         for listener in self.inner.listeners() {
             listener.wind_down();
@@ -127,13 +121,108 @@ impl Endpoint {
             session.conversation.wind_down();
         }
     }
+
+    /// Answers one request.
+    pub(crate) async fn answer(&self, client: Client, request: Request) -> Response {
+        let began = Instant::now();
+        let inner = &self.inner;
+        let route = routes::place(request.uri().path());
+        let span = tracing::info_span!(
+            target: "refmcp::http", "request", method = %request.method(), path = route.map(|place| ROUTES[place].path)
+        );
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let admitted = inner.admit(client, &request, route.map(|place| &ROUTES[place]));
+        // A page that may not speak to us may not read what we say, either.
+        let origin = origin.filter(|_| !matches!(&admitted, Err(refusal) if refusal.is_about_the_caller()));
+        let served = match admitted {
+            Ok(route) => inner.dispatch(route, client, request).instrument(span.clone()).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut response = served.unwrap_or_else(|refusal| {
+            inner.metrics.refused(refusal.reason);
+            tracing::debug!(target: "refmcp::http", parent: &span, why = refusal.why(), "refused");
+            refusal.into_response()
+        });
+        if let Some(origin) = origin {
+            cors::expose(&mut response, origin);
+        }
+        let (status, took) = (response.status(), began.elapsed());
+        inner.metrics.answered(route, status, took);
+        tracing::debug!(target: "refmcp::http", parent: &span, status = status.as_u16(), seconds = took.as_secs_f64(), "answered");
+        response
+    }
 }
 
 impl Inner {
+    /// Whether a request is served at all; decided before anything of its body is read.
+    fn admit<'a>(
+        &self,
+        client: Client,
+        request: &Request,
+        route: Option<&'a Route>,
+    ) -> Result<&'a Route, Refusal> {
+        guard::check(&self.options, client, request.uri(), request.headers())?;
+        if let (Some(rates), Some(address)) = (&self.rates, client.address)
+            && (self.options.rate_on_loopback || !client.is_local())
+            && let Err(seconds) = rates.take(address, self.clock.now())
+        {
+            return Err(Refusal::too_many(Reason::Rate, "too many requests from this client", seconds));
+        }
+        let nothing_here = || Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here");
+        let route = route.ok_or_else(nothing_here)?;
+        let method = request.method();
+        if method != Method::OPTIONS && !route.methods.contains(&method.as_str()) {
+            return Err(Refusal::method(route.methods, "this method is not served here"));
+        }
+        Ok(route)
+    }
+
+    /// Leads a request to whoever answers it.
+    async fn dispatch(
+        self: &Arc<Self>,
+        route: &Route,
+        client: Client,
+        request: Request,
+    ) -> Result<Response, Refusal> {
+        if request.method() == Method::OPTIONS {
+            return Ok(cors::preflight(route, request.headers()));
+        }
+        match route.target {
+            Target::Health => return Ok(operation::health()),
+            Target::Ready => return operation::ready(self),
+            Target::Metrics => return Ok(operation::metrics(self)),
+            Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
+        }
+        let most = self.options.max_in_flight;
+        let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
+        let _counted = self.metrics.in_flight.enter(most).ok_or_else(full)?;
+        // Boxed, so that a connection that only reads a stream does not hold the room of the largest of them.
+        match (route.target, request.method()) {
+            (Target::Messages, _) => Box::pin(legacy::message(self, request)).await,
+            (Target::Events, _) => Box::pin(legacy::open(self, client, request)).await,
+            (Target::WebSocket, _) => websocket::upgrade(self, client, request),
+            (_, &Method::POST) => Box::pin(post::post(self, client, request)).await,
+            (_, &Method::DELETE) => delete::delete(self, request.headers()),
+            _ => Box::pin(get::get(self, client, request)).await,
+        }
+    }
+
     /// A conversation of its own.
     pub(crate) fn converse(&self, connection: Connection) -> Arc<Conversation> {
         let opened = self.server.open(self.config.clone(), connection);
-        Conversation::new(opened, self.clock, self.options.stream_bytes)
+        Conversation::new(opened, self.options.stream_bytes)
+    }
+
+    /// The name of a revision.
+    pub(crate) fn revision_name(&self, revision: Revision) -> Arc<str> {
+        let known = self.revisions.iter().find(|(known, _)| *known == revision);
+        known.map_or_else(|| revision.as_str().into(), |(_, name)| name.clone())
+    }
+
+    /// One more stream of events is going to be read.
+    pub(crate) fn reads(&self) -> Result<Counted, Refusal> {
+        let full = || Refusal::full(Reason::Streams, "too many streams are being read", 1);
+        self.metrics.streams.enter(self.options.max_open_streams).ok_or_else(full)
     }
 
     /// Remembers a conversation that wants to hear of changes for as long as it lasts.
@@ -161,7 +250,8 @@ impl Inner {
 /// Passes changes on and clears away what nobody uses any more.
 async fn keep_house(endpoint: Weak<Inner>) {
     let Some(feed) = endpoint.upgrade().map(|endpoint| endpoint.server.changes()) else { return };
-    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    let Some(every) = endpoint.upgrade().map(|endpoint| sweep_every(&endpoint.options)) else { return };
+    let mut sweep = tokio::time::interval(every);
     loop {
         tokio::select! {
             () = feed.changed() => {
@@ -172,8 +262,14 @@ async fn keep_house(endpoint: Weak<Inner>) {
             }
             _ = sweep.tick() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
-                endpoint.sessions.sweep(&endpoint.options);
+                endpoint.sessions.sweep(&endpoint.options).await;
             }
         }
     }
+}
+
+/// Often enough that nothing is kept much longer than it should be.
+fn sweep_every(options: &Options) -> Duration {
+    let shortest = options.session_idle.min(options.retention).min(options.initialize_within);
+    SWEEP_EVERY.min(shortest / 4).max(Duration::from_millis(50))
 }

@@ -1,98 +1,116 @@
 //! `GET`: the standing stream of a session, or one that broke, taken up again.
 
-use axum::extract::{Request, State};
+use std::sync::Arc;
+
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
-use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::revision::Revision;
+use refmcp_server::backplane::{Attached, ReadFrom, StreamNumber, Unavailable};
 
-use crate::conversation::{Conversation, STANDING};
-use crate::endpoint::Endpoint;
-use crate::post::{find_session, style};
-use crate::sse::{self, Style};
+use crate::client::Client;
+use crate::conversation::Conversation;
+use crate::endpoint::Inner;
+use crate::post::style;
+use crate::refusal::{Reason, Refusal};
+use crate::sessions::find;
+use crate::sse::{self, Source, Style};
 use crate::{headers, websocket};
 
-pub(crate) async fn get(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    if websocket::is_upgrade(request.headers()) {
-        return websocket::upgrade_request(endpoint, request).await;
-    }
+pub(crate) async fn get(
+    endpoint: &Arc<Inner>,
+    client: Client,
+    request: Request,
+) -> Result<Response, Refusal> {
     let headers = request.headers();
-    if names_stateless(headers) {
-        return (StatusCode::METHOD_NOT_ALLOWED, "this revision has no GET").into_response();
+    if websocket::is_upgrade(headers) {
+        return websocket::upgrade(endpoint, client, request);
     }
-    let session = match find_session(&endpoint.inner, headers) {
-        Ok(session) => session,
-        Err(refusal) => return refusal.into_response(),
-    };
-    if !headers::accepts(headers, "text/event-stream") {
-        return (StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream").into_response();
+    if headers::names_stateless(headers) {
+        return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
+    let session = find(endpoint, headers)?;
+    headers::check_takes_events(headers)?;
     let conversation = &session.conversation;
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
-    match last_event(headers) {
-        Ok(None) => standing(conversation, style(&endpoint.inner, rules)),
-        Ok(Some((stream, after))) => resume(conversation, stream, after, style(&endpoint.inner, rules)),
-        Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
+    let style = style(endpoint, rules);
+    match last_event(headers)? {
+        None => standing(endpoint, conversation, style).await,
+        Some(event) => resume(endpoint, conversation, event, style).await,
     }
 }
 
-/// Whether the headers name a revision without sessions.
-pub(crate) fn names_stateless(headers: &HeaderMap) -> bool {
-    let named = headers::value(headers, &headers::PROTOCOL_VERSION).ok().flatten();
-    named
-        .and_then(|version| version.parse::<Revision>().ok())
-        .is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
-}
-
-fn last_event(headers: &HeaderMap) -> Result<Option<(u64, u64)>, String> {
-    let Some(text) = headers::value(headers, &headers::LAST_EVENT_ID)? else { return Ok(None) };
-    sse::parse_event_id(text).map(Some).ok_or_else(|| "Last-Event-ID names no event of ours".to_owned())
+fn last_event(headers: &HeaderMap) -> Result<Option<(StreamNumber, u64)>, Refusal> {
+    let bad = |why: String| Refusal::bad(Reason::EventId, why);
+    let Some(text) = headers::value(headers, &headers::LAST_EVENT_ID).map_err(bad)? else { return Ok(None) };
+    let unknown = || bad("Last-Event-ID names no event of ours".to_owned());
+    sse::parse_event_id(text).map(Some).ok_or_else(unknown)
 }
 
 /// What belongs to no request and was not read before. Whoever asks for it last gets it.
-fn standing(conversation: &Conversation, style: Style) -> Response {
-    let stream = conversation.stream(STANDING);
-    let reader = stream.and_then(|stream| stream.attach(stream.unread_from()));
-    match reader {
-        Some(reader) => sse::response(reader, style, Vec::new(), None),
-        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+async fn standing(
+    endpoint: &Arc<Inner>,
+    conversation: &Arc<Conversation>,
+    style: Style,
+) -> Result<Response, Refusal> {
+    let held = (endpoint.reads()?, conversation.read_by());
+    let mut beginning = Vec::new();
+    let read = conversation
+        .read(StreamNumber::STANDING, ReadFrom::Unread)
+        .await
+        .map_err(|fault| unavailable(&fault))?;
+    let source = match read {
+        None => Source::Outlet(conversation.standing().attach()),
+        Some(Ok(reading)) => {
+            sse::prime(&mut beginning, StreamNumber::STANDING, style);
+            Source::Log(reading)
+        }
+        Some(Err(Attached::Unknown)) => {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "the session has ended"));
+        }
+        Some(Err(_)) => return Err(Refusal::fault("the stream cannot be read")),
+    };
+    Ok(sse::response(endpoint, source, style, beginning, sse::held(held)))
+}
+
+/// A stream that broke, from where it broke.
+async fn resume(
+    endpoint: &Arc<Inner>,
+    conversation: &Arc<Conversation>,
+    (number, after): (StreamNumber, u64),
+    style: Style,
+) -> Result<Response, Refusal> {
+    let bad = |why: &'static str| Err(Refusal::bad(Reason::EventId, why));
+    let held = (endpoint.reads()?, conversation.read_by());
+    match conversation.read(number, ReadFrom::After(after)).await.map_err(|fault| unavailable(&fault))? {
+        Some(Ok(reading)) => {
+            Ok(sse::response(endpoint, Source::Log(reading), style, Vec::new(), sse::held(held)))
+        }
+        Some(Err(Attached::Gone { request })) => lost(request.as_ref()),
+        Some(Err(Attached::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),
+        // An empty stream would only make the client come back again.
+        Some(Err(Attached::Ended)) => bad("the stream has ended with this event; nothing follows"),
+        Some(Err(Attached::Unknown | Attached::Reading { .. })) => {
+            bad("Last-Event-ID names no stream of this session")
+        }
+        None => bad("streams of this revision cannot be taken up again"),
     }
 }
 
-fn resume(conversation: &Conversation, number: u64, after: u64, style: Style) -> Response {
-    let Some(stream) = conversation.stream(number) else {
-        return if conversation.had_stream(number) {
-            lost(None)
-        } else {
-            (StatusCode::BAD_REQUEST, "Last-Event-ID names no stream of this session").into_response()
-        };
-    };
-    if stream.ends_with(after) {
-        // An empty stream would only make the client come back again.
-        return (StatusCode::BAD_REQUEST, "the stream has ended with this event; nothing follows")
-            .into_response();
-    }
-    if let Some(reader) = stream.attach(after) {
-        // The stream has begun long ago; it is not primed again.
-        return sse::response(reader, Style { retry: None, ..style }, Vec::new(), None);
-    }
-    if after > stream.kept_from() {
-        return (StatusCode::BAD_REQUEST, "Last-Event-ID is beyond the end of its stream").into_response();
-    }
-    lost(stream.request.as_ref())
+/// The shared state cannot be reached.
+pub(crate) fn unavailable(fault: &Unavailable) -> Refusal {
+    tracing::warn!(%fault, "a request is turned away");
+    Refusal::full(Reason::Fault, "the state of this session cannot be reached now", 1)
 }
 
 /// What should follow is gone: said aloud, as the answer to the request, so that nobody waits for it.
-fn lost(request: Option<&RequestId>) -> Response {
-    let error =
-        RpcError::internal("the messages after this event are no longer kept; the outcome is unknown");
-    let Some(id) = request else {
-        return (StatusCode::BAD_REQUEST, error.message).into_response();
-    };
+fn lost(request: Option<&RequestId>) -> Result<Response, Refusal> {
+    let why = "the messages after this event are no longer kept; the outcome is unknown";
+    let Some(id) = request else { return Err(Refusal::bad(Reason::EventId, why)) };
     let mut json = Vec::new();
-    if encode::error(&mut json, AnswerTo::Id(id), &error).is_err() {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    }
-    sse::single(&String::from_utf8_lossy(&json))
+    let written = encode::error(&mut json, AnswerTo::Id(id), &RpcError::internal(why));
+    written.map_err(|_| Refusal::fault("the answer cannot be written"))?;
+    Ok(sse::single(&String::from_utf8_lossy(&json)))
 }

@@ -1,11 +1,18 @@
 //! What headers say, and whether they agree with the body they mirror.
 
-use axum::http::{HeaderMap, HeaderName, header};
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use refmcp_proto::jsonrpc::{RpcError, code, excerpt};
-use refmcp_server::Server;
+use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_server::{Headers, Server};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::refusal::{Reason, Refusal};
 
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -25,16 +32,64 @@ pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Opt
     }
 }
 
+/// What may be shown of headers: not what lets somebody in.
+fn shown(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    const SECRET: [HeaderName; 4] =
+        [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION, SESSION_ID];
+    let shown = headers.iter().filter(|(name, _)| !SECRET.contains(name));
+    shown.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())))
+}
+
+/// Headers of a request, for as long as it is served.
+pub(crate) fn of_request(headers: HeaderMap) -> Headers {
+    Headers::read_by(move || {
+        shown(&headers).map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
+    })
+}
+
+/// Bytes of headers that are kept with a session; what does not fit is left out.
+const KEPT: usize = 2048;
+
+/// Headers to be kept with a session, in little room: those of a request hold on to all the bytes that came with it.
+pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
+    let mut text = String::new();
+    for (name, value) in shown(headers) {
+        if text.len() + name.len() + value.len() <= KEPT {
+            // Neither names nor values have line breaks.
+            text.extend([name, ":", &value, "\n"]);
+        }
+    }
+    Headers::from_lines(text)
+}
+
 /// Whether the client takes this kind of content.
 pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
     let listed = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     listed.flat_map(|value| value.split(',')).any(|range| {
         let mut parts = range.split(';');
-        let name = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+        let name = parts.next().unwrap_or_default().trim();
         let refused = parts.any(|part| matches!(part.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-        !refused && (name == kind || name == "*/*" || name.strip_suffix("/*") == Some(family))
+        let whole_family =
+            |name: &str| name.strip_suffix("/*").is_some_and(|f| f.eq_ignore_ascii_case(family));
+        !refused && (name.eq_ignore_ascii_case(kind) || name == "*/*" || whole_family(name))
     })
+}
+
+/// Whether the client takes a stream of events.
+pub(crate) fn check_takes_events(headers: &HeaderMap) -> Result<(), Refusal> {
+    if accepts(headers, "text/event-stream") {
+        return Ok(());
+    }
+    let why = "Accept must allow text/event-stream";
+    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
+}
+
+/// Whether the headers name a revision without sessions.
+pub(crate) fn names_stateless(headers: &HeaderMap) -> bool {
+    let named = value(headers, &PROTOCOL_VERSION).ok().flatten();
+    let named = named.and_then(|version| version.parse::<Revision>().ok());
+    named.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
 /// Whether the body is JSON, by its own account.
@@ -51,35 +106,59 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     json && utf8
 }
 
+/// What headers mirror of a request's parameters.
+#[derive(Debug, Default, Deserialize)]
+struct Mirrored<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
 /// Checks the headers of a request that stands for itself against its body: intermediaries read the headers, we read
 /// the body, and both must mean the same.
 pub(crate) fn check_mirrored(
     headers: &HeaderMap,
+    server: &Server,
     version: &str,
     method: &str,
-    params: &Value,
+    params: Option<&str>,
 ) -> Result<(), RpcError> {
     same(headers, &PROTOCOL_VERSION, version)?;
     same(headers, &METHOD, method)?;
-    let named = match method {
-        "tools/call" | "prompts/get" => params.get("name"),
-        "resources/read" => params.get("uri"),
-        _ => None,
-    };
-    match named.and_then(Value::as_str) {
-        Some(name) => same(headers, &NAME, name),
-        None => Ok(()),
+    if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
+        return Ok(());
     }
+    // Parameters that cannot be read are refused by whoever reads them.
+    let mirrored: Mirrored<'_> =
+        params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
+    let named = if method == "resources/read" { mirrored.uri } else { mirrored.name };
+    let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named.get()).ok());
+    let Some(name) = named else { return Ok(()) };
+    same(headers, &NAME, &name)?;
+    if method == "tools/call" { check_arguments(headers, server, &name, mirrored.arguments) } else { Ok(()) }
 }
 
 /// Checks the headers that mirror a tool's arguments.
-pub(crate) fn check_arguments(headers: &HeaderMap, server: &Server, params: &Value) -> Result<(), RpcError> {
-    let Some(tool) = params.get("name").and_then(Value::as_str) else { return Ok(()) };
-    for mirrored in server.mirrored_arguments(tool) {
-        let arguments = params.get("arguments");
-        let argument =
-            mirrored.path.iter().try_fold(arguments, |value, key| value.map(|value| value.get(key)));
-        let argument = argument.flatten();
+fn check_arguments(
+    headers: &HeaderMap,
+    server: &Server,
+    tool: &str,
+    arguments: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    let mirrored = server.mirrored_arguments(tool);
+    if mirrored.is_empty() {
+        return Ok(());
+    }
+    let arguments: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments.get()).ok());
+    for mirrored in mirrored {
+        let argument = mirrored
+            .path
+            .iter()
+            .try_fold(arguments.as_ref(), |value, key| value.map(|value| value.get(key)))
+            .flatten();
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.header)) else { continue };
         match argument {
             None | Some(Value::Null) => {}
@@ -120,12 +199,12 @@ fn mismatch(what: String) -> RpcError {
 }
 
 /// A header's text; what no header can hold comes in base64 between marks.
-fn decode(text: &str) -> Result<String, &'static str> {
+fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     let Some(coded) = text.strip_prefix("=?base64?").and_then(|text| text.strip_suffix("?=")) else {
-        return Ok(text.to_owned());
+        return Ok(text.into());
     };
     let bytes = STANDARD.decode(coded).map_err(|_| "not base64")?;
-    String::from_utf8(bytes).map_err(|_| "not UTF-8")
+    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "not UTF-8")
 }
 
 #[cfg(test)]

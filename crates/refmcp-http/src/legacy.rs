@@ -1,76 +1,67 @@
-//! HTTP+SSE, the transport of the oldest revision: one endpoint that streams everything the server says, one that
-//! takes what the client says.
+//! HTTP+SSE, the older transport of two endpoints: a stream that carries all the server says, and a place to post
+//! what the client says.
 
 use std::sync::Arc;
 
-use axum::extract::{Query, Request, State};
+use axum::extract::{OriginalUri, Request};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use axum::response::Response;
+use refmcp_server::backplane::SessionId;
 
+use crate::client::Client;
 use crate::conversation::STANDING;
-use crate::endpoint::{Endpoint, Inner};
-use crate::post::{check_body, connection};
+use crate::endpoint::Inner;
+use crate::post::{check_body, connection, read};
+use crate::refusal::{Reason, Refusal};
 use crate::sessions::Kind;
-use crate::sse::{self, Style};
+use crate::sse::{self, Source, Style};
 use crate::{headers, status};
 
 /// Opens a session: its first event says where to post.
-pub(crate) async fn open(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    if !headers::accepts(&parts.headers, "text/event-stream") {
-        return (StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream").into_response();
-    }
-    let endpoint = endpoint.inner;
-    let mut connection = connection(&parts);
+pub(crate) async fn open(
+    endpoint: &Arc<Inner>,
+    client: Client,
+    request: Request,
+) -> Result<Response, Refusal> {
+    headers::check_takes_events(request.headers())?;
+    let counted = endpoint.reads()?;
+    let mut connection = connection(client, headers::of_session(request.headers()));
     connection.transport = "http+sse";
-    let conversation = endpoint.converse(connection);
-    let session = match endpoint.sessions.open(Kind::Legacy, conversation, endpoint.options.max_sessions) {
-        Ok(session) => session,
-        Err(why) => return status::unavailable(why.to_string()),
-    };
-    let reader = session.conversation.stream(STANDING).and_then(|stream| stream.attach(0));
-    let Some(reader) = reader else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let where_to = sse::endpoint_event(&format!("/messages?sessionId={}", session.id));
+    let session = endpoint.open_session(Kind::Legacy, endpoint.converse(connection)).await?;
+    // Should anything fail from here on, the session ends.
+    let ends = EndsSession { endpoint: endpoint.clone(), id: session.id.clone() };
+    let reading = session.conversation.read_by();
+    let source = Source::Outlet(session.conversation.standing().attach());
+    let where_to = sse::endpoint_event(&format!("{}?sessionId={}", messages(&request), session.id.reveal()));
     let style = Style { ids: false, retry: None, keep_alive: endpoint.options.keep_alive };
-    let id = session.id.clone();
-    sse::response(reader, style, where_to, sse::held(EndsSession { endpoint, id }))
+    Ok(sse::response(endpoint, source, style, where_to, sse::held((counted, reading, ends))))
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Address {
-    #[serde(rename = "sessionId")]
-    session_id: String,
+/// The path to post to, beside the one that was called, wherever the endpoint is mounted.
+fn messages(request: &Request) -> String {
+    let whole = request.extensions().get::<OriginalUri>().map_or(request.uri(), |OriginalUri(uri)| uri);
+    let folder = whole.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+    format!("{folder}/messages")
 }
 
 /// Takes a message; whatever is to be said to it goes to the stream.
-pub(crate) async fn message(
-    State(endpoint): State<Endpoint>,
-    Query(address): Query<Address>,
-    request: Request,
-) -> Response {
-    if let Err(refusal) = check_body(request.headers()) {
-        return refusal.into_response();
-    }
-    let Some(session) = endpoint.inner.sessions.find(Kind::Legacy, &address.session_id) else {
-        return (StatusCode::NOT_FOUND, "there is no such session").into_response();
-    };
-    let most = endpoint.inner.options.body_bytes;
-    let body = axum::body::to_bytes(request.into_body(), most);
-    match tokio::time::timeout(endpoint.inner.options.body_timeout, body).await {
-        Ok(Ok(body)) => {
-            session.conversation.receive_bytes(STANDING, &body);
-            status::accepted()
-        }
-        Ok(Err(_)) => (StatusCode::PAYLOAD_TOO_LARGE, format!("at most {most} bytes")).into_response(),
-        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body took too long").into_response(),
-    }
+pub(crate) async fn message(endpoint: &Arc<Inner>, request: Request) -> Result<Response, Refusal> {
+    check_body(request.headers())?;
+    let id = request.uri().query().and_then(|query| {
+        query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned)
+    });
+    let id = id.ok_or_else(|| Refusal::bad(Reason::Session, "no sessionId; /sse says where to post"))?;
+    let unknown = || Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "there is no such session");
+    let session = endpoint.sessions.find(Kind::Legacy, &id).ok_or_else(unknown)?;
+    let body = read(endpoint, request.into_body()).await?;
+    session.conversation.receive_bytes(STANDING, &body);
+    Ok(status::accepted())
 }
 
 /// The session lasts as long as its stream is read.
 struct EndsSession {
     endpoint: Arc<Inner>,
-    id: Box<str>,
+    id: SessionId,
 }
 
 impl Drop for EndsSession {

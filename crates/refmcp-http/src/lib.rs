@@ -1,33 +1,79 @@
 //! An MCP server over HTTP: streamable HTTP of every revision, HTTP+SSE and WebSocket, side by side.
 //!
+//! ```
+//! use std::time::Duration;
+//!
+//! use refmcp_http::{Endpoint, Options};
+//! use refmcp_server::Server;
+//! use tokio::net::TcpListener;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::new("greeter", "1.0").build()?;
+//! let endpoint = Endpoint::new(server, Options::default());
+//!
+//! // Either a part of an axum application, which it is merged into or nested in …
+//! let application = axum::Router::new().nest("/api", endpoint.router());
+//!
+//! // … or on a port of its own, until `stop` is cancelled.
+//! let stop = CancellationToken::new();
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! # drop(application);
+//! # stop.cancel();
+//! endpoint.serve(listener, stop, Duration::from_secs(10)).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! The example `mounted` is such an application, whole. [`Endpoint::routes`] says which paths there are; where an
+//! application has one of them itself, the router must be nested. [`Options`] has the limits, all of them on.
+//!
 //! | module | what it is |
 //! |---|---|
-//! | `endpoint` | the whole thing: a router to mount, or a listener to serve |
-//! | `guard` | who may speak to us at all: `Host` and `Origin` |
+//! | `endpoint` | the whole thing: a router to mount, and what is done for every request |
+//! | `serve` | a listener of its own: connections, TLS, HTTP/2, stopping |
+//! | `routes` | what is served where |
+//! | `guard`, `rate`, `cors` | who may speak to us at all, how often, and what browsers want to hear |
+//! | `refusal` | turning a request away |
 //! | `post`, `get`, `delete` | the three methods of the streamable endpoint |
-//! | `headers` | what headers say, and whether they agree with the body they mirror |
+//! | `exchange` | a request that waits for its answer |
+//! | `client`, `headers` | who asks, what headers say, and whether they agree with the body they mirror |
 //! | `status` | the HTTP status of an answer |
-//! | `conversation` | an engine that many exchanges share, and the streams its messages go to |
-//! | `stream` | the messages of one exchange: written to a log first, read from there by whoever listens |
+//! | `conversation` | an engine that many exchanges share |
+//! | `outlet` | where the messages of one exchange go: to whoever waits for the answer, or into the shared log |
 //! | `sse` | a stream as server-sent events |
 //! | `sessions` | the sessions of the revisions that have them |
 //! | `legacy` | the older transport of two endpoints, HTTP+SSE |
-//! | `websocket` | a pipe of text frames |
+//! | `websocket` | leaving HTTP for a pipe of text frames |
+//! | `operation`, `metrics` | for those who operate the server: health, readiness, numbers |
 
+mod client;
 mod conversation;
+mod cors;
 mod delete;
 mod endpoint;
+mod exchange;
 mod get;
 mod guard;
 mod headers;
 mod legacy;
+mod metrics;
+mod operation;
 mod options;
+mod outlet;
 mod post;
+mod rate;
+mod refusal;
+mod routes;
+mod serve;
 mod sessions;
 mod sse;
 mod status;
-mod stream;
 mod websocket;
 
 pub use endpoint::Endpoint;
 pub use options::Options;
+pub use rate::Rate;
+pub use routes::Route;
+#[cfg(feature = "tls")]
+pub use serve::tls::{BadTls, Tls};

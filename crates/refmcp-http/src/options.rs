@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use refmcp_server::backplane::Settings;
+
+use crate::rate::Rate;
+
 /// The settings of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -13,14 +17,34 @@ pub struct Options {
     pub body_bytes: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
+    /// Bytes of a request's head.
+    pub head_bytes: usize,
+    /// How long a head may take to arrive, and so how long a connection may be idle.
+    pub head_timeout: Duration,
+    /// How many connections there may be, of all clients.
+    pub max_connections: usize,
+    /// How many requests may be waiting for their answers, of all clients.
+    pub max_in_flight: usize,
+    /// How often one client may ask.
+    pub rate: Option<Rate>,
+    /// Whether clients on this machine are held to that rate too.
+    pub rate_on_loopback: bool,
+    /// How long a client that has opened a session may take to say that it is ready.
+    pub initialize_within: Duration,
     /// How long a session may be silent.
     pub session_idle: Duration,
     /// How many sessions there may be.
     pub max_sessions: usize,
-    /// Streams that one session may have, open ones and ended ones that can still be taken up.
+    /// Streams that one session may have, open ones and ended ones that can still be taken up again.
     pub max_streams: usize,
+    /// Streams of events that may be read at once, by all clients.
+    pub max_open_streams: usize,
     /// Bytes of messages that one stream keeps for a reader who is slow or away.
     pub stream_bytes: usize,
+    /// Bytes that are kept for one session.
+    pub session_bytes: usize,
+    /// Bytes that are kept for all sessions.
+    pub total_bytes: usize,
     /// How long a stream that has ended can be taken up again.
     pub retention: Duration,
     /// How long an answer may take before the exchange turns into a stream.
@@ -42,16 +66,41 @@ impl Default for Options {
             origins: Vec::new(),
             body_bytes: 4 << 20,
             body_timeout: Duration::from_secs(30),
+            head_bytes: 64 << 10,
+            head_timeout: Duration::from_secs(30),
+            max_connections: 16_384,
+            max_in_flight: 16_384,
+            rate: Some(Rate::default()),
+            rate_on_loopback: false,
+            initialize_within: Duration::from_secs(60),
             session_idle: Duration::from_secs(30 * 60),
             max_sessions: 20_000,
             max_streams: 4096,
-            stream_bytes: 4 << 20,
+            max_open_streams: 16_384,
+            stream_bytes: 16 << 20,
+            session_bytes: 32 << 20,
+            total_bytes: 512 << 20,
             retention: Duration::from_secs(5 * 60),
             commit_after: Duration::from_millis(250),
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             require_version: true,
             serve_duplicate_ids: false,
+        }
+    }
+}
+
+impl Options {
+    /// The limits of the memory that goes with these.
+    pub(crate) fn memory(&self) -> Settings {
+        Settings {
+            sessions: self.max_sessions,
+            streams: self.max_streams,
+            stream_bytes: self.stream_bytes,
+            session_bytes: self.session_bytes,
+            total_bytes: self.total_bytes,
+            retention: self.retention,
+            ..Settings::default()
         }
     }
 }

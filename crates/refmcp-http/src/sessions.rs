@@ -3,23 +3,33 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
+use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use refmcp_proto::jsonrpc::excerpt;
+use refmcp_proto::revision::Resumption;
+use refmcp_server::backplane::{Backplane, Created, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
-use tokio::time::Instant;
 
 use crate::conversation::Conversation;
+use crate::endpoint::Inner;
 use crate::options::Options;
+use crate::outlet::drive;
+use crate::refusal::{Reason, Refusal};
+use crate::{get, headers};
 
 /// A session, as the client names it.
 #[derive(Debug)]
 pub(crate) struct HttpSession {
-    pub(crate) id: Box<str>,
+    pub(crate) id: SessionId,
     kind: Kind,
     pub(crate) conversation: Arc<Conversation>,
     /// When it was last used, in milliseconds of the clock.
     used: AtomicU64,
+    /// When the shared state was last told so.
+    told: AtomicU64,
 }
 
 /// By which transport a session is used; its id is good for no other.
@@ -31,59 +41,63 @@ pub(crate) enum Kind {
     Legacy,
 }
 
-/// All sessions.
+/// Milliseconds after which a silent session keeps no more room than it needs.
+const RESTING: u64 = 1000;
+
+/// All sessions that are served here.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     clock: Clock,
-    open: RwLock<HashMap<Box<str>, Arc<HttpSession>>>,
-}
-
-/// Why there is no new session.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NoSession {
-    /// There are as many as there may be.
-    #[error("too many sessions are open")]
-    Full,
-    /// Ids have to be unguessable, and the system gives nothing to make them from.
-    #[error("no session can be opened now")]
-    NoRandomness(#[from] getrandom::Error),
+    idle: Duration,
+    backplane: Arc<dyn Backplane>,
+    open: RwLock<HashMap<SessionId, Arc<HttpSession>>>,
 }
 
 impl Sessions {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, open: RwLock::default() }
-    }
-
-    /// Opens a session for a conversation.
-    pub(crate) fn open(
-        &self,
-        kind: Kind,
-        conversation: Arc<Conversation>,
-        most: usize,
-    ) -> Result<Arc<HttpSession>, NoSession> {
-        let id = new_id()?;
-        let used = AtomicU64::new(self.clock.now().as_millis());
-        let session = Arc::new(HttpSession { id: id.clone(), kind, conversation, used });
-        let mut open = self.write();
-        if open.len() >= most {
-            return Err(NoSession::Full);
-        }
-        open.insert(id, session.clone());
-        Ok(session)
+    pub(crate) fn new(clock: Clock, idle: Duration, backplane: Arc<dyn Backplane>) -> Self {
+        Self { clock, idle, backplane, open: RwLock::default() }
     }
 
     /// The session of this id; using it keeps it alive.
     pub(crate) fn find(&self, kind: Kind, id: &str) -> Option<Arc<HttpSession>> {
         let session = self.read().get(id).filter(|session| session.kind == kind).cloned()?;
-        session.used.store(self.clock.now().as_millis(), Ordering::Relaxed);
+        let now = self.clock.now().as_millis();
+        session.used.store(now, Ordering::Relaxed);
+        self.keep_alive(&session, now);
         Some(session)
     }
 
+    /// Tells the shared state that a session is in use, now and then.
+    fn keep_alive(&self, session: &HttpSession, now: u64) {
+        let seldom = millis(self.idle) / 10;
+        let told = session.told.load(Ordering::Relaxed);
+        if now.saturating_sub(told) < seldom || session.told.swap(now, Ordering::Relaxed) != told {
+            return;
+        }
+        let (backplane, id) = (self.backplane.clone(), session.id.clone());
+        drive(async move {
+            if let Err(fault) = backplane.session(&id).await {
+                tracing::warn!(%fault, "a session was not kept alive");
+            }
+        });
+    }
+
     /// Ends a session.
-    pub(crate) fn close(&self, id: &str) -> Option<Arc<HttpSession>> {
+    pub(crate) fn close(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
         let session = self.write().remove(id)?;
         session.conversation.end();
+        self.forget(id.clone());
         Some(session)
+    }
+
+    /// Tells the shared state that a session is over.
+    fn forget(&self, id: SessionId) {
+        let backplane = self.backplane.clone();
+        drive(async move {
+            if let Err(fault) = backplane.close_session(&id).await {
+                tracing::warn!(%fault, "a session was not closed; its time will end it");
+            }
+        });
     }
 
     /// Every session.
@@ -91,40 +105,135 @@ impl Sessions {
         self.read().values().cloned().collect()
     }
 
-    /// Ends what nobody has used for long: sessions, and streams that nobody came back for.
-    pub(crate) fn sweep(&self, options: &Options) {
+    /// How many there are, by transport.
+    pub(crate) fn count(&self) -> [(&'static str, usize); 2] {
+        let open = self.read();
+        let legacy = open.values().filter(|session| session.kind == Kind::Legacy).count();
+        [("streamable", open.len() - legacy), ("http+sse", legacy)]
+    }
+
+    /// Ends what nobody has used for long.
+    pub(crate) async fn sweep(&self, options: &Options) {
         let now = self.clock.now().as_millis();
-        let idle = u64::try_from(options.session_idle.as_millis()).unwrap_or(u64::MAX);
-        let kept_since = Instant::now().checked_sub(options.retention);
+        let (idle, get_ready) = (millis(self.idle), millis(options.initialize_within));
         let mut stale = Vec::new();
         for session in self.all() {
+            let conversation = &session.conversation;
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
-            let in_use = session.conversation.in_flight() > 0 || session.conversation.is_read();
-            if silent >= idle && !in_use {
+            let in_use = conversation.is_read() || conversation.in_flight() > 0;
+            let never_ready = silent >= get_ready && !conversation.is_ready();
+            if never_ready || (silent >= idle && !in_use) {
                 stale.push(session.id.clone());
-            } else if let Some(since) = kept_since {
-                session.conversation.forget_streams_before(since);
+            } else if in_use {
+                self.keep_alive(&session, now);
+            } else if silent >= RESTING {
+                conversation.shrink();
             }
         }
         for id in stale {
             self.close(&id);
         }
+        self.give_back();
+        if let Err(fault) = self.backplane.sweep().await {
+            tracing::warn!(%fault, "old state was not cleared away");
+        }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<Box<str>, Arc<HttpSession>>> {
+    /// A crowd that has left needs no room any more.
+    fn give_back(&self) {
+        let mut open = self.write();
+        if open.capacity() > 1024 && open.capacity() / 4 > open.len() {
+            open.shrink_to_fit();
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Box<str>, Arc<HttpSession>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
         self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Inner {
+    /// Opens a session for a conversation, if there is room.
+    pub(crate) async fn open_session(
+        &self,
+        kind: Kind,
+        conversation: Arc<Conversation>,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        if self.stop.is_cancelled() {
+            return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
+        }
+        let full = || Refusal::full(Reason::Sessions, "too many sessions are open", 30);
+        let id = new_id().map_err(|fault| {
+            tracing::error!(%fault, "the system gives nothing to make ids from");
+            Refusal::fault("no session can be opened now")
+        })?;
+        if kind == Kind::Streamable
+            && let Some(rules) = conversation.session_rules()
+            && rules.resumption != Resumption::Never
+        {
+            let record = NewSession { revision: self.revision_name(rules.revision), ..NewSession::default() };
+            // It hears of the session's use only now and then, so it must not be the first to give up.
+            let idle = self.options.session_idle + self.options.session_idle / 5;
+            let created = self.sessions.backplane.create_session(&id, record, idle).await;
+            match created.map_err(|fault| get::unavailable(&fault))? {
+                Created::Created => conversation.keep_log(self.sessions.backplane.clone(), id.clone()),
+                Created::Full => return Err(full()),
+                Created::Taken | Created::TooLarge => {
+                    return Err(Refusal::fault("the session cannot be kept"));
+                }
+            }
+        }
+        let now = self.clock.now().as_millis();
+        let (used, told) = (AtomicU64::new(now), AtomicU64::new(now));
+        let session = Arc::new(HttpSession { id: id.clone(), kind, conversation, used, told });
+        let mut open = self.sessions.write();
+        if open.len() >= self.options.max_sessions {
+            drop(open);
+            self.sessions.forget(id);
+            return Err(full());
+        }
+        open.insert(id, session.clone());
+        self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed);
+        Ok(session)
+    }
+}
+
+/// The session that the headers name, if they name it properly.
+pub(crate) fn find(endpoint: &Inner, headers: &HeaderMap) -> Result<Arc<HttpSession>, Refusal> {
+    let bad = |why: String| Refusal::bad(Reason::Session, why);
+    let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
+    let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
+    let unknown = || Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "there is no such session");
+    let session = endpoint.sessions.find(Kind::Streamable, id).ok_or_else(unknown)?;
+    let Some(rules) = session.conversation.session_rules() else { return Ok(session) };
+    let agreed = rules.revision;
+    let bad = |why: String| Refusal::bad(Reason::Revision, why);
+    match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {
+        Some(version) if version == agreed.as_str() => Ok(session),
+        Some(version) => {
+            let version = excerpt(version);
+            Err(bad(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}")))
+        }
+        None if rules.version_header && endpoint.options.require_version => {
+            Err(bad(format!("no MCP-Protocol-Version header; this session agreed on {agreed}")))
+        }
+        None => Ok(session),
+    }
+}
+
 /// An id that nobody can guess: 192 random bits, in visible characters.
-pub(crate) fn new_id() -> Result<Box<str>, getrandom::Error> {
+fn new_id() -> Result<SessionId, getrandom::Error> {
     let mut bits = [0; 24];
     getrandom::fill(&mut bits)?;
-    Ok(URL_SAFE_NO_PAD.encode(bits).into())
+    Ok(SessionId::new(URL_SAFE_NO_PAD.encode(bits)))
 }
 
 #[cfg(test)]
@@ -135,6 +244,7 @@ mod tests {
     fn ids_differ_and_are_visible() {
         let ids: std::collections::HashSet<_> = (0..10_000).map(|_| new_id().unwrap()).collect();
         assert_eq!(ids.len(), 10_000);
-        assert!(ids.iter().all(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic())));
+        assert!(ids.iter().all(|id: &SessionId| id.reveal().len() == 32
+            && id.reveal().bytes().all(|byte| byte.is_ascii_graphic())));
     }
 }

@@ -1,5 +1,7 @@
 //! A stream as server-sent events.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,8 +10,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
+use refmcp_server::backplane::{Kind, Read, Reading, StreamNumber, Unavailable};
 
-use crate::stream::{EventStream, Message, Next, Reader};
+use crate::endpoint::Inner;
+use crate::outlet::{self, Next};
+
+/// Bytes that are sent in one piece, about.
+const CHUNK: usize = 64 << 10;
 
 /// How events are written.
 #[derive(Debug, Clone, Copy)]
@@ -25,56 +32,17 @@ pub(crate) struct Style {
 /// Something to be done when the stream is no longer read, whether it has ended or broken.
 pub(crate) type OnDrop = Box<dyn Send>;
 
-/// The response that sends what the reader reads.
-pub(crate) fn response(reader: Reader, style: Style, prelude: Vec<u8>, held: Option<OnDrop>) -> Response {
-    let mut first = prelude;
-    prime(&mut first, reader.stream(), style);
-    let state = (reader, Some(first), held, false);
-    let events = unfold(state, move |(mut reader, first, held, ended)| async move {
-        if ended {
-            return None;
-        }
-        let mut chunk = first.unwrap_or_default();
-        let mut ended = false;
-        loop {
-            // Whatever is there is sent together; only an empty chunk waits.
-            let next = match reader.try_next() {
-                Next::Wait if chunk.is_empty() => {
-                    match tokio::time::timeout(style.keep_alive, reader.next()).await {
-                        Ok(next) => next,
-                        Err(_) => {
-                            encode_comment(&mut chunk, "alive");
-                            break;
-                        }
-                    }
-                }
-                other => other,
-            };
-            match next {
-                Next::Message(number, message) => event(&mut chunk, &reader, number, &message, style),
-                Next::Wait => break,
-                Next::End | Next::Lost => {
-                    ended = true;
-                    break;
-                }
-            }
-        }
-        if chunk.is_empty() && ended {
-            return None;
-        }
-        Some((Ok::<Bytes, std::convert::Infallible>(chunk.into()), (reader, None, held, ended)))
-    });
-    head(Body::from_stream(events))
+/// Where events come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Straight from an exchange; what is read is gone.
+    Outlet(outlet::Reader),
+    /// From the shared log.
+    Log(Reading),
 }
 
-/// A response that says only how to come back.
-pub(crate) fn come_back(stream: &EventStream, style: Style) -> Response {
-    let mut text = Vec::new();
-    prime(&mut text, stream, style);
-    head(Body::from(text))
-}
-
-fn prime(out: &mut Vec<u8>, stream: &EventStream, style: Style) {
+/// The first event, which says how to come back for this stream.
+pub(crate) fn prime(out: &mut Vec<u8>, stream: StreamNumber, style: Style) {
     if let Some(retry) = style.retry {
         let id = event_id(stream, 0);
         let retry = u64::try_from(retry.as_millis()).ok();
@@ -82,11 +50,136 @@ fn prime(out: &mut Vec<u8>, stream: &EventStream, style: Style) {
     }
 }
 
+/// The response that sends what there is to read, after a beginning of its own.
+pub(crate) fn response(
+    endpoint: &Arc<Inner>,
+    source: Source,
+    style: Style,
+    beginning: Vec<u8>,
+    held: OnDrop,
+) -> Response {
+    let state = Events { endpoint: endpoint.clone(), source, style, beginning, ended: false, _held: held };
+    let chunks = unfold(state, |mut events| async move {
+        let chunk = events.next().await?;
+        events.endpoint.metrics.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        Some((Ok::<Bytes, std::convert::Infallible>(chunk), events))
+    });
+    head(Body::from_stream(chunks))
+}
+
+/// A response that is being read.
+struct Events {
+    endpoint: Arc<Inner>,
+    source: Source,
+    style: Style,
+    beginning: Vec<u8>,
+    ended: bool,
+    _held: OnDrop,
+}
+
+impl Events {
+    /// What is sent next, in one piece; whatever is there by then, up to a limit.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut chunk = std::mem::take(&mut self.beginning);
+        if self.ended {
+            return None;
+        }
+        // What is known already is sent before anything is waited for.
+        let more = if chunk.is_empty() {
+            let wait = self.source.next(&mut chunk, self.style);
+            match tokio::time::timeout(self.style.keep_alive, wait).await {
+                Ok(more) => more,
+                Err(_) => {
+                    encode_comment(&mut chunk, "alive");
+                    true
+                }
+            }
+        } else {
+            self.source.try_next(&mut chunk, self.style).await
+        };
+        self.ended = !more;
+        (more || !chunk.is_empty()).then(|| chunk.into())
+    }
+}
+
+impl Source {
+    /// Writes what there is, without waiting; whether there may be more.
+    async fn try_next(&mut self, out: &mut Vec<u8>, style: Style) -> bool {
+        match self {
+            Self::Outlet(reader) => loop {
+                match reader.try_next() {
+                    Next::Message(message) => event(out, None, &message.json),
+                    Next::Wait => return true,
+                    Next::End | Next::Lost => return false,
+                }
+                if out.len() >= CHUNK {
+                    return true;
+                }
+            },
+            Self::Log(reading) => {
+                let read = reading.try_next().await;
+                written(out, reading.stream().number, style, read)
+            }
+        }
+    }
+
+    /// Waits until there is something and writes it; whether there may be more. Nothing is lost when this is dropped:
+    /// it writes only once it has waited.
+    async fn next(&mut self, out: &mut Vec<u8>, style: Style) -> bool {
+        match self {
+            Self::Outlet(reader) => match reader.next().await {
+                Next::Message(message) => event(out, None, &message.json),
+                Next::Wait => return true,
+                Next::End | Next::Lost => return false,
+            },
+            Self::Log(reading) => {
+                let read = reading.next().await;
+                return written(out, reading.stream().number, style, read);
+            }
+        }
+        self.try_next(out, style).await
+    }
+}
+
+/// Writes what was read from the log; whether there may be more.
+fn written(out: &mut Vec<u8>, stream: StreamNumber, style: Style, read: Result<Read, Unavailable>) -> bool {
+    match read {
+        Ok(Read::Events(events)) => {
+            let mut more = true;
+            for found in events {
+                let id = style.ids.then(|| event_id(stream, found.seq));
+                event(out, id.as_deref(), &found.bytes);
+                more = found.kind == Kind::Event;
+            }
+            more
+        }
+        Ok(Read::Nothing) => true,
+        Ok(Read::End | Read::Replaced | Read::Detached | Read::Gone { .. } | Read::Unknown) => false,
+        Err(fault) => {
+            // The reader comes back and goes on where it was.
+            tracing::warn!(%fault, "a stream breaks off");
+            false
+        }
+    }
+}
+
+/// A response that says only how to come back.
+pub(crate) fn come_back(stream: StreamNumber, style: Style) -> Response {
+    let mut text = Vec::new();
+    prime(&mut text, stream, style);
+    head(Body::from(text))
+}
+
 /// A response that is one event and then ends.
 pub(crate) fn single(json: &str) -> Response {
     let mut text = Vec::new();
     write(&mut text, &SseEvent { data: json, ..SseEvent::default() });
     head(Body::from(text))
+}
+
+/// A stream that has ended before it began: its request was cancelled, and nobody wants to know more.
+pub(crate) fn nothing() -> Response {
+    head(Body::empty())
 }
 
 fn head(body: Body) -> Response {
@@ -99,22 +192,21 @@ fn head(body: Body) -> Response {
     response
 }
 
-fn event(out: &mut Vec<u8>, reader: &Reader, number: u64, message: &Message, style: Style) {
-    let id = style.ids.then(|| event_id(reader.stream(), number));
-    let data = String::from_utf8_lossy(&message.json);
-    write(out, &SseEvent { id: id.as_deref(), event: Some("message"), data: &data, retry: None });
+fn event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
+    let data = String::from_utf8_lossy(json);
+    write(out, &SseEvent { id, event: Some("message"), data: &data, retry: None });
 }
 
 /// The id of an event: its stream, and its place there.
-fn event_id(stream: &EventStream, number: u64) -> String {
-    format!("{}.{number}", stream.number)
+fn event_id(stream: StreamNumber, seq: u64) -> String {
+    format!("{}.{seq}", stream.0)
 }
 
 /// Reads an event's id back.
-pub(crate) fn parse_event_id(text: &str) -> Option<(u64, u64)> {
+pub(crate) fn parse_event_id(text: &str) -> Option<(StreamNumber, u64)> {
     let (stream, number) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(stream) && digits(number)).then_some((stream.parse().ok()?, number.parse().ok()?))
+    (digits(stream) && digits(number)).then_some((StreamNumber(stream.parse().ok()?), number.parse().ok()?))
 }
 
 /// An event of the endpoint that older clients are told to post to.
@@ -131,8 +223,8 @@ fn write(out: &mut Vec<u8>, event: &SseEvent<'_>) {
 }
 
 /// Keeps something alive for as long as a response is read.
-pub(crate) fn held<T: Send + 'static>(value: T) -> Option<OnDrop> {
-    Some(Box::new(value))
+pub(crate) fn held<T: Send + 'static>(value: T) -> OnDrop {
+    Box::new(value)
 }
 
 #[cfg(test)]
@@ -141,7 +233,7 @@ mod tests {
 
     #[test]
     fn event_ids_are_two_numbers() {
-        assert_eq!(parse_event_id("3.14"), Some((3, 14)));
+        assert_eq!(parse_event_id("3.14"), Some((StreamNumber(3), 14)));
         for bad in ["", ".", "3.", ".1", "-1.2", "1.-2", "a.b", "1.2.3", "99999999999999999999.1", "+1.2"] {
             assert_eq!(parse_event_id(bad), None, "{bad}");
         }

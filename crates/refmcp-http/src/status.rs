@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
 use refmcp_proto::jsonrpc::{RequestId, RpcError, code};
@@ -38,12 +38,6 @@ pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &RpcError
         body.clear();
     }
     json(status, body)
-}
-
-/// There is no room now; the client may try again.
-pub(crate) fn unavailable(why: String) -> Response {
-    let retry = [(header::RETRY_AFTER, HeaderValue::from_static("30"))];
-    (StatusCode::SERVICE_UNAVAILABLE, retry, why).into_response()
 }
 
 /// Nothing to say but that it was taken.

@@ -1,113 +1,97 @@
-//! WebSocket: a pipe of text frames, one message each. The protocol does not define it; it behaves as stdio does.
+//! WebSocket: leaving HTTP for a pipe of text frames, one message each. The protocol does not define it; it behaves as
+//! standard input and output do, and the session ends with the socket.
 
-use std::collections::VecDeque;
-use std::io;
+use std::sync::Arc;
 
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
-use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use axum::response::Response;
+use hyper_util::rt::TokioIo;
+use refmcp_server::transport::websocket::{Role, Settings, derive_accept_key, pipe};
 
-use crate::endpoint::Endpoint;
+use crate::client::Client;
+use crate::endpoint::Inner;
+use crate::headers;
 use crate::post::connection;
+use crate::refusal::{Reason, Refusal};
+
+/// The subprotocol, for clients that offer one.
+const PROTOCOL: &str = "mcp";
 
 /// Whether the client wants to leave HTTP.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    headers.get(header::UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+    has(headers, &header::UPGRADE, "websocket")
 }
 
-pub(crate) async fn upgrade(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    upgrade_request(endpoint, request).await
-}
-
-pub(crate) async fn upgrade_request(endpoint: Endpoint, request: Request) -> Response {
-    let (mut parts, _) = request.into_parts();
-    let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
-        Ok(upgrade) => upgrade,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let most = endpoint.inner.options.body_bytes;
-    let mut connection = connection(&parts);
+/// Answers the handshake; what follows is a conversation of its own.
+pub(crate) fn upgrade(
+    endpoint: &Arc<Inner>,
+    client: Client,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let accept = accept_key(&request)?;
+    let most = endpoint.options.max_connections;
+    let full = || Refusal::full(Reason::Connections, "too many WebSockets are open", 1);
+    let counted = endpoint.metrics.sockets.enter(most).ok_or_else(full)?;
+    if endpoint.stop.is_cancelled() {
+        return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
+    }
+    let protocol = has(request.headers(), &header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
+    let mut connection = connection(client, headers::of_session(request.headers()));
     connection.transport = "websocket";
-    let upgrade = upgrade.protocols(["mcp"]).max_message_size(most).max_frame_size(most);
-    upgrade.on_upgrade(move |socket| async move {
-        let stop = endpoint.inner.stop.child_token();
-        let (sink, stream) = socket.split();
-        let pipe = (
-            Frames { stream, current: Bytes::new(), fresh: false },
-            Queue { sink, queue: VecDeque::new(), bytes: 0 },
-        );
-        if let Err(fault) = endpoint.inner.server.serve(pipe, connection, stop).await {
+    let settings = Settings {
+        max_message: endpoint.options.body_bytes,
+        ping_every: endpoint.options.keep_alive,
+        first_within: endpoint.options.initialize_within,
+    };
+    let (leaving, endpoint) = (hyper::upgrade::on(&mut request), endpoint.clone());
+    tokio::spawn(async move {
+        let _counted = counted;
+        let socket = match leaving.await {
+            Ok(socket) => TokioIo::new(socket),
+            Err(fault) => return tracing::debug!(%fault, "a WebSocket that never was"),
+        };
+        let pipe = pipe(socket, Role::Server, settings).await;
+        let stop = endpoint.stop.child_token();
+        if let Err(fault) = endpoint.server.serve(pipe, connection, stop).await {
             tracing::debug!(%fault, "a WebSocket ended");
         }
-    })
+    });
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    if protocol {
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
+    }
+    Ok(response)
 }
 
-/// Messages that come in.
-struct Frames {
-    stream: SplitStream<WebSocket>,
-    /// The frame that came last, and whether it was handed out.
-    current: Bytes,
-    fresh: bool,
+/// What a proper handshake is answered with.
+fn accept_key(request: &Request) -> Result<HeaderValue, Refusal> {
+    let bad = |why: &'static str| Refusal::bad(Reason::Upgrade, why);
+    let headers = request.headers();
+    if request.version() != Version::HTTP_11 {
+        return Err(bad("a WebSocket begins with HTTP/1.1"));
+    }
+    if !has(headers, &header::CONNECTION, "upgrade") || !is_upgrade(headers) {
+        let refusal =
+            Refusal::new(StatusCode::UPGRADE_REQUIRED, Reason::Upgrade, "a WebSocket is wanted here");
+        return Err(refusal);
+    }
+    if !has(headers, &header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(bad("Sec-WebSocket-Version must be 13"));
+    }
+    let key = headers::value(headers, &header::SEC_WEBSOCKET_KEY).ok().flatten();
+    let key = key.ok_or_else(|| bad("no Sec-WebSocket-Key header"))?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| bad("a strange Sec-WebSocket-Key"))
 }
 
-impl FrameReader for Frames {
-    async fn fill(&mut self) -> io::Result<bool> {
-        loop {
-            match self.stream.next().await {
-                Some(Ok(Message::Text(text))) => {
-                    self.current = text.into();
-                    self.fresh = true;
-                    return Ok(true);
-                }
-                // Pings are answered by the library; only text is ours.
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Binary(_))) => {
-                    return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "a binary frame"));
-                }
-                Some(Ok(Message::Close(_))) | None => return Ok(false),
-                Some(Err(fault)) => return Err(io::Error::new(io::ErrorKind::ConnectionAborted, fault)),
-            }
-        }
-    }
-
-    fn next_frame(&mut self) -> Option<Frame<'_>> {
-        std::mem::take(&mut self.fresh).then(|| Frame::Message(&self.current))
-    }
-}
-
-/// Messages that go out.
-struct Queue {
-    sink: SplitSink<WebSocket, Message>,
-    queue: VecDeque<Message>,
-    bytes: usize,
-}
-
-impl FrameWriter for Queue {
-    fn push(&mut self, json: &[u8]) {
-        self.bytes += json.len();
-        self.queue.push_back(Message::Text(String::from_utf8_lossy(json).into_owned().into()));
-    }
-
-    fn pending(&self) -> usize {
-        self.bytes
-    }
-
-    async fn flush(&mut self) -> io::Result<()> {
-        let gone = |fault: axum::Error| io::Error::new(io::ErrorKind::BrokenPipe, fault);
-        while !self.queue.is_empty() {
-            // Only what the sink has room for leaves the queue, so nothing is lost when this is dropped.
-            std::future::poll_fn(|context| self.sink.poll_ready_unpin(context)).await.map_err(gone)?;
-            if let Some(message) = self.queue.pop_front() {
-                self.sink.start_send_unpin(message).map_err(gone)?;
-            }
-        }
-        self.sink.flush().await.map_err(gone)?;
-        self.bytes = 0;
-        Ok(())
-    }
+/// Whether a header lists a word.
+fn has(headers: &HeaderMap, name: &axum::http::HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))
 }

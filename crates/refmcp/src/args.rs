@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use refmcp_http::{Options, Rate};
 
 /// The reference for the Model Context Protocol (MCP).
 ///
@@ -16,8 +17,20 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "FILTER", default_value = "warn", env = "REFMCP_LOG")]
     pub(crate) log: String,
 
+    /// How to write the log: for people, or one JSON object on each line.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, env = "REFMCP_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines of text.
+    Text,
+    /// Lines of JSON.
+    Json,
 }
 
 const EXAMPLES: &str = "\
@@ -58,6 +71,39 @@ pub(crate) struct ServeOptions {
     /// A further web origin whose pages may use the server; can be repeated.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
+
+    /// A file of certificates in PEM, the server's own first; turns TLS on.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The file of the certificate's private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Requests per second that one client may make in the long run, and ten times as many at once; 0 for any
+    /// number.
+    #[arg(long, value_name = "N", default_value_t = Rate::default().per_second)]
+    pub(crate) rate: u32,
+
+    /// Hold clients on this machine to the rate as well.
+    #[arg(long)]
+    pub(crate) rate_on_loopback: bool,
+
+    /// How many sessions may be open.
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
+    pub(crate) max_sessions: usize,
+
+    /// How many connections may be open.
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_connections)]
+    pub(crate) max_connections: usize,
+
+    /// How many seconds a session may be silent before it ends.
+    #[arg(long, value_name = "SECONDS", default_value = "1800", value_parser = seconds)]
+    pub(crate) session_timeout: Duration,
+
+    /// How many seconds a stream that has ended can still be resumed.
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub(crate) retention: Duration,
 
     /// How many seconds exchanges may take to finish when the server is told to stop.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]

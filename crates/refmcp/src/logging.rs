@@ -7,20 +7,25 @@ use anyhow::{Context, Result};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
+use crate::args::LogFormat;
+
 /// Lines that may wait to be written.
 const WAITING_LINES: usize = 4096;
 
 /// Starts to log what the filter lets through; the last lines are written when the guard goes.
-pub(crate) fn start(filter: &str) -> Result<WorkerGuard> {
+pub(crate) fn start(filter: &str, format: LogFormat) -> Result<WorkerGuard> {
     let filter = EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?;
     let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
     let (writer, guard) = writer.thread_name("log").finish(stderr());
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
-        .with_ansi(stderr().is_terminal())
+        .with_ansi(format == LogFormat::Text && stderr().is_terminal())
         // It would complain about a stderr that nobody reads to stderr, and panic.
-        .log_internal_errors(false)
-        .init();
+        .log_internal_errors(false);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
     Ok(guard)
 }

@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::{Endpoint, Options, Rate, Tls};
 use refmcp_server::transport::stdio::told_to_stop;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -22,30 +22,49 @@ pub(crate) fn run(options: ServeOptions) -> Result<()> {
 }
 
 async fn serve(options: ServeOptions) -> Result<()> {
+    let tls = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
+        _ => None,
+    };
     let at = format!("{}:{}", options.host, options.port);
     let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("no address")?;
-    let lenient = options.server.policy == Policy::Lenient;
-    let http = Options {
-        hosts: own_names(&options, address),
-        origins: options.allow_origin,
-        require_version: !lenient,
-        serve_duplicate_ids: lenient,
-        ..Options::default()
-    };
+    let (http, patience) = (http_options(&options, address), options.shutdown_timeout);
     let grace = options.server.grace;
+    let place = Place { address, secure: tls.is_some() };
     let mut reference = reference_options(options.server);
-    reference.endpoints = endpoints(address);
+    reference.endpoints = place.endpoints().map(|(_, url)| url).to_vec();
     let server = refmcp_reference::server_with(reference, |builder| builder.grace(grace))?;
-    if let Err(fault) = stdout().write_all(banner(address).as_bytes()) {
+    if let Err(fault) = stdout().write_all(place.banner().as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }
     let stop = CancellationToken::new();
     let signals = tokio::spawn(told_to_stop(stop.clone()));
-    let served = Endpoint::new(server, http).serve(listener, stop, options.shutdown_timeout).await;
+    let endpoint = Endpoint::new(server, http);
+    let served = match tls {
+        Some(tls) => endpoint.serve_tls(listener, tls, stop, patience).await,
+        None => endpoint.serve(listener, stop, patience).await,
+    };
     signals.abort();
     served.context("serving")
+}
+
+fn http_options(options: &ServeOptions, address: SocketAddr) -> Options {
+    let lenient = options.server.policy == Policy::Lenient;
+    Options {
+        hosts: own_names(options, address),
+        origins: options.allow_origin.clone(),
+        rate: (options.rate > 0).then(|| Rate::per_second(options.rate)),
+        rate_on_loopback: options.rate_on_loopback,
+        max_sessions: options.max_sessions,
+        max_connections: options.max_connections,
+        session_idle: options.session_timeout,
+        retention: options.retention,
+        require_version: !lenient,
+        serve_duplicate_ids: lenient,
+        ..Options::default()
+    }
 }
 
 /// Names under which clients reach us when we listen beyond this machine.
@@ -57,22 +76,37 @@ fn own_names(options: &ServeOptions, address: SocketAddr) -> Vec<String> {
     names
 }
 
-fn endpoints(address: SocketAddr) -> Vec<String> {
-    [("http", "/mcp"), ("http", "/sse"), ("ws", "/mcp/ws")]
-        .map(|(scheme, path)| format!("{scheme}://{address}{path}"))
-        .to_vec()
+/// Where the server is reached.
+struct Place {
+    address: SocketAddr,
+    secure: bool,
 }
 
-fn banner(address: SocketAddr) -> String {
-    format!(
-        "refmcp {version} is listening
-  streamable HTTP   http://{address}/mcp
-  HTTP+SSE          http://{address}/sse
-  WebSocket         ws://{address}/mcp/ws
+impl Place {
+    /// The address of each transport.
+    fn endpoints(&self) -> [(&'static str, String); 3] {
+        let at = |scheme: &str, path: &str| {
+            let secure = if self.secure { "s" } else { "" };
+            format!("{scheme}{secure}://{}{path}", self.address)
+        };
+        [
+            ("streamable HTTP", at("http", "/mcp")),
+            ("HTTP+SSE", at("http", "/sse")),
+            ("WebSocket", at("ws", "/mcp/ws")),
+        ]
+    }
 
+    fn banner(&self) -> String {
+        let endpoints = self.endpoints();
+        let lines: String = endpoints.iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
+        format!(
+            "refmcp {version} is listening
+{lines}
 For a client's mcp.json:
-  {{ \"mcpServers\": {{ \"refmcp\": {{ \"type\": \"http\", \"url\": \"http://{address}/mcp\" }} }} }}
+  {{ \"mcpServers\": {{ \"refmcp\": {{ \"type\": \"http\", \"url\": \"{url}\" }} }} }}
 ",
-        version = env!("CARGO_PKG_VERSION"),
-    )
+            version = env!("CARGO_PKG_VERSION"),
+            url = endpoints[0].1,
+        )
+    }
 }

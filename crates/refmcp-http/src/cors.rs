@@ -1,0 +1,76 @@
+//! What browsers want to hear before they let a page speak to us. Only pages whose origin may use the server get here.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::routes::Route;
+
+/// Headers that a page may send; those that mirror a tool's arguments are beside them.
+const SENT: [&str; 9] = [
+    "accept",
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "traceparent",
+];
+const MIRRORED: &str = "mcp-param-";
+
+/// Headers that a page may read.
+const EXPOSED: &str = "Mcp-Session-Id, MCP-Protocol-Version, Retry-After, WWW-Authenticate";
+
+/// The answer to a browser that asks beforehand.
+pub(crate) fn preflight(route: &Route, asked: &HeaderMap) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    insert(headers, header::ALLOW, &[route.methods, &["OPTIONS"]].concat().join(", "));
+    insert(headers, header::ACCESS_CONTROL_ALLOW_METHODS, &route.methods.join(", "));
+    insert(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &allowed(asked));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+/// Lets the page that asked read the response.
+pub(crate) fn expose(response: &mut Response, origin: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}
+
+/// Of the headers that a page wants to send, those that it may.
+fn allowed(asked: &HeaderMap) -> String {
+    let wanted = asked.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let wanted = wanted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let names = wanted.map(|name| name.trim().to_ascii_lowercase());
+    let fine = names.filter(|name| SENT.contains(&name.as_str()) || name.starts_with(MIRRORED));
+    let fine = fine.filter(|name| HeaderName::try_from(name.as_str()).is_ok());
+    let mut all: Vec<String> = SENT.iter().map(ToString::to_string).chain(fine).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.join(", ")
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrored_arguments_may_be_sent_and_nothing_unknown() {
+        let mut asked = HeaderMap::new();
+        let wanted = HeaderValue::from_static("Mcp-Param-City, x-evil, CONTENT-TYPE");
+        asked.insert(header::ACCESS_CONTROL_REQUEST_HEADERS, wanted);
+        let allowed = allowed(&asked);
+        assert!(allowed.contains("mcp-param-city") && allowed.contains("content-type"), "{allowed}");
+        assert!(!allowed.contains("evil"), "{allowed}");
+    }
+}

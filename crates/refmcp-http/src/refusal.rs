@@ -1,0 +1,179 @@
+//! Turning a request away: with which status, why, and when it may come back.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use refmcp_proto::jsonrpc::{RequestId, RpcError};
+
+use crate::status;
+
+/// A request that is not served.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) reason: Reason,
+    why: Cow<'static, str>,
+    /// Seconds after which it is worth trying again.
+    retry_after: Option<u64>,
+    /// The methods that would have been served.
+    allow: Option<String>,
+    /// Set when the refusal is an error of JSON-RPC: which request it answers, if that is known.
+    answers: Option<Option<RequestId>>,
+}
+
+/// Why requests are turned away; the metrics count each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Host,
+    Origin,
+    Path,
+    Method,
+    ContentType,
+    Accept,
+    BodySize,
+    BodyTimeout,
+    Session,
+    Revision,
+    EventId,
+    Upgrade,
+    Rate,
+    InFlight,
+    Sessions,
+    Streams,
+    Connections,
+    Stopping,
+    Fault,
+}
+
+impl Reason {
+    pub(crate) const ALL: [Self; 19] = [
+        Self::Host,
+        Self::Origin,
+        Self::Path,
+        Self::Method,
+        Self::ContentType,
+        Self::Accept,
+        Self::BodySize,
+        Self::BodyTimeout,
+        Self::Session,
+        Self::Revision,
+        Self::EventId,
+        Self::Upgrade,
+        Self::Rate,
+        Self::InFlight,
+        Self::Sessions,
+        Self::Streams,
+        Self::Connections,
+        Self::Stopping,
+        Self::Fault,
+    ];
+
+    /// As the metrics call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Path => "path",
+            Self::Method => "method",
+            Self::ContentType => "content_type",
+            Self::Accept => "accept",
+            Self::BodySize => "body_size",
+            Self::BodyTimeout => "body_timeout",
+            Self::Session => "session",
+            Self::Revision => "revision",
+            Self::EventId => "event_id",
+            Self::Upgrade => "upgrade",
+            Self::Rate => "rate",
+            Self::InFlight => "in_flight",
+            Self::Sessions => "sessions",
+            Self::Streams => "streams",
+            Self::Connections => "connections",
+            Self::Stopping => "stopping",
+            Self::Fault => "fault",
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, reason, why: why.into(), retry_after: None, allow: None, answers: None }
+    }
+
+    /// A request that is wrong in itself.
+    pub(crate) fn bad(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, reason, why)
+    }
+
+    /// There is no room now, for anybody.
+    pub(crate) fn full(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
+        Self { retry_after: Some(retry_after), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why) }
+    }
+
+    /// This client asks for too much.
+    pub(crate) fn too_many(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
+        Self { retry_after: Some(retry_after), ..Self::new(StatusCode::TOO_MANY_REQUESTS, reason, why) }
+    }
+
+    /// A method that is not served here.
+    pub(crate) fn method(allowed: &[&str], why: &'static str) -> Self {
+        let refusal = Self::new(StatusCode::METHOD_NOT_ALLOWED, Reason::Method, why);
+        Self { allow: Some(allowed.join(", ")), ..refusal }
+    }
+
+    /// Something is wrong with us.
+    pub(crate) fn fault(why: &'static str) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, Reason::Fault, why)
+    }
+
+    /// The same, said in JSON-RPC to whoever sent this message.
+    pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
+        Self { answers: Some(id.cloned()), ..self }
+    }
+
+    /// Whether it is about who calls, or by which name, rather than about what is asked.
+    pub(crate) fn is_about_the_caller(&self) -> bool {
+        matches!(self.reason, Reason::Host | Reason::Origin)
+    }
+
+    /// What is wrong, for a person.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = match &self.answers {
+            Some(id) => status::error(self.status, id.as_ref(), &RpcError::invalid_request(self.why)),
+            None => (self.status, format!("{}\n", self.why)).into_response(),
+        };
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allow) = self.allow.and_then(|allow| HeaderValue::try_from(allow).ok()) {
+            headers.insert(header::ALLOW, allow);
+        }
+        if self.status == StatusCode::UPGRADE_REQUIRED {
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        }
+        // What is left of a body that nobody is going to read would be taken for the next request.
+        if matches!(self.reason, Reason::BodySize | Reason::BodyTimeout) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_stand_in_their_own_places() {
+        for (place, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place, "{reason:?}");
+        }
+    }
+}

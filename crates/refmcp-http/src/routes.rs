@@ -1,0 +1,45 @@
+//! What is served where. Everything that has to hold for every route is done for all of them in one place, and tests
+//! of it go through this table.
+
+/// A path and what may be done there.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Route {
+    /// The path, from where the endpoint is mounted.
+    pub path: &'static str,
+    /// The methods.
+    pub methods: &'static [&'static str],
+    pub(crate) target: Target,
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Mcp,
+    WebSocket,
+    Events,
+    Messages,
+    Health,
+    Ready,
+    Metrics,
+}
+
+const fn route(path: &'static str, methods: &'static [&'static str], target: Target) -> Route {
+    Route { path, methods, target }
+}
+
+/// Every route.
+pub(crate) const ROUTES: [Route; 7] = [
+    route("/mcp", &["POST", "GET", "DELETE"], Target::Mcp),
+    route("/mcp/ws", &["GET"], Target::WebSocket),
+    route("/sse", &["GET"], Target::Events),
+    route("/messages", &["POST"], Target::Messages),
+    route("/healthz", &["GET", "HEAD"], Target::Health),
+    route("/readyz", &["GET", "HEAD"], Target::Ready),
+    route("/metrics", &["GET", "HEAD"], Target::Metrics),
+];
+
+/// The place in the table of a path.
+pub(crate) fn place(path: &str) -> Option<usize> {
+    ROUTES.iter().position(|route| route.path == path)
+}

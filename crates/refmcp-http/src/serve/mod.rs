@@ -1,0 +1,297 @@
+//! A listener of its own: takes connections, tells HTTP/1.1 from HTTP/2, and ends them in order.
+
+mod linger;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+use crate::options::Options;
+use crate::refusal::Reason;
+use linger::{Lingering, Lingers, Socket};
+
+/// How long nothing is accepted when the system has run out of something.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Requests that one connection of HTTP/2 may have open.
+const STREAMS_OF_A_CONNECTION: u32 = 256;
+
+/// How often a connection of HTTP/2 is asked whether it is there, and how long it may take to answer.
+const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// What a client is told for whom there is no connection.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+    content-type: text/plain\r\ncontent-length: 30\r\n\r\ntoo many connections are open\n";
+
+/// When connections end.
+#[derive(Debug, Clone, Default)]
+struct Ends {
+    /// They take no more requests.
+    soon: CancellationToken,
+    /// They end whatever they do.
+    now: CancellationToken,
+}
+
+/// What connections are made of.
+#[derive(Debug, Clone)]
+enum Wrapping {
+    Plain,
+    #[cfg(feature = "tls")]
+    Tls(tls::Tls),
+}
+
+/// The two versions of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpVersion {
+    One,
+    Two,
+}
+
+impl Endpoint {
+    /// Serves until `stop` is cancelled; then streams are ended, and exchanges get `patience` to finish.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        stop: CancellationToken,
+        patience: Duration,
+    ) -> io::Result<()> {
+        self.serve_wrapped(listener, Wrapping::Plain, stop, patience).await;
+        Ok(())
+    }
+
+    /// The same over TLS.
+    #[cfg(feature = "tls")]
+    pub async fn serve_tls(
+        &self,
+        listener: TcpListener,
+        tls: tls::Tls,
+        stop: CancellationToken,
+        patience: Duration,
+    ) -> io::Result<()> {
+        self.serve_wrapped(listener, Wrapping::Tls(tls), stop, patience).await;
+        Ok(())
+    }
+
+    async fn serve_wrapped(
+        &self,
+        listener: TcpListener,
+        wrapping: Wrapping,
+        stop: CancellationToken,
+        patience: Duration,
+    ) {
+        let (connections, ends) = (TaskTracker::new(), Ends::default());
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        let serving = self.clone().connection(stream, peer, wrapping.clone(), ends.clone());
+                        connections.spawn(serving);
+                    }
+                    Err(fault) if is_of_one_connection(&fault) => {}
+                    Err(fault) => {
+                        tracing::warn!(%fault, "no connection can be accepted now");
+                        sleep(BREATH).await;
+                    }
+                }
+            }
+        }
+        // From here on, connecting fails at once instead of waiting for somebody who never comes.
+        drop(listener);
+        self.shut_down();
+        ends.soon.cancel();
+        connections.close();
+        if timeout(patience, connections.wait()).await.is_err() {
+            tracing::info!(connections = connections.len(), "not all exchanges have ended in time");
+        }
+        ends.now.cancel();
+        for session in self.inner.sessions.all() {
+            session.conversation.end();
+        }
+    }
+
+    /// One connection, from its first byte to its last.
+    async fn connection(self, mut stream: TcpStream, peer: SocketAddr, wrapping: Wrapping, ends: Ends) {
+        let inner = &self.inner;
+        let Some(_counted) = inner.metrics.connections.enter(inner.options.max_connections) else {
+            inner.metrics.refused(Reason::Connections);
+            if matches!(wrapping, Wrapping::Plain) {
+                // Best effort: whoever cannot even take this is gone.
+                let _ = timeout(BREATH, stream.write_all(FULL)).await;
+                let lingers = Lingers::default();
+                lingers.yes();
+                drop(Lingering::new(stream, lingers));
+            }
+            return;
+        };
+        // Small answers must not wait for company.
+        if let Err(fault) = stream.set_nodelay(true) {
+            tracing::debug!(%fault, "TCP_NODELAY");
+        }
+        let client = Client::new(peer, stream.local_addr().ok());
+        let first_by = Instant::now() + inner.options.head_timeout;
+        match wrapping {
+            Wrapping::Plain => {
+                let version = tokio::select! {
+                    version = version_of(&stream) => version,
+                    () = sleep_until(first_by) => return,
+                    () = ends.soon.cancelled() => return,
+                };
+                if let Some(version) = version {
+                    self.speak(stream, version, client, ends).await;
+                }
+            }
+            #[cfg(feature = "tls")]
+            Wrapping::Tls(tls) => {
+                let opened = tokio::select! {
+                    opened = Box::pin(tls.accept(stream)) => opened,
+                    () = sleep_until(first_by) => return,
+                    () = ends.soon.cancelled() => return,
+                };
+                match opened {
+                    Ok((stream, version)) => self.speak(stream, version, client, ends).await,
+                    Err(fault) => tracing::debug!(%fault, "no TLS"),
+                }
+            }
+        }
+    }
+
+    /// Speaks HTTP until the connection ends or has to. Each version has a box of its own: there are many connections,
+    /// and one version needs far more room than the other.
+    async fn speak<S: Socket>(self, stream: S, version: HttpVersion, client: Client, ends: Ends) {
+        let served = match version {
+            HttpVersion::One => Box::pin(self.speak_one(stream, client, ends)).await,
+            HttpVersion::Two => Box::pin(self.speak_two(stream, client, ends)).await,
+        };
+        if let Err(fault) = served {
+            tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
+        }
+    }
+
+    async fn speak_one<S: Socket>(self, stream: S, client: Client, ends: Ends) -> hyper::Result<()> {
+        let lingers = Lingers::default();
+        let service = service_fn(|request: hyper::Request<Incoming>| async {
+            let response = self.answer(client, request.map(Body::new)).await;
+            if response.headers().contains_key(header::CONNECTION)
+                && response.status() != StatusCode::SWITCHING_PROTOCOLS
+            {
+                lingers.yes();
+            }
+            Ok::<Response, Infallible>(response)
+        });
+        let stream = TokioIo::new(Lingering::new(stream, lingers.clone()));
+        let builder = http1(&self.inner.options);
+        let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
+        let served = tokio::select! {
+            served = connection.as_mut() => served,
+            () = ends.soon.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    served = connection.as_mut() => served,
+                    () = ends.now.cancelled() => Ok(()),
+                }
+            }
+        };
+        if served.is_err() {
+            lingers.yes();
+        }
+        served
+    }
+
+    async fn speak_two<S: Socket>(self, stream: S, client: Client, ends: Ends) -> hyper::Result<()> {
+        let builder = http2(&self.inner.options);
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let endpoint = self.clone();
+            async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) }
+        });
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            served = connection.as_mut() => return served,
+            () = ends.soon.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            served = connection => served,
+            () = ends.now.cancelled() => Ok(()),
+        }
+    }
+}
+
+fn http1(options: &Options) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.head_timeout)
+        .max_buf_size(options.head_bytes.max(8 << 10));
+    builder
+}
+
+fn http2(options: &Options) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_EVERY)
+        .max_concurrent_streams(STREAMS_OF_A_CONNECTION)
+        .max_header_list_size(u32::try_from(options.head_bytes).unwrap_or(u32::MAX));
+    builder
+}
+
+/// Which version the first bytes are of; they are left where they are. Nothing when there are none.
+async fn version_of(stream: &TcpStream) -> Option<HttpVersion> {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+    let mut bytes = [0; PREFACE.len()];
+    loop {
+        let count = stream.peek(&mut bytes).await.ok().filter(|count| *count > 0)?;
+        let seen = bytes.get(..count)?;
+        if !PREFACE.starts_with(seen) {
+            return Some(HttpVersion::One);
+        }
+        if count == PREFACE.len() {
+            return Some(HttpVersion::Two);
+        }
+        // Nothing follows on a stream that was closed by then.
+        if stream.ready(Interest::READABLE).await.ok()?.is_read_closed() {
+            return None;
+        }
+        // There is nothing to wait for: what is there can be read already.
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether a fault of accepting is about the connection that was accepted, and not about us.
+fn is_of_one_connection(fault: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(fault.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_farewell_is_as_long_as_it_says() {
+        let text = std::str::from_utf8(FULL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+    }
+}
