@@ -8,6 +8,7 @@ mod deny;
 mod interop;
 mod lint;
 mod metadata;
+mod readme;
 mod revisions;
 mod shell;
 mod test;
@@ -21,16 +22,20 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, interop;
-                        with FILTER only the Rust tests whose name contains it
+  test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
+                        interop, conformance; with FILTER only the Rust tests whose name contains it
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
-  interop [CLIENT] [REVISION]
-                        foreign clients against the release build; all of them unless one is named
+  readme                the README's commands in a fresh clone of what is committed
+  interop [CLIENT] [REVISION] [TRANSPORT]
+                        foreign clients against the release build over stdio, http, sse and websocket; everything
+                        unless one is named
   conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
-  bench                 our server beside others, as ratios; not part of test, because its numbers vary
+  bench [--update] [PART]
+                        our server beside others, as ratios; not part of test, because its numbers vary. PART:
+                        stdio, http, memory, fanout or start; --update writes the numbers to docs/benchmarks.md
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent";
 
 fn main() -> ExitCode {
@@ -51,7 +56,8 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["test", filter] => test::only(filter)?,
         ["tidy"] => tidy::run()?,
         ["lint"] => lint::run()?,
-        ["interop", names @ ..] if names.len() <= 2 => {
+        ["readme"] => readme::run()?,
+        ["interop", names @ ..] if names.len() <= 3 => {
             let choice = interop::Choice::from_names(names)?;
             test::release()?;
             let tally = interop::run(&choice)?;
@@ -66,7 +72,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
-        ["bench"] => bench::run()?,
+        ["bench", rest @ ..] => bench::run(rest)?,
         ["deny"] => deny::run()?,
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
         [] => {

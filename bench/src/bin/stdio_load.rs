@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use refmcp_bench::process::cpu_time;
 use serde_json::{Value, json};
 
 fn main() -> Result<()> {
@@ -130,12 +131,4 @@ impl Run {
 #[derive(serde::Deserialize)]
 struct Answer {
     id: u64,
-}
-
-/// User and system time of a process, from its accounting.
-fn cpu_time(pid: u32) -> Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = stat.rsplit_once(')').context("odd stat")?.1.split_whitespace().collect();
-    let ticks: u64 = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
-    Ok(Duration::from_millis(ticks * 10))
 }
