@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::shell::{self, cargo};
-use crate::{conformance, interop, lint, tidy};
+use crate::{conformance, interop, lint, readme, tidy};
 
 /// What was counted: steps, and the cells of the interop table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +45,7 @@ pub(crate) fn everything() -> Result<ExitCode> {
     steps.run("docs", lint::docs);
     steps.run("tests", tests);
     let built = steps.run("release build", release);
+    steps.run("readme", readme::run);
     steps.run_counted("interop", || {
         if !built {
             bail!("not run: there is no release build to run against");

@@ -1,0 +1,122 @@
+//! The examples of the documents, run as they stand: the guide to `refmcp serve`, and the README where it uses curl.
+
+#![cfg(unix)]
+
+mod console;
+mod server;
+mod shell;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use console::{Example, difference, examples};
+use server::Server;
+use shell::Shell;
+
+/// What a stream says when it has nothing to say, after a while; a slow machine sees more of it.
+const KEEP_ALIVE: &str = ": alive\n\n";
+
+/// The port that the documents name for the server that runs throughout.
+const PORT: &str = "3000";
+
+#[test]
+fn the_guide_to_http() {
+    let mut examples = examples(&read("docs/http.md"));
+    let start = examples.remove(0);
+    assert_eq!(start.command, "refmcp serve", "the first example starts the server");
+    let server = Server::start();
+    let ports = ports(&examples, &server);
+    let banner = renumbered(&start.expected, &ports);
+    assert_eq!(difference(&banner, &server.banner), None, "docs/http.md:{}", start.line);
+    run("docs/http.md", &examples, &ports);
+}
+
+#[test]
+fn the_readme() {
+    let examples = examples(&read("README.md"));
+    let examples: Vec<_> =
+        examples.into_iter().filter(|example| example.command.starts_with("curl ")).collect();
+    assert!(!examples.is_empty(), "README.md has no example with curl");
+    let server = Server::start();
+    run("README.md", &examples, &ports(&examples, &server));
+}
+
+/// Runs all examples in one shell. What they print is compared at the end, since some are left running.
+fn run(document: &str, examples: &[Example], ports: &BTreeMap<String, String>) {
+    for (program, version) in [("curl", "--version"), ("openssl", "version")] {
+        let found = Command::new(program).arg(version).stdout(Stdio::null()).status();
+        assert!(found.is_ok(), "{program} is needed to run the examples of {document}, and is not installed");
+    }
+    let mut shell = Shell::start(Path::new(env!("CARGO_BIN_EXE_refmcp")).parent().unwrap());
+    let mut faults = String::new();
+    let mut printed = Vec::new();
+    for example in examples {
+        match shell.run(&renumbered(&example.command, ports)) {
+            Ok(output) => printed.push((example, output)),
+            Err(fault) => {
+                faults += &format!("{document}:{}: $ {}\n  {fault}\n", example.line, example.command);
+                break;
+            }
+        }
+    }
+    for (example, output) in printed {
+        let expected = renumbered(&example.expected, ports);
+        let difference = |text: &str| difference(&expected, &text.replace(KEEP_ALIVE, ""));
+        let actual = if example.command.ends_with('&') {
+            output.wait_until(|text| difference(text).is_none())
+        } else {
+            output.text()
+        };
+        if let Some(difference) = difference(&actual) {
+            faults += &format!("{document}:{}: $ {}\n{difference}\n", example.line, example.command);
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// The ports of the document, and those that are used in their place.
+fn ports(examples: &[Example], server: &Server) -> BTreeMap<String, String> {
+    let mut ports = BTreeMap::from([(PORT.to_owned(), server.port.clone())]);
+    for example in examples {
+        for option in example.command.split("--port ").skip(1) {
+            let port: String = option.chars().take_while(char::is_ascii_digit).collect();
+            ports.entry(port).or_insert_with(free_port);
+        }
+    }
+    ports
+}
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+/// The text with real ports in place of the document's.
+fn renumbered(text: &str, ports: &BTreeMap<String, String>) -> String {
+    let mut done = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let is_port = ["127.0.0.1:", "localhost:", "--port "].iter().any(|before| done.ends_with(before));
+        done += ports.get(digits).filter(|_| is_port).map_or(digits, String::as_str);
+        done += &part[digits.len()..];
+    }
+    done
+}
+
+fn read(document: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
+    fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+}
+
+#[test]
+fn only_ports_are_renumbered() {
+    let ports =
+        BTreeMap::from([("3000".to_owned(), "30001".to_owned()), ("30001".to_owned(), "7".to_owned())]);
+    let text = "--port 3000 http://127.0.0.1:3000/3000 localhost:30001, 127.0.0.1:3000";
+    assert_eq!(
+        renumbered(text, &ports),
+        "--port 30001 http://127.0.0.1:30001/3000 localhost:7, 127.0.0.1:30001"
+    );
+}

@@ -1,0 +1,237 @@
+//! What the README tells people to type, word for word, in a fresh clone of what is committed: the server is built and
+//! started, called, and told to stop.
+
+#[path = "../../crates/refmcp/tests/docs/console.rs"]
+mod console;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::metadata::Metadata;
+use crate::shell;
+use console::{Example, difference, examples};
+
+/// Where the server of the README listens.
+const ADDRESS: &str = "127.0.0.1:3000";
+
+/// How long the server may take to be built and to listen.
+const BUILT_WITHIN: Duration = Duration::from_secs(20 * 60);
+/// How long a call may take.
+const CALLED_WITHIN: Duration = Duration::from_secs(60);
+/// How long the server may take to stop.
+const STOPPED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Somebody else's client, which calls the same tool.
+const FOREIGN: &str = "interop/typescript-v1";
+const FOREIGN_CALL: &str = r#"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+const client = new Client({ name: "readme", version: "1.0" });
+await client.connect(new StreamableHTTPClientTransport(new URL("http://127.0.0.1:3000/mcp")));
+const result = await client.callTool({ name: "sum", arguments: { a: 1, b: 2 } });
+console.log(JSON.stringify(result.structuredContent));
+await client.close();
+"#;
+
+pub(crate) fn run() -> Result<()> {
+    let target = Metadata::load()?.target_directory;
+    let folder = target.join("readme");
+    let checkout = clone(&folder)?;
+    let readme = fs::read_to_string(checkout.join("README.md")).context("the clone has no README.md")?;
+    let commands = Commands::of(&readme)?;
+    for example in &commands.left_out {
+        println!("left out: `{}`, of which this is a part", example.command);
+    }
+    // Bound and let go again: the server binds it next.
+    TcpListener::bind(ADDRESS)
+        .with_context(|| format!("the README's server wants {ADDRESS}, which something else has taken"))?;
+    let mut server = Server::start(&commands.server.command, &checkout, &target)?;
+    for example in &commands.calls {
+        println!("$ {}", example.command);
+        let mut shell = Command::new("sh");
+        let printed = printed(shell.args(["-c", &example.command]).current_dir(&checkout), &folder)?;
+        if let Some(difference) = difference(&example.expected, &printed) {
+            bail!("README.md:{}: the output is not what it says\n{difference}", example.line);
+        }
+    }
+    call_as_others_do(&folder)?;
+    server.stop()
+}
+
+/// What is committed, in a folder of its own.
+fn clone(folder: &Path) -> Result<PathBuf> {
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(args).current_dir(shell::root());
+        shell::output(&mut command).context("the README is tried in a clone, which needs git and a checkout")
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let commit = commit.trim();
+    if !git(&["status", "--porcelain"])?.trim().is_empty() {
+        println!("there are uncommitted changes; only what is committed, {commit}, is tried");
+    }
+    let checkout = folder.join("checkout");
+    if checkout.exists() {
+        fs::remove_dir_all(&checkout).with_context(|| format!("cannot remove {}", checkout.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut clone = Command::new("git");
+    shell::run(clone.args(["clone", "--quiet"]).arg(shell::root()).arg(&checkout))?;
+    Ok(checkout)
+}
+
+/// The commands of the README.
+#[derive(Debug)]
+struct Commands {
+    server: Example,
+    calls: Vec<Example>,
+    left_out: Vec<Example>,
+}
+
+impl Commands {
+    /// Each must be of a kind that is known here, so that none is forgotten.
+    fn of(readme: &str) -> Result<Self> {
+        let (mut servers, mut calls, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for example in examples(readme) {
+            match example.command.split_whitespace().collect::<Vec<_>>()[..] {
+                ["cargo", "run", ..] => servers.push(example),
+                ["curl", ..] => calls.push(example),
+                ["cargo", "xtask", "test"] => left_out.push(example),
+                _ => bail!("README.md:{}: `{}` is not tried by anything", example.line, example.command),
+            }
+        }
+        ensure!(!calls.is_empty(), "the README has no call with curl");
+        let server = servers.pop().context("the README has no command that starts the server")?;
+        ensure!(servers.is_empty(), "the README starts more than one server");
+        Ok(Self { server, calls, left_out })
+    }
+}
+
+/// The server, from the command that builds and starts it; killed when it is dropped.
+struct Server {
+    child: Child,
+}
+
+impl Server {
+    fn start(command: &str, checkout: &Path, target: &Path) -> Result<Self> {
+        println!("$ {command}");
+        let mut shell = Command::new("sh");
+        // In place of the shell, so that it is the server itself that is told to stop.
+        shell.args(["-c", &format!("exec {command}")]).current_dir(checkout);
+        shell.env_remove("PORT").env_remove("REFMCP_LOG").env_remove("REFMCP_LOG_FORMAT");
+        // Dependencies that were compiled before are used again; the program does not replace the one that is there.
+        shell.env("CARGO_BUILD_BUILD_DIR", target).env("CARGO_TARGET_DIR", target.join("readme/target"));
+        let mut child =
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start a shell")?;
+        let output = child.stdout.take().context("no output")?;
+        let server = Self { child };
+        let (tell, told) = mpsc::channel();
+        // It reads to the end, so that the server never finds its output closed.
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                println!("{line}");
+                let _ = tell.send(line);
+            }
+        });
+        let begin = Instant::now();
+        loop {
+            match told.recv_timeout(BUILT_WITHIN.saturating_sub(begin.elapsed())) {
+                Ok(line) if line.contains(ADDRESS) => return Ok(server),
+                Ok(_) => {}
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    bail!("`{command}` did not listen within {}", shell::duration(BUILT_WITHIN))
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    bail!("`{command}` ended without saying that it listens on {ADDRESS}")
+                }
+            }
+        }
+    }
+
+    /// Tells it to stop; it must end well.
+    fn stop(&mut self) -> Result<()> {
+        println!("$ kill -TERM the server");
+        shell::output(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
+        let begin = Instant::now();
+        while begin.elapsed() < STOPPED_WITHIN {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "the server ended with {status}");
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        bail!("the server did not end within {}", shell::duration(STOPPED_WITHIN))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already; what counts is that it is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Has a client that is not ours call a tool, if it is set up.
+fn call_as_others_do(folder: &Path) -> Result<()> {
+    let client = shell::root().join(FOREIGN);
+    if !client.join("node_modules/.installed-for").exists() {
+        println!("left out: a call by {FOREIGN}, which is not set up; `cargo xtask interop` sets it up");
+        return Ok(());
+    }
+    println!("a call by {FOREIGN}");
+    let mut node = Command::new("node");
+    node.args(["--input-type=module", "--eval", FOREIGN_CALL]).current_dir(client);
+    let printed = printed(&mut node, folder)?;
+    ensure!(printed.trim() == r#"{"total":3}"#, "{FOREIGN} got\n{printed}");
+    Ok(())
+}
+
+/// What a command prints, which must end in time and well.
+fn printed(command: &mut Command, folder: &Path) -> Result<String> {
+    let log = folder.join("output.txt");
+    let status = shell::run_logged(command, &log, CALLED_WITHIN)?;
+    let text = fs::read_to_string(&log).context("cannot read what was printed")?;
+    print!("{text}{}", if text.ends_with('\n') { "" } else { "\n" });
+    match status {
+        Some(status) if status.success() => Ok(text),
+        Some(status) => bail!("the call failed: {status}"),
+        None => bail!("the call did not end within {}", shell::duration(CALLED_WITHIN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_command_of_the_readme_is_forgotten() {
+        let readme = fs::read_to_string(shell::root().join("README.md")).unwrap();
+        let commands = Commands::of(&readme).unwrap();
+        assert_eq!(commands.server.command, "cargo run --release -- serve");
+        assert_eq!((commands.calls.len(), commands.left_out.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_command_of_another_kind_is_noticed() {
+        let block = |commands: &str| format!("```console\n{commands}```\n");
+        let both = "$ cargo run -- serve\n$ curl -s x\n";
+        assert!(Commands::of(&block(both)).is_ok());
+        for bad in [
+            "$ cargo run -- serve\n".to_owned(),
+            "$ curl -s x\n".to_owned(),
+            format!("{both}$ make\n"),
+            format!("{both}$ cargo run -- stdio\n"),
+        ] {
+            assert!(Commands::of(&block(&bad)).is_err(), "{bad}");
+        }
+    }
+}
