@@ -190,6 +190,12 @@ impl Conversation {
         self.with_engine(|engine| engine.close_channel(Channel(channel)));
     }
 
+    /// An exchange cannot be answered: nothing is done for it.
+    pub(crate) fn refuse(&self, channel: u64) {
+        lock(&self.outlets).remove(&channel);
+        self.with_engine(|engine| engine.cancel_channel(Channel(channel)));
+    }
+
     /// Tells of a change.
     pub(crate) fn changed(&self, change: &Change) {
         self.with_engine(|engine| engine.changed(change));

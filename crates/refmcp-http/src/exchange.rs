@@ -53,8 +53,18 @@ impl Exchange {
         Some(endpoint.json(status::of_answer(self.lifecycle, answer.answer().flatten()), answer.json))
     }
 
-    /// Waits for what comes first, and answers with JSON when it is the answer, else with a stream.
+    /// Waits for what comes first, and answers with JSON when it is the answer, else with a stream. What cannot be
+    /// answered is not done, either.
     pub(crate) async fn response(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
+        let (conversation, channel) = (self.conversation.clone(), self.outlet.number);
+        let response = self.first_or_stream(endpoint).await;
+        if response.is_err() {
+            conversation.refuse(channel);
+        }
+        response
+    }
+
+    async fn first_or_stream(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
         let Self { conversation, outlet, lifecycle, style, commit, guard } = self;
         let answer = match commit {
             Commit::AtOnce => outlet.try_answer(),

@@ -21,6 +21,8 @@ pub struct Options {
     pub head_bytes: usize,
     /// How long a head may take to arrive, and so how long a connection may be idle.
     pub head_timeout: Duration,
+    /// How long a client may take nothing of what is sent to it.
+    pub write_timeout: Duration,
     /// How many connections there may be, of all clients.
     pub max_connections: usize,
     /// How many requests may be waiting for their answers, of all clients.
@@ -68,6 +70,7 @@ impl Default for Options {
             body_timeout: Duration::from_secs(30),
             head_bytes: 64 << 10,
             head_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             max_connections: 16_384,
             max_in_flight: 16_384,
             rate: Some(Rate::default()),

@@ -1,6 +1,6 @@
 //! A listener of its own: takes connections, tells HTTP/1.1 from HTTP/2, and ends them in order.
 
-mod linger;
+mod socket;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 
@@ -27,7 +27,7 @@ use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::options::Options;
 use crate::refusal::Reason;
-use linger::{Lingering, Lingers, Socket};
+use socket::{ClientSocket, Lingers, Socket};
 
 /// How long nothing is accepted when the system has run out of something.
 const BREATH: Duration = Duration::from_millis(100);
@@ -140,7 +140,7 @@ impl Endpoint {
                 let _ = timeout(BREATH, stream.write_all(FULL)).await;
                 let lingers = Lingers::default();
                 lingers.yes();
-                drop(Lingering::new(stream, lingers));
+                drop(ClientSocket::new(stream, BREATH, lingers));
             }
             return;
         };
@@ -199,7 +199,8 @@ impl Endpoint {
             }
             Ok::<Response, Infallible>(response)
         });
-        let stream = TokioIo::new(Lingering::new(stream, lingers.clone()));
+        let stream =
+            TokioIo::new(ClientSocket::new(stream, self.inner.options.write_timeout, lingers.clone()));
         let builder = http1(&self.inner.options);
         let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
         let served = tokio::select! {
@@ -219,12 +220,13 @@ impl Endpoint {
     }
 
     async fn speak_two<S: Socket>(self, stream: S, client: Client, ends: Ends) -> hyper::Result<()> {
-        let builder = http2(&self.inner.options);
+        let (builder, write_timeout) = (http2(&self.inner.options), self.inner.options.write_timeout);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let endpoint = self.clone();
             async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) }
         });
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let stream = TokioIo::new(ClientSocket::new(stream, write_timeout, Lingers::default()));
+        let mut connection = pin!(builder.serve_connection(stream, service));
         tokio::select! {
             served = connection.as_mut() => return served,
             () = ends.soon.cancelled() => connection.as_mut().graceful_shutdown(),

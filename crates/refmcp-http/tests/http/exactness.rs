@@ -115,10 +115,10 @@ async fn a_last_event_id_that_fits_nothing_is_refused() {
 
 #[tokio::test]
 async fn who_stops_reading_delays_nobody_else() {
-    let site = Site::usual().await;
+    let site = Site::open(Options { stream_bytes: 1 << 20, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let note = "x".repeat(100_000);
-    let stuck = client.watch(1, "steps", json!({ "n": 200, "ms": 0, "note": note })).await;
+    let stuck = client.watch(1, "steps", json!({ "n": 600, "ms": 0, "note": note })).await;
     site.until_ended(1).await;
     for id in 2..20 {
         let answer =
@@ -170,18 +170,18 @@ async fn nothing_follows_an_answer_and_that_is_said() {
 }
 
 #[tokio::test]
-async fn a_stream_is_forgotten_after_its_retention() {
-    let site = Site::open(Options { retention: Duration::ZERO, ..Options::default() }).await;
+async fn what_is_no_longer_kept_is_an_error_of_the_request_that_it_answered() {
+    let retention = Duration::from_millis(200);
+    let site = Site::open(Options { retention, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let all = client.watch(7, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
-    // Streams are looked through every few seconds; until then this one can still be read.
-    for _ in 0..80 {
-        let reply = client.get(all[0].0.as_deref()).await;
-        if reply.status == 400 {
-            return assert!(!reply.text().await.is_empty());
-        }
-        assert_eq!(reply.events().await, all[1..]);
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(client.get(all[0].0.as_deref()).await.events().await, all[1..], "within its time");
+    tokio::time::sleep(retention * 2).await;
+    // The session lives, and remembers what the stream was for.
+    for event in &all {
+        let lost = client.get(event.0.as_deref()).await.events().await;
+        assert_eq!(lost.len(), 1);
+        assert_eq!((&lost[0].1["id"], &lost[0].1["error"]["code"]), (&json!(7), &json!(-32603)));
     }
-    panic!("it is still there");
+    assert_eq!(text_of(&client.call(8, "echo", json!({ "message": "m" })).await.json().await), "m");
 }

@@ -22,7 +22,7 @@ pub(crate) async fn open(site: &Site) -> (Reply, String) {
     (stream, event.data)
 }
 
-async fn post(site: &Site, address: &str, message: &Value) {
+pub(crate) async fn post(site: &Site, address: &str, message: &Value) {
     let reply = site.send("POST", address, &[], message.to_string().as_bytes()).await;
     assert_eq!(reply.status, 202);
 }

@@ -1,16 +1,30 @@
 //! The endpoint as its clients see it: bytes on a socket.
 
+mod abort;
+mod bad_http;
+mod bad_sessions;
+mod bad_websocket;
+mod cancelled;
+mod caps;
 mod commit;
+mod crowd;
 mod exactness;
-mod guard;
+mod frames;
+mod gates;
+mod heads_and_bodies;
+mod http2;
 mod legacy;
-mod limits;
-mod secrets;
+mod logs;
+mod mounted;
+mod operation;
 mod sessions;
 mod shutdown;
+mod slow_readers;
 mod standing;
 mod stateless;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;
 mod tools;
 mod websocket;
 mod wire;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::tools;
-use crate::wire::{Reply, send};
+use crate::wire::{Reply, send, send_raw};
 
 pub(crate) const STATELESS: &str = "2026-07-28";
 pub(crate) const LATEST_SESSION: &str = "2025-11-25";
@@ -42,6 +42,12 @@ impl Site {
         Self { address, server, stop, served, ended }
     }
 
+    /// One that somebody else serves.
+    pub(crate) fn found(address: SocketAddr, served: JoinHandle<std::io::Result<()>>) -> Self {
+        let (server, ended) = tools::server();
+        Self { address, server, stop: CancellationToken::new(), served, ended }
+    }
+
     pub(crate) async fn usual() -> Self {
         Self::open(Options::default()).await
     }
@@ -53,13 +59,65 @@ impl Site {
 
     /// Waits until so many calls have ended.
     pub(crate) async fn until_ended(&self, count: usize) {
-        for _ in 0..500 {
+        for _ in 0..2000 {
             if self.ended() >= count {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("{} of {count} calls have ended", self.ended());
+    }
+
+    /// Sends these very bytes on a connection of its own; nothing when it is closed without a response.
+    pub(crate) async fn send_raw(&self, bytes: impl AsRef<[u8]>) -> Option<Reply> {
+        send_raw(self.address, bytes.as_ref()).await
+    }
+
+    /// The head of a request without its last line, with the headers that every POST has.
+    pub(crate) fn head(&self, method: &str, path: &str) -> String {
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: {BOTH_KINDS}\r\n",
+            self.address
+        )
+    }
+
+    /// Whoever comes now is served as if nothing had happened.
+    pub(crate) async fn serves(&self) {
+        let client = Client::open(self, LATEST_SESSION).await;
+        client.is_served().await;
+        assert_eq!(client.delete().await, 204);
+    }
+
+    /// A number of the metrics, by its name and labels.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let page = self.send("GET", "/metrics", &[], b"").await.text().await;
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+    }
+
+    /// Waits until a number of the metrics has this value.
+    pub(crate) async fn until_metric(&self, name: &str, wanted: f64) {
+        let mut found = f64::NAN;
+        for _ in 0..1000 {
+            found = self.metric(name).await;
+            if found == wanted {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{name} is {found}, not {wanted}");
+    }
+
+    /// Waits until nothing is open any more but the connection that asks.
+    pub(crate) async fn until_quiet(&self) {
+        for (name, rest) in [
+            ("refmcp_websockets", 0.0),
+            ("refmcp_streams", 0.0),
+            ("refmcp_requests_in_flight", 0.0),
+            ("refmcp_connections", 1.0),
+        ] {
+            self.until_metric(name, rest).await;
+        }
     }
 
     /// Posts a body with the headers that every POST has, and these.
@@ -147,6 +205,17 @@ impl<'a> Client<'a> {
 
     pub(crate) async fn post(&self, body: &Value) -> Reply {
         self.site.post(&self.headers(), body).await
+    }
+
+    /// This client is still served.
+    pub(crate) async fn is_served(&self) {
+        let answer = self.call(1, "echo", json!({ "message": "m" })).await.json().await;
+        assert_eq!(text_of(&answer), "m");
+    }
+
+    /// Ends the session; gives the status of the response.
+    pub(crate) async fn delete(&self) -> u16 {
+        self.site.send("DELETE", "/mcp", &self.headers(), b"").await.status
     }
 
     /// Calls a tool.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use refmcp_server::model::ResourceContents;
+use refmcp_server::model::{LogLevel, ResourceContents};
 use refmcp_server::{Call, NoArguments, Question, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +34,11 @@ struct Slow {
 struct Mirror {
     region: Option<String>,
     size: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Whisper {
+    secret: String,
 }
 
 /// Counts handlers that have ended, whether they were done or dropped.
@@ -73,6 +78,17 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         let sure = call.ask("sure", Question::confirm("Sure?"))?;
         Ok(format!("sure: {sure}"))
     });
+    let whisper =
+        Tool::new("whisper", "Says a secret in every way", |call: Call, Whisper { secret }| async move {
+            call.log(LogLevel::Error, "whisper", secret.clone()).await;
+            call.progress(f64::from(call.round() + 1), None, secret.clone()).await;
+            let sure = call.ask("sure", Question::confirm(secret.clone()))?;
+            Ok(format!("{sure} {secret}"))
+        });
+    let near =
+        Tool::new("near", "Whether the client is on this machine", |call: Call, _: NoArguments| async move {
+            Ok(call.connection().local.to_string())
+        });
     let leave = Tool::new("leave", "Sends the client away", |call: Call, _: NoArguments| async move {
         call.close_stream().await;
         sleep(Duration::from_millis(100)).await;
@@ -94,6 +110,8 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         .tool(steps)
         .tool(slow)
         .tool(ask)
+        .tool(whisper)
+        .tool(near)
         .tool(leave)
         .tool(mirror.input_schema(schema))
         .resource(note);

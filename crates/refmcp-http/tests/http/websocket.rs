@@ -11,7 +11,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::support::{LATEST_SESSION, Site, opening, request, text_of};
 
-type Socket = WebSocketStream<TcpStream>;
+pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 async fn connect(site: &Site, path: &str, headers: &[(&'static str, &str)]) -> Result<Socket, Error> {
     let mut request = format!("ws://{}{path}", site.address).into_client_request().unwrap();
@@ -24,16 +24,16 @@ async fn connect(site: &Site, path: &str, headers: &[(&'static str, &str)]) -> R
     Ok(socket)
 }
 
-async fn say(socket: &mut Socket, message: &Value) {
+pub(crate) async fn say(socket: &mut Socket, message: &Value) {
     socket.send(Message::text(message.to_string())).await.unwrap();
 }
 
-async fn hear(socket: &mut Socket) -> Value {
+pub(crate) async fn hear(socket: &mut Socket) -> Value {
     let message = timeout(Duration::from_secs(5), socket.next()).await.unwrap().unwrap().unwrap();
     serde_json::from_str(message.to_text().unwrap()).unwrap()
 }
 
-async fn open(site: &Site, path: &str) -> Socket {
+pub(crate) async fn open(site: &Site, path: &str) -> Socket {
     let mut socket = connect(site, path, &[("sec-websocket-protocol", "mcp")]).await.unwrap();
     say(&mut socket, &request("initialize", opening(LATEST_SESSION))).await;
     assert_eq!(hear(&mut socket).await["result"]["protocolVersion"], LATEST_SESSION);

@@ -33,7 +33,19 @@ pub(crate) async fn send(
     socket.write_all(head.as_bytes()).await.unwrap();
     // A server may refuse a body without having read it.
     let _ = socket.write_all(body).await;
-    Reply::read(socket).await
+    let mut reply = Reply::read(socket, Vec::new()).await.expect("a status line");
+    if method == "HEAD" {
+        reply.body = Framing::Done;
+    }
+    reply
+}
+
+/// Sends these very bytes on a connection of its own; nothing when it is closed without a response.
+pub(crate) async fn send_raw(address: SocketAddr, bytes: &[u8]) -> Option<Reply> {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    // A server may have had enough before all is said.
+    let _ = socket.write_all(bytes).await;
+    Reply::read(socket, Vec::new()).await
 }
 
 /// A response, whose body is still to be read.
@@ -56,17 +68,18 @@ enum Framing {
 }
 
 impl Reply {
-    async fn read(socket: TcpStream) -> Self {
+    /// The next response on a connection of which this much was read already; nothing when it is closed.
+    pub(crate) async fn read(socket: TcpStream, buffer: Vec<u8>) -> Option<Self> {
         let mut reply = Self {
             status: 0,
             headers: Vec::new(),
             socket,
-            buffer: Vec::new(),
+            buffer,
             body: Framing::Done,
             decoder: SseDecoder::new(16 << 20),
             items: VecDeque::new(),
         };
-        let first = reply.line().await.expect("a status line");
+        let first = reply.line().await?;
         reply.status = first.split(' ').nth(1).unwrap().parse().unwrap();
         while let Some(line) = reply.line().await.filter(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':').unwrap();
@@ -78,7 +91,26 @@ impl Reply {
             None if reply.header("transfer-encoding") == Some("chunked") => Framing::Chunked,
             None => Framing::Done,
         };
-        reply
+        Some(reply)
+    }
+
+    /// Reads this response to its end, then sends these bytes on the same connection and reads what comes to them;
+    /// nothing when the connection is closed.
+    pub(crate) async fn again(mut self, bytes: &[u8]) -> Option<Self> {
+        while self.piece().await.is_some() {}
+        let Self { mut socket, buffer, .. } = self;
+        let _ = socket.write_all(bytes).await;
+        Self::read(socket, buffer).await
+    }
+
+    /// The connection, with whatever was read of it and not yet used.
+    pub(crate) fn into_socket(self) -> (TcpStream, Vec<u8>) {
+        (self.socket, self.buffer)
+    }
+
+    /// The names of all headers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().map(|(name, _)| name.as_str())
     }
 
     /// The value of a header.
@@ -141,7 +173,7 @@ impl Reply {
         if self.is_sse() { self.events().await.pop().expect("an answer").1 } else { self.json().await }
     }
 
-    async fn piece(&mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn piece(&mut self) -> Option<Vec<u8>> {
         match self.body {
             Framing::Done | Framing::Length(0) => None,
             Framing::Length(left) => {

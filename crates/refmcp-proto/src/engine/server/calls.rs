@@ -314,6 +314,15 @@ impl ServerEngine {
         self.listeners.retain(|listener| listener.to.channel != channel);
     }
 
+    /// Nobody can be told the answers to what came in by this channel: its work is cancelled, whatever the lifecycle.
+    pub fn cancel_channel(&mut self, channel: Channel) {
+        for number in self.calls.on_channel(channel) {
+            self.cancel(number, "there is no way to answer");
+        }
+        self.held.retain(|held| held.channel != channel);
+        self.listeners.retain(|listener| listener.to.channel != channel);
+    }
+
     /// The client will say nothing more: calls that wait for its answers have nothing to wait for.
     pub fn abandon_questions(&mut self) {
         self.nobody_answers = true;

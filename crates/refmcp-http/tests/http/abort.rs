@@ -1,0 +1,185 @@
+//! Connections that break off after any byte, sent or read, with a reset or without: the server goes on, and nothing is
+//! left of them.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use refmcp_http::Options;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::frames::{LAST, TEXT, frame, handshake};
+use crate::legacy;
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request, with_meta};
+
+/// Connections at once.
+const TOGETHER: usize = 16;
+/// After such a silence nothing more is expected.
+const SILENCE: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy)]
+enum Break {
+    /// Closed as one does.
+    Close,
+    /// Reset.
+    Reset,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum After {
+    Sending(usize),
+    Reading(usize),
+}
+
+/// Sends this, or so much of it, reads so much of what comes, and is gone.
+async fn break_off(site: &Site, bytes: &[u8], after: After, how: Break) {
+    let mut socket = TcpStream::connect(site.address).await.unwrap();
+    let (sent, read) = match after {
+        After::Sending(count) => (&bytes[..count], 0),
+        After::Reading(count) => (bytes, count),
+    };
+    socket.write_all(sent).await.unwrap();
+    // There may be less than was there the last time.
+    let _ = timeout(SILENCE * 10, socket.read_exact(&mut vec![0; read])).await;
+    match how {
+        Break::Close => {
+            let _ = socket.shutdown().await;
+        }
+        Break::Reset => socket.set_zero_linger().unwrap(),
+    }
+}
+
+/// How many bytes are answered to this.
+async fn length_of_answer(site: &Site, bytes: &[u8]) -> usize {
+    let mut socket = TcpStream::connect(site.address).await.unwrap();
+    socket.write_all(bytes).await.unwrap();
+    let mut heard = Vec::new();
+    while timeout(SILENCE, socket.read_buf(&mut heard))
+        .await
+        .is_ok_and(|read| read.is_ok_and(|count| count > 0))
+    {}
+    assert!(heard.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&heard));
+    heard.len()
+}
+
+/// Breaks an exchange off everywhere. Each attempt has a number, which is all that differs.
+async fn everywhere(site: &Site, exchange: impl Fn(usize) -> Vec<u8>) {
+    let bytes = exchange(0);
+    let answer = length_of_answer(site, &bytes).await;
+    let sending = (0..=bytes.len()).map(After::Sending);
+    let places = sending.chain((1..=answer).map(After::Reading));
+    let breaks = places.flat_map(|place| [(place, Break::Close), (place, Break::Reset)]);
+    let attempts = breaks.enumerate().map(|(number, (place, how))| {
+        let bytes = exchange(number + 1);
+        async move { break_off(site, &bytes, place, how).await }
+    });
+    stream::iter(attempts).buffer_unordered(TOGETHER).collect::<Vec<()>>().await;
+    site.serves().await;
+}
+
+fn whole(head: &str, body: &Value) -> Vec<u8> {
+    let body = body.to_string();
+    format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// A request whose id has always as many digits.
+fn numbered(number: usize, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 100_000 + number, "method": method, "params": params })
+}
+
+fn named(client: &Client<'_>) -> String {
+    client.headers().map(|(name, value)| format!("{name}: {value}\r\n")).concat()
+}
+
+fn echo() -> Value {
+    json!({ "name": "echo", "arguments": { "message": "m" } })
+}
+
+fn steps() -> Value {
+    json!({ "name": "steps", "arguments": { "n": 2, "ms": 1 }, "_meta": { "progressToken": 1 } })
+}
+
+/// A site where nothing stays that nobody uses.
+async fn site() -> Site {
+    let initialize_within = Duration::from_millis(500);
+    Site::open(Options { initialize_within, ..Options::default() }).await
+}
+
+/// Waits until all is as it was before.
+async fn left_alone(site: &Site) {
+    site.until_quiet().await;
+    for transport in ["streamable", "http+sse"] {
+        site.until_metric(&format!("refmcp_sessions{{transport=\"{transport}\"}}"), 0.0).await;
+    }
+    site.serves().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_survive_their_connections() {
+    let site = site().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let head = site.head("POST", "/mcp") + &named(&client);
+    everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &echo()))).await;
+    everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &steps()))).await;
+    client.is_served().await;
+    let get = format!("{}{}\r\n", site.head("GET", "/mcp"), named(&client)).into_bytes();
+    everywhere(&site, |_| get.clone()).await;
+    client.is_served().await;
+    assert_eq!(client.delete().await, 204);
+    left_alone(&site).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_are_never_used_end() {
+    let site = site().await;
+    let initialize = request("initialize", opening(LATEST_SESSION));
+    let head = site.head("POST", "/mcp");
+    everywhere(&site, |_| whole(&head, &initialize)).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let delete = format!("{}{}\r\n", site.head("DELETE", "/mcp"), named(&client)).into_bytes();
+    // The first attempt to see how it is answered ends the session; whatever follows finds none.
+    everywhere(&site, |_| delete.clone()).await;
+    left_alone(&site).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_stand_for_themselves_leave_nothing() {
+    let site = site().await;
+    for (name, params) in [("echo", echo()), ("steps", steps())] {
+        let head = site.head("POST", "/mcp")
+            + &format!("MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n");
+        everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &with_meta(params.clone()))))
+            .await;
+    }
+    left_alone(&site).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_older_transport_leaves_nothing() {
+    let site = site().await;
+    let get = format!("{}\r\n", site.head("GET", "/sse")).into_bytes();
+    everywhere(&site, |_| get.clone()).await;
+    let (mut stream, address) = legacy::open(&site).await;
+    let head = site.head("POST", &address);
+    everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &echo()))).await;
+    // What was sent whole was answered, here.
+    let (_, answer) = stream.event().await.unwrap();
+    assert_eq!(answer["result"]["content"][0]["text"], "m");
+    drop(stream);
+    left_alone(&site).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sockets_leave_nothing() {
+    let site = site().await;
+    let text = |message: &Value| frame(LAST | TEXT, message.to_string().as_bytes());
+    let begin = handshake(&site, "/mcp", "").into_bytes();
+    let open = text(&request("initialize", opening(LATEST_SESSION)));
+    let ready = text(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let call = text(&numbered(0, "tools/call", &steps()));
+    let all = [begin, open, ready, call].concat();
+    everywhere(&site, |_| all.clone()).await;
+    left_alone(&site).await;
+}

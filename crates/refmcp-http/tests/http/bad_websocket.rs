@@ -1,0 +1,209 @@
+//! WebSockets that break the rules: each is told which, and nobody else notices.
+
+use std::time::{Duration, Instant};
+
+use refmcp_http::Options;
+use serde_json::json;
+
+use crate::frames::{BINARY, CLOSE, CONTINUED, LAST, PING, PONG, RawSocket, TEXT, frame, handshake, header};
+use crate::support::{Client, LATEST_SESSION, Site, request};
+
+const LIMIT: usize = 10_000;
+
+async fn site() -> Site {
+    Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await
+}
+
+#[tokio::test]
+async fn a_handshake_is_complete_or_none() {
+    let site = Site::usual().await;
+    let good = |path| handshake(&site, path, "");
+    for path in ["/mcp", "/mcp/ws"] {
+        let good = good(path);
+        let without = |line: &str| {
+            good.lines().filter(|known| !known.starts_with(line)).collect::<Vec<_>>().join("\r\n") + "\r\n"
+        };
+        let on_both = if path == "/mcp" { 400 } else { 426 };
+        for (sent, status) in [
+            (good.clone(), 101),
+            (handshake(&site, path, "Origin: http://localhost\r\n"), 101),
+            (handshake(&site, path, "Sec-WebSocket-Extensions: permessage-deflate\r\n"), 101),
+            (handshake(&site, path, "Sec-WebSocket-Protocol: other, mcp\r\n"), 101),
+            (handshake(&site, path, "Origin: https://evil.com\r\n"), 403),
+            (handshake(&site, path, "Origin: null\r\n"), 403),
+            (handshake(&site, path, "Origin: http://localhost\r\nOrigin: http://localhost\r\n"), 403),
+            (good.replace(&format!("{}", site.address), "evil.com"), 403),
+            (without("Upgrade:"), on_both),
+            (without("Connection:"), 426),
+            (without("Sec-WebSocket-Version:"), 400),
+            (good.replace("Version: 13", "Version: 8"), 400),
+            (without("Sec-WebSocket-Key:"), 400),
+            (good.replace("HTTP/1.1", "HTTP/1.0"), 400),
+            (good.replace("GET", "DELETE"), if path == "/mcp" { 400 } else { 405 }),
+        ] {
+            let reply = site.send_raw(&sent).await.unwrap();
+            assert_eq!(reply.status, status, "{sent}");
+            if status == 101 {
+                RawSocket::after(reply).answers_a_ping().await;
+            }
+        }
+    }
+    site.serves().await;
+    site.until_metric("refmcp_websockets", 0.0).await;
+}
+
+impl RawSocket {
+    /// It is one: a ping of WebSocket itself is answered.
+    async fn answers_a_ping(mut self) {
+        self.send(&frame(LAST | PING, b"there?")).await;
+        assert_eq!(self.next().await, Some((PONG, b"there?".to_vec())));
+    }
+}
+
+#[tokio::test]
+async fn whoever_breaks_a_rule_is_told_which() {
+    let site = site().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let mut other = RawSocket::open(&site).await;
+    let text = |payload: &[u8]| frame(LAST | TEXT, payload);
+    let endless = |length| [header(LAST | TEXT, length, true), vec![0; 4]].concat();
+    let unmasked = [header(LAST | TEXT, 2, false), b"{}".to_vec()].concat();
+    for (what, sent, code) in [
+        ("text that is none", text(b"\xff\xfe"), 1007),
+        ("half a character", text("\u{fc}".as_bytes().split_last().unwrap().1), 1007),
+        ("text that goes on as none", [frame(TEXT, b"a"), frame(LAST | CONTINUED, b"\xff")].concat(), 1007),
+        ("binary", frame(LAST | BINARY, b"{}"), 1003),
+        ("a long frame", frame(LAST | TEXT, &vec![b' '; LIMIT + 1]), 1009),
+        ("a frame that says it is endless", endless(usize::MAX >> 1), 1009),
+        ("a length with its first bit set", endless(usize::MAX), 1009),
+        ("a long message", [frame(TEXT, &[b' '; LIMIT]), frame(CONTINUED, b" ")].concat(), 1009),
+        ("not masked", unmasked, 1002),
+        ("a long ping", frame(LAST | PING, &[0; 126]), 1002),
+        ("a ping in pieces", frame(PING, b""), 1002),
+        ("kind 3", frame(LAST | 3, b""), 1002),
+        ("kind 11", frame(LAST | 11, b""), 1002),
+        ("compressed", frame(LAST | 0x40 | TEXT, b"{}"), 1002),
+        ("reserved", frame(LAST | 0x10 | TEXT, b"{}"), 1002),
+        ("continuing nothing", frame(LAST | CONTINUED, b"{}"), 1002),
+        ("beginning twice", [frame(TEXT, b"{"), frame(LAST | TEXT, b"}")].concat(), 1002),
+        ("HTTP", format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100)).into_bytes(), 1002),
+    ] {
+        let mut socket = RawSocket::open(&site).await;
+        socket.send(&sent).await;
+        assert_eq!(socket.closed().await, Some(code), "{what}");
+        other.is_served().await;
+    }
+    client.is_served().await;
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn whoever_says_goodbye_is_let_go() {
+    let site = site().await;
+    for (what, payload) in [
+        ("nothing", &b""[..]),
+        ("1000", &[3, 232]),
+        ("with a reason", b"\x03\xe8bye"),
+        ("our own", &[15, 160]),
+        ("a code that nobody may send", &[3, 237]),
+        ("999", &[3, 231]),
+        ("half a code", &[3]),
+        ("a reason that is no text", b"\x03\xe8\xff"),
+    ] {
+        let mut socket = RawSocket::open(&site).await;
+        let began = Instant::now();
+        socket.send(&frame(LAST | CLOSE, payload)).await;
+        // With which code depends on what was wrong; that it closes does not.
+        socket.closed().await;
+        while socket.next().await.is_some() {}
+        assert!(began.elapsed() < Duration::from_secs(5), "{what}");
+    }
+    site.until_metric("refmcp_websockets", 0.0).await;
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_message_may_come_in_pieces_however_many() {
+    let site = Site::open(Options { keep_alive: Duration::from_millis(500), ..Options::default() }).await;
+    let mut socket = RawSocket::open(&site).await;
+    let message = request("ping", json!({})).to_string();
+    let mut pieces = frame(TEXT, b"");
+    // Pieces with nothing in them never make a message that is too long, so there may be many.
+    for _ in 0..100_000 {
+        pieces.extend(frame(CONTINUED, b""));
+    }
+    for (place, byte) in message.bytes().enumerate() {
+        let last = if place + 1 == message.len() { LAST } else { 0 };
+        pieces.extend(frame(LAST | PING, b"?"));
+        pieces.extend(frame(last | CONTINUED, &[byte]));
+    }
+    socket.send(&pieces).await;
+    loop {
+        match socket.next().await.expect("an answer") {
+            (TEXT, answer) => break assert!(answer.starts_with(b"{"), "{answer:?}"),
+            (kind, _) => assert!([PING, PONG].contains(&kind), "{kind}"),
+        }
+    }
+    // One that never ends, from somebody who is not there any more.
+    socket.send(&frame(TEXT, b"{\"jsonrpc\"")).await;
+    assert_eq!(socket.closed().await, Some(1008));
+    site.serves().await;
+    site.until_metric("refmcp_websockets", 0.0).await;
+}
+
+#[tokio::test]
+async fn whoever_is_not_there_is_left() {
+    let site = Site::open(Options { keep_alive: Duration::from_millis(100), ..Options::default() }).await;
+    let (mut silent, mut answering) = (RawSocket::open(&site).await, RawSocket::open(&site).await);
+    // Answers to pings are all it says, and they are enough.
+    let answering = tokio::spawn(async move {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(1) {
+            if let (PING, payload) = answering.next().await.expect("it is left open") {
+                answering.send(&frame(LAST | PONG, &payload)).await;
+            }
+        }
+        answering.is_served().await;
+    });
+    assert_eq!(silent.closed().await, Some(1008));
+    answering.await.unwrap();
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn whoever_never_says_anything_is_left() {
+    let site =
+        Site::open(Options { initialize_within: Duration::from_millis(200), ..Options::default() }).await;
+    let mut socket = RawSocket::begin(&site, "/mcp").await;
+    assert_eq!(socket.closed().await, Some(1008));
+    // Speaking WebSocket is not saying anything.
+    let mut socket = RawSocket::begin(&site, "/mcp").await;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(5) && socket.try_send(&frame(LAST | PONG, b"")).await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(5));
+    site.until_metric("refmcp_websockets", 0.0).await;
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn whoever_is_there_when_the_server_stops_is_told() {
+    let site = Site::usual().await;
+    let (mut ready, mut fresh) = (RawSocket::open(&site).await, RawSocket::begin(&site, "/mcp").await);
+    ready.is_served().await;
+    site.stop.cancel();
+    assert_eq!((ready.closed().await, fresh.closed().await), (Some(1001), Some(1001)));
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_sockets() {
+    let site = Site::open(Options { max_connections: 2, ..Options::default() }).await;
+    let mut held = RawSocket::open(&site).await;
+    // A socket is no connection of HTTP any more, so whoever has one keeps nobody else out.
+    site.serves().await;
+    let _second = RawSocket::open(&site).await;
+    let refused = site.send_raw(handshake(&site, "/mcp", "")).await.unwrap();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    held.is_served().await;
+}

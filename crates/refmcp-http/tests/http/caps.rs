@@ -1,0 +1,194 @@
+//! How much there may be at once, and how whoever comes too late is told to come back.
+
+use std::time::Duration;
+
+use refmcp_http::{Endpoint, Options, Rate};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::legacy;
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request};
+use crate::wire::Reply;
+
+/// Refused with this status, and told when to come back.
+fn later(reply: &Reply, status: u16, what: &str) {
+    assert_eq!(reply.status, status, "{what}");
+    let seconds: u64 = reply.header("retry-after").expect(what).parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{what}: {seconds}");
+}
+
+#[tokio::test]
+async fn nobody_asks_too_often_anywhere() {
+    for route in Endpoint::routes() {
+        for method in route.methods.iter().chain(&["OPTIONS"]) {
+            let rate = Some(Rate { per_second: 1, burst: 3 });
+            let site = Site::open(Options { rate, rate_on_loopback: true, ..Options::default() }).await;
+            let what = format!("{method} {}", route.path);
+            let mut refused = None;
+            // A slow machine may earn a drop on the way.
+            for turn in 0..20 {
+                // Whoever claims to be somebody else is still the same.
+                let claimed = format!("10.0.0.{turn}");
+                let claims =
+                    [("X-Forwarded-For", &*claimed), ("X-Real-IP", &claimed), ("Forwarded", "for=10.1.1.1")];
+                let reply = site.send(method, route.path, &claims, b"{}").await;
+                if reply.status == 429 {
+                    refused = Some((turn, reply));
+                    break;
+                }
+            }
+            let (turn, reply) = refused.expect(&what);
+            assert!(turn >= 3, "{what}: {turn}");
+            later(&reply, 429, &what);
+            #[cfg(target_os = "linux")]
+            assert_ne!(from_elsewhere(&site).await.status, 429, "{what}");
+        }
+    }
+}
+
+/// A request from another address.
+async fn from_elsewhere(site: &Site) -> Reply {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let mut socket = socket.connect(site.address).await.unwrap();
+    socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    Reply::read(socket, Vec::new()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_rate_refills() {
+    let rate = Some(Rate { per_second: 50, burst: 2 });
+    let site = Site::open(Options { rate, rate_on_loopback: true, ..Options::default() }).await;
+    let mut refused = false;
+    for _ in 0..1000 {
+        refused |= site.send("GET", "/healthz", &[], b"").await.status == 429;
+        if refused {
+            break;
+        }
+    }
+    // On a machine that cannot ask fifty times in a second, nobody is refused.
+    for _ in 0..100 {
+        if site.send("GET", "/healthz", &[], b"").await.status == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("never served again");
+}
+
+#[tokio::test]
+async fn only_so_many_requests_are_answered_at_once() {
+    let site = Site::open(Options { max_in_flight: 2, ..Options::default() }).await;
+    let call = |ms: u64| json!({ "name": "slow", "arguments": { "ms": ms } });
+    let held = async {
+        tokio::join!(site.alone("tools/call", call(600), &[]), site.alone("tools/call", call(600), &[]))
+    };
+    let others = async {
+        site.until_metric("refmcp_requests_in_flight", 2.0).await;
+        for (method, path) in
+            [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/sse"), ("POST", "/messages")]
+        {
+            later(&site.send(method, path, &[], b"{}").await, 503, path);
+        }
+        later(&site.alone("tools/call", call(0), &[]).await, 503, "a call");
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert_eq!(site.send("GET", path, &[], b"").await.status, 200, "who operates it can still look");
+        }
+    };
+    let ((one, two), ()) = tokio::join!(held, others);
+    assert_eq!((one.status, two.status), (200, 200));
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_connections() {
+    let site = Site::open(Options { max_connections: 3, ..Options::default() }).await;
+    let asks = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(site.send_raw(asks).await.unwrap());
+    }
+    // This one is told before it has said anything.
+    let mut socket = TcpStream::connect(site.address).await.unwrap();
+    let mut told = String::new();
+    socket.read_to_string(&mut told).await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 503 ") && told.contains("retry-after: 1"), "{told}");
+    let freed = held.pop().unwrap();
+    assert_eq!(freed.again(asks).await.unwrap().status, 200, "those who are in are served");
+    for _ in 0..200 {
+        // A connection that is turned away may be reset while it speaks.
+        if site.send_raw(asks).await.is_some_and(|reply| reply.status == 200) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("nobody is let in again");
+}
+
+#[tokio::test]
+async fn a_session_has_only_so_many_streams() {
+    let site = Site::open(Options { max_streams: 2, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let forever = json!({ "ms": 1_000_000 });
+    let one = client.watch(1, "slow", forever.clone()).await;
+    let two = client.watch(2, "slow", forever.clone()).await;
+    assert_eq!((one.status, two.status), (200, 200));
+    for id in 3..6 {
+        later(&client.watch(id, "slow", forever.clone()).await, 429, "one more");
+    }
+    site.serves().await;
+    assert_eq!(client.delete().await, 204);
+    site.until_ended(2).await;
+}
+
+#[tokio::test]
+async fn only_so_many_streams_are_read_at_once() {
+    let site = Site::open(Options { max_open_streams: 2, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let held = (client.get(None).await, Client::open(&site, LATEST_SESSION).await.get(None).await);
+    site.until_metric("refmcp_streams", 2.0).await;
+    later(&client.get(None).await, 503, "GET /mcp");
+    later(&site.send("GET", "/sse", &[], b"").await, 503, "GET /sse");
+    later(&client.watch(99, "slow", json!({ "ms": 1_000_000 })).await, 503, "a call with progress");
+    site.until_ended(1).await;
+    let again = client.call(99, "echo", json!({ "message": "what was refused is not in flight" })).await;
+    assert_eq!(again.status, 200);
+    let wish = json!({ "notifications": { "toolsListChanged": true } });
+    later(&site.alone("subscriptions/listen", wish, &[]).await, 503, "listen");
+    client.is_served().await;
+    site.serves().await;
+    drop(held);
+    site.until_metric("refmcp_streams", 0.0).await;
+    assert_eq!(client.get(None).await.status, 200);
+    assert_eq!(site.send("POST", "/mcp", &[("MCP-Protocol-Version", STATELESS)], b"{}").await.status, 400);
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_sessions() {
+    let site = Site::open(Options { max_sessions: 1, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let refused = site.post(&[], &request("initialize", opening(LATEST_SESSION))).await;
+    assert_eq!((refused.status, refused.header("mcp-session-id")), (503, None));
+    assert!(refused.header("retry-after").is_some());
+    let refused = site.send("GET", "/sse", &[], b"").await;
+    assert_eq!(refused.status, 503);
+    assert!(refused.header("retry-after").is_some());
+    site.send("DELETE", "/mcp", &client.headers(), b"").await;
+    Client::open(&site, LATEST_SESSION).await;
+}
+
+#[tokio::test]
+async fn whoever_is_turned_away_takes_no_room() {
+    let site = Site::open(Options { max_sessions: 2, ..Options::default() }).await;
+    let held = (legacy::open(&site).await, legacy::open(&site).await);
+    for _ in 0..5 {
+        later(&site.post(&[], &request("initialize", opening(LATEST_SESSION))).await, 503, "no room");
+    }
+    drop(held);
+    site.until_metric("refmcp_sessions{transport=\"http+sse\"}", 0.0).await;
+    let one = Client::open(&site, LATEST_SESSION).await;
+    let two = Client::open(&site, LATEST_SESSION).await;
+    one.is_served().await;
+    two.is_served().await;
+}

@@ -1,0 +1,215 @@
+//! How large the parts of a request may be, and how long they may take.
+
+use std::time::Duration;
+
+use refmcp_http::{Endpoint, Options};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::legacy;
+use crate::support::{Client, LATEST_SESSION, Site, request};
+use crate::wire::Reply;
+
+const LIMIT: usize = 2000;
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Every place that takes a body: its path, with what else it takes to get so far that the body is read.
+async fn places(site: &Site) -> (Vec<String>, Vec<Reply>) {
+    let client = Client::open(site, LATEST_SESSION).await;
+    let (mut places, mut kept) = (Vec::new(), Vec::new());
+    for route in Endpoint::routes().iter().filter(|route| route.methods.contains(&"POST")) {
+        let mut path = route.path.to_owned();
+        if path == "/messages" {
+            let (stream, address) = legacy::open(site).await;
+            kept.push(stream);
+            path = address;
+        }
+        let named =
+            format!("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {LATEST_SESSION}\r\n", client.session);
+        places.push(site.head("POST", &path) + &named);
+    }
+    (places, kept)
+}
+
+/// A message of just this length.
+fn message(length: usize) -> String {
+    format!("{:length$}", request("ping", json!({})).to_string())
+}
+
+fn whole(place: &str, length: usize) -> String {
+    format!("{place}Content-Length: {length}\r\n\r\n{}", message(length))
+}
+
+fn chunked(place: &str, length: usize) -> String {
+    let message = message(length);
+    format!("{place}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{message}\r\n0\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_body_has_a_size() {
+    let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let (places, _kept) = places(&site).await;
+    for place in &places {
+        for written in [whole, chunked] {
+            let reply = site.send_raw(written(place, LIMIT)).await.unwrap();
+            assert!((200..=202).contains(&reply.status), "{} {place}", reply.status);
+            let reply = reply.again(written(place, LIMIT + 1).as_bytes()).await.unwrap();
+            assert_eq!(reply.status, 413, "{place}");
+            // What is left of the body is not taken for a request.
+            assert!(reply.again(b"").await.is_none(), "{place}");
+            client.is_served().await;
+        }
+        // Whoever says how much is coming is refused before it comes.
+        let reply = site.send_raw(format!("{place}Content-Length: 18446744073709551615\r\n\r\n")).await;
+        assert!([413, 431].contains(&reply.unwrap().status), "{place}");
+        let reply = site.send_raw(format!("{place}Content-Length: {}\r\n\r\n", LIMIT + 1)).await.unwrap();
+        assert_eq!(reply.status, 413, "{place}");
+        for coding in ["gzip", "br", "identity", "gzip, gzip"] {
+            let sent = whole(&format!("{place}Content-Encoding: {coding}\r\n"), 100);
+            assert_eq!(site.send_raw(sent).await.unwrap().status, 415, "{place} {coding}");
+        }
+    }
+    client.is_served().await;
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_cut() {
+    let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
+    let (places, _kept) = places(&site).await;
+    for place in &places {
+        let socket = TcpStream::connect(site.address).await.unwrap();
+        let (mut from, mut to) = socket.into_split();
+        let sending = tokio::spawn({
+            let head = format!("{place}Transfer-Encoding: chunked\r\n\r\n");
+            async move {
+                to.write_all(head.as_bytes()).await.unwrap();
+                let mut sent = 0;
+                while to.write_all(b"4\r\n    \r\n").await.is_ok() {
+                    sent += 1;
+                    tokio::task::yield_now().await;
+                }
+                sent
+            }
+        });
+        let mut heard = Vec::new();
+        let _ = timeout(Duration::from_secs(10), from.read_to_end(&mut heard)).await.expect("it is closed");
+        // The reset that follows may overtake the response; being cut is enough.
+        assert!(
+            heard.is_empty() || heard.starts_with(b"HTTP/1.1 413 "),
+            "{}",
+            String::from_utf8_lossy(&heard)
+        );
+        drop(from);
+        timeout(Duration::from_secs(10), sending).await.expect("nothing more is taken").unwrap();
+    }
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_body_has_its_time() {
+    let site = Site::open(Options { body_timeout: SHORT, ..Options::default() }).await;
+    let (places, _kept) = places(&site).await;
+    for place in &places {
+        for sent in [
+            format!("{place}Content-Length: 100\r\n\r\n"),
+            format!("{place}Content-Length: 100\r\n\r\n{{\"jsonrpc\""),
+            format!("{place}Transfer-Encoding: chunked\r\n\r\n"),
+            format!("{place}Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"),
+        ] {
+            let reply = site.send_raw(sent).await.unwrap();
+            assert_eq!(reply.status, 408, "{place}");
+            assert!(reply.again(b"").await.is_none(), "{place}");
+        }
+        // A byte now and then does not buy more of it.
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(format!("{place}Content-Length: 1000\r\n\r\n").as_bytes()).await.unwrap();
+        let (mut from, mut to) = socket.into_split();
+        let dripping = tokio::spawn(async move {
+            while to.write_all(b" ").await.is_ok() {
+                sleep(SHORT / 10).await;
+            }
+        });
+        let mut heard = vec![0; 12];
+        timeout(SHORT * 20, from.read_exact(&mut heard)).await.expect("in time").unwrap();
+        assert_eq!(heard, b"HTTP/1.1 408");
+        drop(from);
+        dripping.await.unwrap();
+    }
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_head_has_its_time() {
+    let site = Site::open(Options { head_timeout: SHORT, ..Options::default() }).await;
+    let head = site.head("POST", "/mcp");
+    let places = [0, 1, 3, 4, 20, head.len() - 1, head.len()];
+    let mut slow = tokio::task::JoinSet::new();
+    for sent in places {
+        let (address, head) = (site.address, head.clone());
+        slow.spawn(async move {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            socket.write_all(&head.as_bytes()[..sent]).await.unwrap();
+            let mut heard = Vec::new();
+            // Whether with a reset or without.
+            let read = timeout(Duration::from_secs(10), socket.read_to_end(&mut heard)).await;
+            let _ = read.unwrap_or_else(|_| panic!("not closed after {sent} bytes"));
+            assert!(
+                heard.is_empty() || heard.starts_with(b"HTTP/1.1 408 "),
+                "{}",
+                String::from_utf8_lossy(&heard)
+            );
+        });
+    }
+    while let Some(ended) = slow.join_next().await {
+        ended.unwrap();
+    }
+    // So has the pause between two requests.
+    let idle = site.send_raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    assert!(idle.again(b"").await.is_none());
+    // A byte now and then does not buy more of it.
+    let mut socket = TcpStream::connect(site.address).await.unwrap();
+    let dripping = async {
+        for byte in head.as_bytes() {
+            if socket.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            sleep(SHORT / 10).await;
+        }
+        panic!("all of it was taken");
+    };
+    timeout(SHORT * 40, dripping).await.expect("in time");
+    site.until_quiet().await;
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_head_has_a_size() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let head = site.head("POST", "/mcp");
+    let many = |count: usize| (0..count).map(|number| format!("X-{number}: 1\r\n")).collect::<String>();
+    for sent in [
+        format!("{head}X: {}\r\n\r\n", "x".repeat(70 << 10)),
+        format!("{head}X: {}\r\n\r\n", "x".repeat(1 << 20)),
+        format!("{head}{}: x\r\n\r\n", "x".repeat(1 << 20)),
+        format!("{head}{}\r\n", many(200)),
+        format!("{head}{}\r\n", many(10_000)),
+        format!("POST /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 20)),
+        "x".repeat(1 << 20),
+    ] {
+        // The reset that follows may overtake the response.
+        if let Some(reply) = site.send_raw(&sent).await {
+            assert!([400, 414, 431].contains(&reply.status), "{} {sent:.200}", reply.status);
+        }
+        client.is_served().await;
+    }
+    let reply = site.send_raw(format!("{head}{}\r\n", many(101))).await.unwrap();
+    assert_eq!(reply.status, 431);
+    let fits = format!("{head}X: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(30 << 10));
+    assert_eq!(site.send_raw(fits).await.unwrap().status, 400, "the body is empty; the head is fine");
+    site.serves().await;
+}

@@ -1,0 +1,177 @@
+//! What those who operate the server see: whether it lives, and what it has done.
+
+use std::collections::{HashMap, HashSet};
+
+use refmcp_http::{Options, Rate};
+use serde_json::json;
+
+use crate::frames::RawSocket;
+use crate::legacy;
+use crate::support::{Client, LATEST_SESSION, Site, request};
+
+#[tokio::test]
+async fn a_server_that_works_says_so() {
+    let site = Site::usual().await;
+    for (path, says) in [("/healthz", "alive\n"), ("/readyz", "ready\n")] {
+        let reply = site.send("GET", path, &[], b"").await;
+        assert_eq!((reply.status, reply.header("cache-control")), (200, Some("no-store")), "{path}");
+        assert_eq!(reply.text().await, says);
+    }
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(site.send("HEAD", path, &[], b"").await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_happens_is_counted() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    for _ in 0..3 {
+        client.is_served().await;
+    }
+    assert_eq!(client.call(1, "no such tool", json!({})).await.status, 200);
+    client.call(1, "echo", json!({ "message": 5 })).await;
+    let watched = client.watch(7, "slow", json!({ "ms": 1_000_000 })).await;
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
+    client.post(&cancel).await;
+    watched.events().await;
+    let mut asked = client.call(8, "ask", json!({})).await;
+    asked.event().await.unwrap();
+    let (_stream, _) = legacy::open(&site).await;
+    let _socket = RawSocket::open(&site).await;
+    let _standing = client.get(None).await;
+    for (name, count) in [
+        ("refmcp_sessions{transport=\"streamable\"}", 1.0),
+        ("refmcp_sessions{transport=\"http+sse\"}", 1.0),
+        ("refmcp_sessions_opened_total", 2.0),
+        ("refmcp_websockets", 1.0),
+        ("refmcp_streams", 3.0),
+        ("refmcp_requests_in_flight", 0.0),
+        ("refmcp_calls_total{method=\"tools/call\",ending=\"done\"}", 3.0),
+        ("refmcp_calls_total{method=\"tools/call\",ending=\"cancelled\"}", 1.0),
+        ("refmcp_calls_total{method=\"tools/call\",ending=\"asked\"}", 1.0),
+        ("refmcp_calls_total{method=\"tools/list\",ending=\"done\"}", 0.0),
+        ("refmcp_responses_total{route=\"/sse\",status=\"2xx\"}", 1.0),
+        ("refmcp_responses_total{route=\"/mcp/ws\",status=\"1xx\"}", 1.0),
+    ] {
+        site.until_metric(name, count).await;
+    }
+    let failed = site.metric("refmcp_calls_total{method=\"tools/call\",ending=\"failed\"}").await
+        + site.metric("refmcp_calls_total{method=\"tools/call\",ending=\"tool_error\"}").await;
+    assert!(failed <= 2.0, "{failed}");
+    assert_eq!(client.delete().await, 204);
+    site.until_metric("refmcp_sessions{transport=\"streamable\"}", 0.0).await;
+    site.until_metric("refmcp_sessions_opened_total", 2.0).await;
+}
+
+#[tokio::test]
+async fn bytes_are_counted_once() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let numbers = async || {
+        (site.metric("refmcp_received_bytes_total").await, site.metric("refmcp_sent_bytes_total").await)
+    };
+    let before = numbers().await;
+    let echo = request("tools/call", json!({ "name": "echo", "arguments": { "message": "x".repeat(1000) } }));
+    let answer = client.post(&echo).await.text().await;
+    let after = numbers().await;
+    assert_eq!(after.0 - before.0, echo.to_string().len() as f64);
+    assert_eq!(after.1 - before.1, answer.len() as f64);
+    client.watch(1, "steps", json!({ "n": 3, "ms": 1, "note": "x".repeat(1000) })).await.events().await;
+    assert!((4000.0..6000.0).contains(&(numbers().await.1 - after.1)));
+}
+
+/// A reason, and the method, path, headers and body that give it.
+type Refused<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8]);
+
+#[tokio::test]
+async fn refusals_are_counted_by_their_reason() {
+    let rate = Some(Rate { per_second: 1, burst: 1000 });
+    let site =
+        Site::open(Options { rate, rate_on_loopback: true, body_bytes: 1000, ..Options::default() }).await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let long = [b' '; 1001];
+    let named = client.headers();
+    let with = |header| [named[0], named[1], header];
+    let refusals: [Refused<'_>; 11] = [
+        ("host", "GET", "/healthz", &[("Host", "evil.com")], b""),
+        ("origin", "GET", "/healthz", &[("Origin", "null")], b""),
+        ("path", "GET", "/nothing", &[], b""),
+        ("method", "PUT", "/mcp", &[], b""),
+        ("content_type", "POST", "/mcp", &[("Content-Type", "text/plain")], b"{}"),
+        ("accept", "POST", "/mcp", &[("Accept", "text/html")], b"{}"),
+        ("body_size", "POST", "/mcp", &[], &long),
+        ("session", "GET", "/mcp", &[("Mcp-Session-Id", "unknown")], b""),
+        ("revision", "GET", "/mcp", &named[..1], b""),
+        ("event_id", "GET", "/mcp", &with(("Last-Event-ID", "x")), b""),
+        ("upgrade", "GET", "/mcp/ws", &[], b""),
+    ];
+    for (reason, method, path, headers, body) in refusals {
+        let reply = site.send(method, path, headers, body).await;
+        assert!((400..500).contains(&reply.status), "{reason}: {}", reply.status);
+        site.until_metric(&format!("refmcp_rejections_total{{reason=\"{reason}\"}}"), 1.0).await;
+    }
+    site.until_metric("refmcp_rejections_total{reason=\"rate\"}", 0.0).await;
+}
+
+/// The name of the family that a sample belongs to.
+fn family<'a>(name: &'a str, kinds: &HashMap<&str, &str>) -> &'a str {
+    let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
+    parts.into_iter().find(|family| kinds.get(family) == Some(&"histogram")).unwrap_or(name)
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[tokio::test]
+async fn the_numbers_are_written_as_they_should_be() {
+    let site = Site::usual().await;
+    site.serves().await;
+    let reply = site.send("GET", "/metrics", &[], b"").await;
+    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let page = reply.text().await;
+    assert!(page.ends_with('\n') && !page.contains("\n\n"));
+    let (mut kinds, mut helped, mut seen) = (HashMap::new(), HashSet::new(), HashSet::new());
+    let (mut buckets, mut families): (HashMap<String, Vec<f64>>, Vec<&str>) = Default::default();
+    for line in page.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            assert!(helped.insert(help.split(' ').next().unwrap()), "{line}");
+            continue;
+        }
+        if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|line| line.split_once(' ')) {
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert!(helped.contains(name) && kinds.insert(name, kind).is_none(), "{line}");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            continue;
+        }
+        let (sample, value) = line.rsplit_once(' ').unwrap();
+        let value: f64 = value.parse().unwrap_or_else(|fault| panic!("{fault}: {line}"));
+        assert!(value >= 0.0 && seen.insert(sample), "{line}");
+        let (name, labels) = sample.split_once('{').unwrap_or((sample, "}"));
+        let family = family(name, &kinds);
+        assert!(is_name(name) && kinds.contains_key(family), "{line}");
+        // Lines of one family stand together.
+        if families.last() != Some(&family) {
+            assert!(!families.contains(&family), "{line}");
+            families.push(family);
+        }
+        let mut rest = Vec::new();
+        for label in labels.strip_suffix('}').unwrap().split_terminator(',') {
+            let (label, text) = label.split_once('=').unwrap();
+            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).expect(line);
+            assert!(is_name(label) && !text.contains(['"', '\\', '\n']), "{line}");
+            rest.extend((label != "le").then_some(text));
+        }
+        if kinds[family] == "histogram" && !name.ends_with("_sum") {
+            buckets.entry(format!("{family} {rest:?}")).or_default().push(value);
+        }
+    }
+    assert!(kinds.len() >= 12, "{kinds:?}");
+    for (name, counts) in buckets {
+        assert!(counts.is_sorted(), "{name} {counts:?}");
+        assert_eq!(counts[counts.len() - 2], counts[counts.len() - 1], "+Inf and the count of {name}");
+    }
+}

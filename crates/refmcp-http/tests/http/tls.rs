@@ -1,0 +1,173 @@
+//! TLS: either version of HTTP, as the client likes, and nothing for whoever does not shake hands.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use h2::client::Builder;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use refmcp_http::{BadTls, Endpoint, Options, Tls};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_util::sync::CancellationToken;
+
+use crate::http2::Peer;
+use crate::support::PATIENCE;
+use crate::tools;
+
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A certificate for `localhost` in files of its own.
+struct Certificate {
+    folder: TempDir,
+}
+
+impl Certificate {
+    fn new() -> Self {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let certificate = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(certificate.chain(), cert.pem()).unwrap();
+        fs::write(certificate.key(), signing_key.serialize_pem()).unwrap();
+        certificate
+    }
+
+    fn chain(&self) -> PathBuf {
+        self.folder.path().join("chain.pem")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("key.pem")
+    }
+}
+
+/// Where to find an endpoint over TLS, and how to trust it.
+struct Secure {
+    address: std::net::SocketAddr,
+    certificate: Certificate,
+    _stop: tokio_util::sync::DropGuard,
+}
+
+impl Secure {
+    async fn open(options: Options) -> Self {
+        let certificate = Certificate::new();
+        let tls = Tls::from_files(&certificate.chain(), &certificate.key()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint::new(tools::server().0, options);
+        let stop = CancellationToken::new();
+        let told = stop.clone();
+        tokio::spawn(async move { endpoint.serve_tls(listener, tls, told, PATIENCE).await });
+        Self { address, certificate, _stop: stop.drop_guard() }
+    }
+
+    /// Shakes hands, offering these protocols.
+    async fn connect(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
+        let mut trusted = RootCertStore::empty();
+        let chain = fs::read(self.certificate.chain()).unwrap();
+        trusted.add(PemObject::from_pem_slice(&chain).unwrap()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let mut config = config.with_root_certificates(trusted).with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let socket = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
+    }
+
+    /// Asks over HTTP/1.1; gives the whole response.
+    async fn ask(&self, protocols: &[&str], host: &str) -> String {
+        let mut stream = self.connect(protocols).await;
+        let asks = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(asks.as_bytes()).await.unwrap();
+        let mut heard = String::new();
+        timeout(DEADLINE, stream.read_to_string(&mut heard)).await.expect("in time").unwrap();
+        heard
+    }
+
+    async fn serves(&self) {
+        assert!(self.ask(&["http/1.1"], "localhost").await.starts_with("HTTP/1.1 200 OK"));
+    }
+}
+
+#[tokio::test]
+async fn the_client_chooses_the_version() {
+    let site = Secure::open(Options::default()).await;
+    for protocols in [&["http/1.1"][..], &[]] {
+        let heard = site.ask(protocols, "localhost").await;
+        assert!(heard.starts_with("HTTP/1.1 200 OK") && heard.ends_with("alive\n"), "{heard}");
+    }
+    assert!(site.ask(&["http/1.1"], "evil.com").await.starts_with("HTTP/1.1 403 "));
+    for protocols in [&["h2"][..], &["h2", "http/1.1"]] {
+        let stream = site.connect(protocols).await;
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let peer = Peer::on(stream, &Builder::new(), "https://localhost").await;
+        peer.is_served().await;
+        assert_eq!(peer.status("GET", "https://evil.com/healthz", &[]).await, 403);
+    }
+}
+
+#[tokio::test]
+async fn whoever_does_not_shake_hands_is_left() {
+    let site = Secure::open(Options { head_timeout: Duration::from_millis(500), ..Options::default() }).await;
+    for (what, sent) in [
+        ("plain HTTP", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
+        ("plain HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
+        ("nonsense", vec![0xff; 10_000]),
+        ("a record without end", vec![0x16, 3, 1, 0x40, 0]),
+        ("one byte", vec![0x16]),
+        ("nothing", Vec::new()),
+    ] {
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(&sent).await.unwrap();
+        let mut heard = Vec::new();
+        let _ = timeout(DEADLINE, socket.read_to_end(&mut heard)).await.expect(what);
+        assert!(!heard.starts_with(b"HTTP/"), "{what}");
+        site.serves().await;
+    }
+    // Whoever shakes hands and says nothing is left as well.
+    let mut silent = site.connect(&["http/1.1"]).await;
+    let _ = timeout(DEADLINE, silent.read_to_end(&mut Vec::new())).await.expect("it is closed");
+    site.serves().await;
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let (good, other) = (Certificate::new(), Certificate::new());
+    let write = |name: &str, text: &str| {
+        let path = good.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let missing = good.folder.path().join("missing.pem");
+    let (empty, nonsense) = (write("empty.pem", ""), write("nonsense.pem", "nonsense"));
+    let broken = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
+    let broken = write("broken.pem", broken);
+    let why = |chain: &Path, key: &Path| Tls::from_files(chain, key).unwrap_err();
+    for (chain, key, named) in [
+        (&missing, &good.key(), &missing),
+        (&good.chain(), &missing, &missing),
+        (&empty, &good.key(), &empty),
+        (&nonsense, &good.key(), &nonsense),
+        (&broken, &good.key(), &broken),
+        (&good.key(), &good.key(), &good.key()),
+        (&good.chain(), &empty, &empty),
+        (&good.chain(), &good.chain(), &good.chain()),
+    ] {
+        let why = why(chain, key).to_string();
+        assert!(why.contains(&*named.to_string_lossy()), "{why}");
+    }
+    assert!(matches!(why(&missing, &good.key()), BadTls::File(..)));
+    assert!(matches!(why(&empty, &good.key()), BadTls::Certificate(..)));
+    assert!(matches!(why(&good.chain(), &empty), BadTls::Key(..)));
+    assert!(matches!(why(&good.chain(), &other.key()), BadTls::Pair(_)), "of somebody else");
+}

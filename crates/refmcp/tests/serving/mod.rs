@@ -1,0 +1,87 @@
+//! `refmcp serve` as a process.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// How long anything may take before a test fails. Other tests keep the machine busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What opens a session.
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+
+/// A running server; killed when it is dropped.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) output: Option<BufReader<ChildStdout>>,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+        command.args(["serve", "--port", "0"]).args(options).env_remove("REFMCP_LOG").env_remove("PORT");
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::with_capacity(16, child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("/mcp") {
+            line.clear();
+            assert!(output.read_line(&mut line).unwrap() > 0, "it did not say where it listens");
+        }
+        let address = line.trim().strip_prefix("streamable HTTP").unwrap().trim();
+        let address = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+        Self { child, output: Some(output), address }
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// A request that opens a session, with this line in its head.
+    pub(crate) fn opening(&self, line: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\n{line}Content-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
+            self.address,
+            INITIALIZE.len()
+        )
+    }
+
+    /// Opens a session; gives the whole response.
+    pub(crate) fn greet(&self) -> String {
+        self.ask(&self.opening("Connection: close\r\n"))
+    }
+
+    /// The whole response to a GET.
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address))
+    }
+
+    /// The memory that it uses, in KiB.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().trim().parse().unwrap()
+    }
+
+    fn ask(&self, request: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
