@@ -88,8 +88,7 @@ pub(crate) fn start(
     let span = record::span(&call);
     let work = async move {
         let recording = Recording::start(&call, subject);
-        // What is done at once is done before the next begins; there can never be many of it.
-        let _permit = if inline { None } else { call.server().permit().await };
+        let _permit = call.server().permit().await;
         let outcome = match CatchPanic(work).await {
             Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),
             None => Outcome::Failed(RpcError::internal("the handler failed").into()),
