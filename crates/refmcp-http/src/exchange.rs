@@ -12,7 +12,7 @@ use refmcp_server::backplane::{OpenedStream, ReadFrom};
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
 use crate::get::unavailable;
-use crate::outlet::Outlet;
+use crate::outlet::{Message, Outlet};
 use crate::refusal::{Reason, Refusal};
 use crate::sse::{self, Source, Style};
 use crate::status;
@@ -44,13 +44,17 @@ impl Inner {
         self.metrics.sent.fetch_add(json.len() as u64, Ordering::Relaxed);
         status::json(status, json)
     }
+
+    /// An answer as the whole response.
+    pub(crate) fn answer_alone(&self, lifecycle: Lifecycle, answer: Message) -> Response {
+        self.json(status::of_answer(lifecycle, answer.answer().flatten()), answer.json)
+    }
 }
 
 impl Exchange {
     /// The response, when the answer is there already and nothing was said before it.
     pub(crate) fn at_once(&self, endpoint: &Inner) -> Option<Response> {
-        let answer = self.outlet.try_answer()?;
-        Some(endpoint.json(status::of_answer(self.lifecycle, answer.answer().flatten()), answer.json))
+        self.outlet.try_answer().map(|answer| endpoint.answer_alone(self.lifecycle, answer))
     }
 
     /// Waits for what comes first, and answers with JSON when it is the answer, else with a stream. What cannot be
@@ -75,8 +79,7 @@ impl Exchange {
             }
         };
         if let Some(answer) = answer {
-            let status = status::of_answer(lifecycle, answer.answer().flatten());
-            return Ok(endpoint.json(status, answer.json));
+            return Ok(endpoint.answer_alone(lifecycle, answer));
         }
         if outlet.is_over() {
             return Ok(sse::nothing());

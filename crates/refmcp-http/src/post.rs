@@ -255,8 +255,7 @@ fn initialize(
     let unanswered = || Refusal::fault("the session cannot be opened");
     // The engine answers by itself, and so at once.
     let answer = outlet.try_answer().ok_or_else(unanswered)?;
-    let status = status::of_answer(Lifecycle::Handshake, answer.answer().flatten());
-    let response = endpoint.json(status, answer.json);
+    let response = endpoint.answer_alone(Lifecycle::Handshake, answer);
     let welcome = conversation.session_rules().is_some();
     Ok(if welcome { Step::Open(conversation, response) } else { Step::Respond(response) })
 }
