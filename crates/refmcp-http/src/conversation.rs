@@ -22,7 +22,7 @@ use refmcp_server::backplane::{
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::transport::{Cancel, Command, Link, Running, Service, Uplink};
 use refmcp_server::{Opened, Runner, Session, Timestamp};
-use tokio::task::unconstrained;
+use tokio::task::{unconstrained, yield_now};
 
 use crate::outlet::{self, Outlet};
 
@@ -71,7 +71,8 @@ impl Uplink for Up {
         if let Some(conversation) = self.0.upgrade() {
             conversation.take(command);
         }
-        Box::pin(std::future::ready(()))
+        // Nothing waits for a reader here; but whoever writes to it gets a turn before more is said.
+        Box::pin(yield_now())
     }
 }
 

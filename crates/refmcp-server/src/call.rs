@@ -15,6 +15,7 @@ use refmcp_transport::{Cancel, Link};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::task::coop::consume_budget;
 
 use crate::error::{AskError, CallError};
 use crate::question::Question;
@@ -116,7 +117,8 @@ impl Call {
     /// client did not ask for progress.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: impl Into<String>) {
         if self.inner.dispatch.progress_token.is_none() {
-            return;
+            // A loop that does nothing but report must be one that can be cancelled, also where nobody listens.
+            return consume_budget().await;
         }
         let message = Some(message.into()).filter(|message| !message.is_empty());
         let progress = Progress { progress, total, message };

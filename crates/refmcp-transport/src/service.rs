@@ -8,6 +8,7 @@ use std::sync::Arc;
 use refmcp_proto::engine::{CallId, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
 use refmcp_proto::finding::Finding;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::coop::consume_budget;
 
 use crate::cancel::Cancel;
 
@@ -111,24 +112,31 @@ impl Link {
         (Self::to(Arc::new(commands)), receiver)
     }
 
+    /// Tells the engine. Whoever does nothing but talk gives way now and then, also where nothing makes it wait and
+    /// where nobody listens any more: it could never be cancelled otherwise.
+    async fn tell(&self, command: Command) {
+        self.uplink.tell(command).await;
+        consume_budget().await;
+    }
+
     /// Reports progress of a call.
     pub async fn progress(&self, call: CallId, progress: Progress) {
-        self.uplink.tell(Command::Progress(call, progress)).await;
+        self.tell(Command::Progress(call, progress)).await;
     }
 
     /// Sends a log message, for a call or for the session.
     pub async fn log(&self, call: Option<CallId>, note: Note) {
-        self.uplink.tell(Command::Log(call, note)).await;
+        self.tell(Command::Log(call, note)).await;
     }
 
     /// Tells this session alone that something has changed.
     pub async fn changed(&self, change: Change) {
-        self.uplink.tell(Command::Changed(change)).await;
+        self.tell(Command::Changed(change)).await;
     }
 
     /// Ends the connection that a call's messages travel on, if it has one of its own.
     pub async fn detach(&self, call: CallId) {
-        self.uplink.tell(Command::Detach(call)).await;
+        self.tell(Command::Detach(call)).await;
     }
 
     /// Looks at the engine; `None` when the conversation is over.
@@ -141,7 +149,7 @@ impl Link {
             // Whoever asked may have been cancelled meanwhile.
             let _ = answer.send(look(engine));
         };
-        self.uplink.tell(Command::Inspect(Box::new(look))).await;
+        self.tell(Command::Inspect(Box::new(look))).await;
         seen.await.ok()
     }
 

@@ -77,3 +77,21 @@ async fn whoever_comes_back_for_a_cancelled_request_does_not_wait() {
     }
     client.is_served().await;
 }
+
+#[tokio::test]
+async fn a_call_that_never_stops_talking_can_be_cancelled() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let endless = json!({ "n": u32::MAX, "ms": 0 });
+    let heard = client.watch(7, "steps", endless.clone()).await;
+    let unheard = client.call(8, "steps", endless);
+    let cancelling = async {
+        for id in [7, 8] {
+            assert_eq!(client.post(&cancel(id)).await.status, 202);
+        }
+    };
+    let (unheard, ()) = tokio::join!(unheard, cancelling);
+    site.until_ended(2).await;
+    drop((heard, unheard));
+    client.is_served().await;
+}

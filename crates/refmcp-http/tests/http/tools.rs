@@ -60,7 +60,9 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         async move {
             let _ends = ends;
             for step in 1..=n {
-                sleep(Duration::from_millis(ms)).await;
+                if ms > 0 {
+                    sleep(Duration::from_millis(ms)).await;
+                }
                 call.progress(f64::from(step), Some(f64::from(n)), note.clone()).await;
             }
             Ok(format!("{n} steps {note}"))

@@ -122,3 +122,14 @@ async fn work_ends_with_its_driver() {
     idle().await;
     assert_eq!(peer.gate.dropped.load(Ordering::SeqCst), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_that_never_stops_talking_ends_with_its_driver() {
+    let mut peer = Peer::of_width(256).await;
+    peer.call(1, "shout", json!({ "bytes": 10_000 })).await;
+    idle().await;
+    drop((peer.input, peer.output));
+    assert_eq!(peer.driven.await.unwrap().unwrap(), End::PeerGone);
+    idle().await;
+    assert_eq!(peer.gate.dropped.load(Ordering::SeqCst), 1);
+}

@@ -72,6 +72,7 @@ async fn run(call: Box<Dispatch>, params: Value, link: Link, gate: Arc<Gate>) ->
             "walked".to_owned()
         }
         "shout" => {
+            let _leaving = Leaving(gate.clone());
             let data = json!("x".repeat(number("bytes")));
             loop {
                 let note = Note { level: LogLevel::Error, logger: None, data: data.clone() };
