@@ -5,7 +5,9 @@
 //! [`Output::Run`] and comes back through [`ServerEngine::finish`]. Whoever drives it moves bytes and runs handlers,
 //! and knows no rule.
 
+pub mod client;
 mod config;
+mod hash;
 mod io;
 pub mod server;
 

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
-use super::{Extra, FieldSchema};
+use super::{Extra, FieldSchema, JsonObject};
 
 /// A form: fields in the order they are shown.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +48,21 @@ impl FormSchema {
             None => self.properties.push((name, field)),
         }
         self
+    }
+
+    /// What the form holds before anybody has filled it in: the defaults of those fields that have one.
+    pub fn defaults(&self) -> JsonObject {
+        let default = |field: &FieldSchema| match field {
+            FieldSchema::Text(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::Number(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::Boolean(schema) => schema.default.map(Value::from),
+            FieldSchema::SingleChoice(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::MultiChoice(schema) => schema.default.clone().map(Value::from),
+        };
+        self.properties
+            .iter()
+            .filter_map(|(name, field)| default(field).map(|value| (name.clone(), value)))
+            .collect()
     }
 
     /// The field of that name.

@@ -92,6 +92,46 @@ impl ServerNotification {
         Self::ResourceUpdated(ResourceUpdatedParams::new(uri))
     }
 
+    /// Reads a notification of this name, with the text of its parameters.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the name.
+    pub fn read(method: &str, params: Option<&str>) -> Result<Self, serde_json::Error> {
+        let params = params.unwrap_or("{}");
+        Ok(match method {
+            "notifications/cancelled" => Self::Cancelled(serde_json::from_str(params)?),
+            "notifications/progress" => Self::Progress(serde_json::from_str(params)?),
+            "notifications/message" => Self::Log(serde_json::from_str(params)?),
+            "notifications/tools/list_changed" => Self::ToolsListChanged(serde_json::from_str(params)?),
+            "notifications/prompts/list_changed" => Self::PromptsListChanged(serde_json::from_str(params)?),
+            "notifications/resources/list_changed" => {
+                Self::ResourcesListChanged(serde_json::from_str(params)?)
+            }
+            "notifications/resources/updated" => Self::ResourceUpdated(serde_json::from_str(params)?),
+            "notifications/subscriptions/acknowledged" => {
+                Self::SubscriptionsAcknowledged(serde_json::from_str(params)?)
+            }
+            "notifications/elicitation/complete" => Self::ElicitationComplete(serde_json::from_str(params)?),
+            other => Self::Custom { method: other.to_owned(), params: serde_json::from_str(params)? },
+        })
+    }
+
+    /// The metadata, of the notifications that the protocol has.
+    pub fn meta(&self) -> Option<&NotificationMeta> {
+        match self {
+            Self::Cancelled(params) => params.meta.as_ref(),
+            Self::Progress(params) => params.meta.as_ref(),
+            Self::Log(params) => params.meta.as_ref(),
+            Self::ToolsListChanged(params)
+            | Self::PromptsListChanged(params)
+            | Self::ResourcesListChanged(params) => params.meta.as_ref(),
+            Self::ResourceUpdated(params) => params.meta.as_ref(),
+            Self::SubscriptionsAcknowledged(params) => params.meta.as_ref(),
+            Self::ElicitationComplete(params) => params.meta.as_ref(),
+            Self::Custom { .. } => None,
+        }
+    }
+
     /// The method on the wire.
     pub fn method(&self) -> &str {
         match self {
@@ -186,6 +226,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::LogLevel;
 
     #[test]
     fn written_as_method_and_params() {
@@ -196,6 +237,26 @@ mod tests {
         *changed.meta_mut().unwrap() = Some(meta);
         let json = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": "l"}});
         assert_eq!(serde_json::to_value(changed.params()).unwrap(), json);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let all = [
+            ServerNotification::from(ProgressParams::new(7, 1.0)),
+            ServerNotification::from(LogParams::new(LogLevel::Info, "x")),
+            ServerNotification::from(CancelledParams::new(1)),
+            ServerNotification::tools_list_changed(),
+            ServerNotification::prompts_list_changed(),
+            ServerNotification::resources_list_changed(),
+            ServerNotification::resource_updated("a:b"),
+            ServerNotification::Custom { method: "x/y".into(), params: JsonObject::new() },
+        ];
+        for notification in all {
+            let params = serde_json::to_string(&notification.params()).unwrap();
+            let read = ServerNotification::read(notification.method(), Some(&params)).unwrap();
+            assert_eq!(read, notification);
+        }
+        assert!(ServerNotification::read("notifications/progress", None).is_err());
     }
 
     #[test]

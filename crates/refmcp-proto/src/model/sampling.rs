@@ -271,6 +271,20 @@ pub struct CreateMessageResult {
     pub extra: Extra,
 }
 
+impl CreateMessageResult {
+    /// A model said this.
+    pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: OneOrMany::One(Content::text(text)),
+            model: model.into(),
+            stop_reason: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::hash::Quick;
 use super::{ReplyTo, ServerEngine, read_params};
+use crate::engine::hash::Quick;
 use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Outcome, Output, StateUse};
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};

@@ -17,7 +17,6 @@ mod batches;
 mod calls;
 mod changes;
 mod handshake;
-mod hash;
 mod keepalive;
 mod notes;
 mod per_request;

@@ -6,10 +6,10 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// For maps whose keys nobody gains by choosing badly.
-pub(super) type Quick = BuildHasherDefault<QuickHasher>;
+pub(crate) type Quick = BuildHasherDefault<QuickHasher>;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct QuickHasher(u64);
+pub(crate) struct QuickHasher(u64);
 
 /// An odd number without a pattern; multiplying by it spreads bits upwards.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

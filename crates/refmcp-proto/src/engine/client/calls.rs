@@ -1,0 +1,354 @@
+//! Requests in flight: when they are sent, how long they may take, and what ends them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::config::{CallOptions, Input};
+use super::handshake::Phase;
+use super::io::{Answered, Ask, CallError, ClientOutput, Exchange, Outgoing, OutgoingKind, QuestionId};
+use super::questions::Pending;
+use super::{ClientEngine, exchange_of, write};
+use crate::engine::CallId;
+use crate::jsonrpc::{Response, RpcError, excerpt, without_place};
+use crate::model::{InputRequiredResult, ResultType};
+use crate::revision::{Lifecycle, Method, Revision};
+use crate::time::Timestamp;
+
+/// A request that has no answer yet.
+#[derive(Debug)]
+pub(super) struct Call {
+    method: Arc<str>,
+    name: Option<Arc<str>>,
+    params: Box<str>,
+    options: CallOptions,
+    /// The message it waits for an answer to; none while it waits for the conversation or for the host.
+    exchange: Option<Exchange>,
+    begun: Timestamp,
+    idle_by: Timestamp,
+    total_by: Timestamp,
+    /// How far the server says that it has come.
+    pub(super) progress: Option<f64>,
+    rounds: u32,
+    input: Option<Collecting>,
+    /// Whether it stays open until one side has had enough.
+    endless: bool,
+}
+
+/// What a call needs before it can be repeated.
+#[derive(Debug)]
+struct Collecting {
+    missing: BTreeMap<QuestionId, String>,
+    answers: BTreeMap<String, Value>,
+    state: Option<String>,
+}
+
+impl ClientEngine {
+    /// Makes a request; `params` is the text of an object. `name` is the tool, prompt or resource that is meant, where
+    /// there is one. It is sent at once, or as soon as the conversation is open.
+    pub fn call(
+        &mut self,
+        now: Timestamp,
+        method: Arc<str>,
+        name: Option<Arc<str>>,
+        params: Box<str>,
+        options: CallOptions,
+    ) -> CallId {
+        let number = self.next_exchange();
+        let id = CallId(number.0);
+        let endless = Method::known(&method) == Some(Method::Listen);
+        let (idle_by, total_by) = (now + options.idle, now + options.total);
+        let call = Call {
+            method,
+            name,
+            params,
+            options,
+            exchange: None,
+            begun: now,
+            idle_by,
+            total_by,
+            progress: None,
+            rounds: 0,
+            input: None,
+            endless,
+        };
+        self.calls.insert(id, call);
+        self.remind(idle_by.min(total_by));
+        match &self.phase {
+            Phase::Open(_) => self.send_first(now, id, number),
+            Phase::Closed(why) => {
+                let why = CallError::NotOpen(why.clone());
+                self.finish(id, Err(why));
+            }
+            Phase::New | Phase::Opening(_) => self.waiting.push(id),
+        }
+        id
+    }
+
+    /// Ends a call that nobody wants any more; the server is told.
+    pub fn cancel(&mut self, call: CallId, reason: &str) {
+        self.stop(call, reason, CallError::Cancelled);
+    }
+
+    fn stop(&mut self, call: CallId, reason: &str, error: CallError) {
+        let exchange = self.calls.get(&call).and_then(|call| call.exchange);
+        if let Some(exchange) = exchange {
+            self.call_off(exchange, reason);
+        }
+        self.finish(call, Err(error));
+    }
+
+    /// Sends a call that has waited for the conversation.
+    pub(super) fn send_call(&mut self, now: Timestamp, id: CallId) {
+        self.send_first(now, id, Exchange(id.0));
+    }
+
+    fn send_first(&mut self, now: Timestamp, id: CallId, exchange: Exchange) {
+        let Phase::Open(server) = &self.phase else { return };
+        let revision = server.revision;
+        let Some(call) = self.calls.get(&id) else { return };
+        let unknown = !call.options.unchecked
+            && Method::known(&call.method).is_some_and(|method| !method.exists_in(revision.rules()));
+        if unknown {
+            let error =
+                CallError::NotInRevision { method: call.method.to_string(), revision: revision.as_str() };
+            return self.finish(id, Err(error));
+        }
+        self.send_round(now, id, exchange, revision);
+    }
+
+    fn send_round(&mut self, now: Timestamp, id: CallId, exchange: Exchange, revision: Revision) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let rules = revision.rules();
+        let input = call.input.take();
+        let draft = write::Draft {
+            id: exchange.0,
+            method: &call.method,
+            params: &call.params,
+            options: &call.options,
+            responses: input.as_ref().map(|input| &input.answers).filter(|answers| !answers.is_empty()),
+            state: input.as_ref().and_then(|input| input.state.as_deref()),
+        };
+        let mut json = Vec::with_capacity(call.params.len() + self.standing_meta.len() + 96);
+        draft.write(&mut json, rules, &self.standing_meta);
+        call.exchange = Some(exchange);
+        call.idle_by = now + call.options.idle;
+        let kind = OutgoingKind::Request {
+            method: call.method.clone(),
+            name: call.name.clone(),
+            mirrored: call.options.mirrored.clone(),
+        };
+        self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules: Some(rules) }));
+    }
+
+    /// An answer has come.
+    pub(super) fn response(&mut self, now: Timestamp, from: Option<Exchange>, response: Response<'_>) {
+        let answered = match &response.id {
+            Some(id) => exchange_of(id),
+            // The server could not read a request: with an exchange of its own it is clear which.
+            None => from,
+        };
+        let Some(exchange) = answered.filter(|exchange| exchange.0 <= self.last_number) else {
+            return self.note("RPC-05", "an answer to a request that was never made");
+        };
+        if self.opening_answered(now, exchange, &response.result) {
+            return;
+        }
+        // The answer to a request that is over comes too late, and that is nobody's fault.
+        let Some(id) = self.call_of(exchange) else { return };
+        if from.is_some_and(|from| from != exchange) {
+            self.note("HTTP-14", "an answer on the stream of another request");
+        }
+        self.reopened = false;
+        match response.result {
+            Err(error) => self.finish(id, Err(CallError::Rpc(error))),
+            Ok(text) => match self.kind_of(text) {
+                ResultType::Complete => self.finish(id, Ok(Answered::Result(text.into()))),
+                ResultType::InputRequired => self.round(now, id, text),
+                ResultType::Other(name) => {
+                    let what = format!("a result of type {}, which nobody knows", excerpt(&name));
+                    self.finish(id, Err(CallError::Protocol(what)));
+                }
+            },
+        }
+    }
+
+    /// What kind of result this is; most are whole and say so.
+    fn kind_of(&self, text: &str) -> ResultType {
+        let stamped = matches!(&self.phase, Phase::Open(server) if server.rules().stamped_results);
+        let plain = text.contains(r#""resultType":"complete""#) && !text.contains("input_required");
+        if !stamped || plain || !text.contains("resultType") {
+            return ResultType::Complete;
+        }
+        let kind = serde_json::from_str(text).ok().and_then(|kind: Kind| kind.result_type);
+        kind.unwrap_or(ResultType::Complete)
+    }
+
+    /// The server needs something before it goes on.
+    fn round(&mut self, now: Timestamp, id: CallId, text: &str) {
+        let result: InputRequiredResult = match serde_json::from_str(text) {
+            Ok(result) => result,
+            Err(fault) => {
+                let what = format!("its request for input: {}", without_place(&fault));
+                return self.finish(id, Err(CallError::Protocol(what)));
+            }
+        };
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        if call.options.input == Input::Manual {
+            return self.finish(id, Ok(Answered::InputRequired(Box::new(result))));
+        }
+        call.rounds += 1;
+        if call.rounds > self.config.max_rounds {
+            let rounds = self.config.max_rounds;
+            return self.finish(id, Err(CallError::TooManyRounds { rounds }));
+        }
+        call.exchange = None;
+        let requests = result.input_requests.unwrap_or_default();
+        if requests.is_empty() && result.request_state.is_none() {
+            let what = "it asks for input and does not say which".to_owned();
+            return self.finish(id, Err(CallError::Protocol(what)));
+        }
+        if requests.len() + self.questions.len() > self.config.max_questions {
+            let what = format!("it asks more than {} questions at once", self.config.max_questions);
+            return self.finish(id, Err(CallError::Protocol(what)));
+        }
+        if let Some(undeclared) = requests.values().find(|request| !self.can_answer(request)) {
+            let what = format!("it asks for {}, which we did not offer", undeclared.method());
+            return self.finish(id, Err(CallError::Protocol(what)));
+        }
+        let mut missing = BTreeMap::new();
+        for (key, request) in requests {
+            let question = self.next_question();
+            missing.insert(question, key);
+            self.questions.insert(question, Pending::OfCall(id));
+            self.outputs.push_back(ClientOutput::Ask(Ask { question, call: Some(id), request }));
+        }
+        let collecting = Collecting { missing, answers: BTreeMap::new(), state: result.request_state };
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.input = Some(collecting);
+        }
+        self.repeat_when_complete(now, id);
+    }
+
+    /// The host has answered a question that a call waits for.
+    pub(super) fn collected(
+        &mut self,
+        now: Timestamp,
+        id: CallId,
+        question: QuestionId,
+        answer: Result<Value, RpcError>,
+    ) {
+        let Some(input) = self.calls.get_mut(&id).and_then(|call| call.input.as_mut()) else { return };
+        let Some(key) = input.missing.remove(&question) else { return };
+        match answer {
+            Ok(answer) => {
+                input.answers.insert(key, answer);
+                self.repeat_when_complete(now, id);
+            }
+            // Nothing can be sent in its place; the server learns nothing, and need not.
+            Err(error) => self.finish(id, Err(CallError::Refused(error))),
+        }
+    }
+
+    fn repeat_when_complete(&mut self, now: Timestamp, id: CallId) {
+        let Phase::Open(server) = &self.phase else { return };
+        let revision = server.revision;
+        let complete = self.calls.get(&id).and_then(|call| call.input.as_ref());
+        if complete.is_some_and(|input| input.missing.is_empty()) {
+            let exchange = self.next_exchange();
+            self.later_rounds.insert(exchange, id);
+            self.send_round(now, id, exchange, revision);
+            self.remind_of(id);
+        }
+    }
+
+    /// A call has moved: it may be silent for its whole time once more.
+    pub(super) fn moved(&mut self, now: Timestamp, id: CallId) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.idle_by = now + call.options.idle;
+        }
+    }
+
+    pub(super) fn call_mut(&mut self, id: CallId) -> Option<&mut Call> {
+        self.calls.get_mut(&id)
+    }
+
+    /// The call that an exchange belongs to and that still waits for it.
+    pub(super) fn call_of(&self, exchange: Exchange) -> Option<CallId> {
+        let id = self.later_rounds.get(&exchange).copied().unwrap_or(CallId(exchange.0));
+        self.calls.get(&id).filter(|call| call.exchange == Some(exchange)).map(|_| id)
+    }
+
+    fn remind_of(&mut self, id: CallId) {
+        if let Some(at) = self.calls.get(&id).map(|call| call.idle_by.min(call.total_by)) {
+            self.remind(at);
+        }
+    }
+
+    pub(super) fn tick_calls(&mut self, now: Timestamp) {
+        // A question that is open is the host's time, not the server's; what a call may take in all goes on.
+        let asking = !self.questions.is_empty();
+        let mut next = None;
+        let mut late = Vec::new();
+        for (id, call) in &mut self.calls {
+            if call.endless && call.exchange.is_some() {
+                continue;
+            }
+            if asking {
+                call.idle_by = call.idle_by.max(now + call.options.idle.min(BREATH));
+            }
+            let due = call.idle_by.min(call.total_by);
+            if due <= now {
+                late.push((*id, now - call.begun));
+            } else {
+                next = Some(next.map_or(due, |next: Timestamp| next.min(due)));
+            }
+        }
+        if let Some(next) = next {
+            self.remind(next);
+        }
+        for (id, after) in late {
+            let after_millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+            self.stop(id, "no answer in time", CallError::TimedOut { after_millis });
+        }
+    }
+
+    /// Ends a call; whatever it has asked is no longer wanted.
+    pub(super) fn finish(&mut self, id: CallId, outcome: Result<Answered, CallError>) {
+        let Some(call) = self.calls.remove(&id) else { return };
+        if call.rounds > 0 {
+            self.later_rounds.retain(|_, of| *of != id);
+        }
+        if !self.questions.is_empty() {
+            self.withdraw_questions_of(id);
+        }
+        self.waiting.retain(|waiting| *waiting != id);
+        self.outputs.push_back(ClientOutput::Done(id, outcome));
+    }
+
+    pub(super) fn fail_calls(&mut self, error: &CallError) {
+        let mut all: Vec<CallId> = self.calls.keys().copied().collect();
+        all.retain(|id| !self.waiting.contains(id));
+        all.sort_unstable();
+        for id in all {
+            self.finish(id, Err(error.clone()));
+        }
+    }
+
+    /// Whether server and client speak without a session.
+    pub(super) fn is_stateless(&self) -> bool {
+        matches!(&self.phase, Phase::Open(server) if server.rules().lifecycle == Lifecycle::PerRequest)
+    }
+}
+
+/// How soon after the last question a call that was silent meanwhile may run out of time.
+const BREATH: Duration = Duration::from_secs(10);
+
+/// As much of a result as says whether it is one.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    result_type: Option<ResultType>,
+}

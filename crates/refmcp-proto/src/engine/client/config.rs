@@ -1,0 +1,180 @@
+//! What a client engine is told once.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::jsonrpc::Limits;
+use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel};
+use crate::revision::{Lifecycle, Revision};
+
+/// Which revisions a client is willing to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Era {
+    /// The newest that the server speaks: asks it, and opens a session where it does not understand the question.
+    #[default]
+    Auto,
+    /// One that a session is opened for.
+    Legacy,
+    /// One without sessions.
+    Modern,
+    /// This one and no other.
+    Exactly(Revision),
+}
+
+impl Era {
+    /// The revisions that are meant, newest first.
+    pub fn revisions(self) -> Vec<Revision> {
+        match self {
+            Self::Auto => Revision::ALL.into_iter().rev().collect(),
+            Self::Legacy => Revision::with(Lifecycle::Handshake).collect(),
+            Self::Modern => Revision::with(Lifecycle::PerRequest).collect(),
+            Self::Exactly(revision) => vec![revision],
+        }
+    }
+
+    /// Those of them that have this lifecycle, newest first.
+    pub(super) fn with(self, lifecycle: Lifecycle) -> impl Iterator<Item = Revision> {
+        self.revisions().into_iter().filter(move |revision| revision.lifecycle() == lifecycle)
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+            Self::Exactly(revision) => revision.as_str(),
+        })
+    }
+}
+
+/// A word that names no era.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("neither auto, legacy, modern nor a revision: {}", Revision::ALL.map(Revision::as_str).join(", "))]
+pub struct UnknownEra;
+
+impl FromStr for Era {
+    type Err = UnknownEra;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEra> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "legacy" => Ok(Self::Legacy),
+            "modern" => Ok(Self::Modern),
+            date => date.parse().map(Self::Exactly).map_err(|_| UnknownEra),
+        }
+    }
+}
+
+/// How messages get to the server, as far as the conversation depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    /// One pipe for everything: what a server does not know it may just ignore.
+    #[default]
+    Pipe,
+    /// An exchange of its own for every message: each has an end, and ending it early says that nobody wants it.
+    Exchanges,
+}
+
+/// Who a client is and how patient.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// What it calls itself.
+    pub info: Implementation,
+    /// What the host can do for servers.
+    pub capabilities: ClientCapabilities,
+    /// Which revisions it is willing to speak.
+    pub era: Era,
+    /// How its messages travel.
+    pub way: Way,
+    /// How large messages of the server may be.
+    pub limits: Limits,
+    /// How long a server that may just ignore the question which revisions it speaks is waited for.
+    pub probe_timeout: Duration,
+    /// How long the opening may take otherwise.
+    pub open_timeout: Duration,
+    /// How often one call may be asked for input.
+    pub max_rounds: u32,
+    /// How many questions of the server may be open at once.
+    pub max_questions: usize,
+}
+
+impl ClientConfig {
+    /// A client of this name that can do nothing for servers.
+    pub fn new(info: Implementation) -> Self {
+        Self {
+            info,
+            capabilities: ClientCapabilities::default(),
+            era: Era::default(),
+            way: Way::default(),
+            limits: Limits { message_bytes: 64 << 20, ..Limits::default() },
+            probe_timeout: Duration::from_secs(5),
+            open_timeout: Duration::from_secs(60),
+            max_rounds: 16,
+            max_questions: 64,
+        }
+    }
+}
+
+/// What holds for one call.
+#[derive(Debug, Clone)]
+pub struct CallOptions {
+    /// How long the server may be silent about it: progress begins the time anew, and it stands still while a question
+    /// of the server is open.
+    pub idle: Duration,
+    /// How long it may take in all.
+    pub total: Duration,
+    /// Whether the server is asked to report progress.
+    pub progress: bool,
+    /// From which level on log messages are wanted, where that is said with each request.
+    pub log_level: Option<LogLevel>,
+    /// Who brings what the server asks for.
+    pub input: Input,
+    /// Further members of `_meta`.
+    pub meta: JsonObject,
+    /// Arguments that headers repeat, by their names in the headers.
+    pub mirrored: Vec<(String, String)>,
+    /// Sends it even where the revision that is spoken does not have it.
+    pub unchecked: bool,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            progress: false,
+            log_level: None,
+            input: Input::Automatic,
+            meta: JsonObject::new(),
+            mirrored: Vec::new(),
+            unchecked: false,
+        }
+    }
+}
+
+/// Who brings what a server asks for by its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// The host is asked, and the request repeated with the answers.
+    Automatic,
+    /// Whoever called.
+    Manual,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eras_have_names() {
+        for (name, count) in [("auto", 5), ("legacy", 4), ("modern", 1), ("2025-06-18", 1)] {
+            let era: Era = name.parse().unwrap();
+            assert_eq!((era.to_string().as_str(), era.revisions().len()), (name, count));
+        }
+        let fault = "newest".parse::<Era>().unwrap_err().to_string();
+        assert!(fault.contains("2026-07-28"), "{fault}");
+    }
+}

@@ -1,0 +1,72 @@
+//! What the server says by itself.
+
+use super::io::{Answered, ClientOutput, Exchange};
+use super::{ClientEngine, exchange_of};
+use crate::engine::CallId;
+use crate::jsonrpc::{Notification, RequestId, without_place};
+use crate::model::ServerNotification;
+use crate::time::Timestamp;
+
+impl ClientEngine {
+    pub(super) fn hear(&mut self, now: Timestamp, from: Option<Exchange>, heard: &Notification<'_>) {
+        let notification = match ServerNotification::read(&heard.method, heard.params.text) {
+            Ok(notification) => notification,
+            Err(fault) => {
+                return self.note("RPC-01", format!("{}: {}", heard.method, without_place(&fault)));
+            }
+        };
+        let call = match &notification {
+            ServerNotification::Cancelled(cancelled) => {
+                if let Some(id) = &cancelled.request_id {
+                    self.called_off(id);
+                }
+                return;
+            }
+            ServerNotification::Progress(progress) => {
+                let Some(call) = self.call_by_id(&progress.progress_token) else {
+                    let late =
+                        exchange_of(&progress.progress_token).is_some_and(|it| it.0 <= self.last_number);
+                    if !late {
+                        self.note("PROG-01", "progress of a request that was never made");
+                    }
+                    return;
+                };
+                if !self.moves_on(call, progress.progress.as_f64()) {
+                    return self.note("PROG-02", "progress that does not grow");
+                }
+                self.moved(now, call);
+                Some(call)
+            }
+            other => {
+                let listening = other.meta().and_then(|meta| meta.subscription_id.as_ref());
+                listening
+                    .and_then(|id| self.call_by_id(id))
+                    .or_else(|| from.and_then(|from| self.call_of(from)))
+            }
+        };
+        self.outputs.push_back(ClientOutput::Heard(call, Box::new(notification)));
+    }
+
+    /// The server has called off a question of its own, or what we were listening to.
+    fn called_off(&mut self, id: &RequestId) {
+        if !self.withdraw(id)
+            && self.is_stateless()
+            && let Some(call) = self.call_by_id(id)
+        {
+            self.finish(call, Ok(Answered::Result("{}".into())));
+        }
+    }
+
+    fn call_by_id(&self, id: &RequestId) -> Option<CallId> {
+        exchange_of(id).and_then(|exchange| self.call_of(exchange))
+    }
+
+    fn moves_on(&mut self, call: CallId, progress: Option<f64>) -> bool {
+        let Some(call) = self.call_mut(call) else { return false };
+        let grows = progress.is_some() && progress > call.progress;
+        if grows {
+            call.progress = progress;
+        }
+        grows
+    }
+}

@@ -1,0 +1,251 @@
+//! The client's side of a conversation: calls and what the server says go in, messages, questions and outcomes come out.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `config` | what the engine is told once, and for each call |
+//! | `io` | what goes in and comes out |
+//! | `opening` | which revision is tried, and what the answer means: pure functions |
+//! | `handshake` | the opening as it happens |
+//! | `calls` | requests in flight, their deadlines and rounds |
+//! | `questions` | what the server wants of the host |
+//! | `hearing` | what the server says by itself |
+//! | `write` | requests as bytes |
+
+mod calls;
+mod config;
+mod handshake;
+mod hearing;
+mod io;
+mod opening;
+mod questions;
+mod server_facts;
+mod write;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use calls::Call;
+use handshake::Phase;
+use questions::Pending;
+
+use crate::engine::CallId;
+use crate::engine::hash::Quick;
+use crate::finding::{Finding, Findings};
+use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode};
+use crate::model::CancelledParams;
+use crate::revision::{Lifecycle, Rules};
+use crate::time::Timestamp;
+
+pub use config::{CallOptions, ClientConfig, Era, Input, UnknownEra, Way};
+pub use io::{
+    Answered, Ask, CallError, ClientOutput, Exchange, OpenError, Outgoing, OutgoingKind, QuestionId,
+    WireError,
+};
+pub use server_facts::ServerFacts;
+
+/// One conversation with a server.
+#[derive(Debug)]
+pub struct ClientEngine {
+    config: Arc<ClientConfig>,
+    phase: Phase,
+    /// The exchange that opened, or is about to open, the conversation.
+    opened_by: Exchange,
+    /// Whether the session was opened anew and nothing has come of it yet.
+    reopened: bool,
+    /// What all requests say in `_meta`.
+    standing_meta: Vec<u8>,
+    last_number: u64,
+    calls: HashMap<CallId, Call, Quick>,
+    /// The calls of exchanges that are not a call's first.
+    later_rounds: HashMap<Exchange, CallId, Quick>,
+    /// Calls that wait until the conversation is open, in their order.
+    waiting: Vec<CallId>,
+    questions: HashMap<QuestionId, Pending, Quick>,
+    last_question: u64,
+    /// No deadline is earlier than this.
+    next_deadline: Option<Timestamp>,
+    findings: Findings,
+    outputs: VecDeque<ClientOutput>,
+}
+
+impl ClientEngine {
+    /// A conversation that is not opened yet.
+    pub fn new(config: Arc<ClientConfig>) -> Self {
+        Self {
+            config,
+            phase: Phase::New,
+            opened_by: Exchange(0),
+            reopened: false,
+            standing_meta: Vec::new(),
+            last_number: 0,
+            calls: HashMap::default(),
+            later_rounds: HashMap::default(),
+            waiting: Vec::new(),
+            questions: HashMap::default(),
+            last_question: 0,
+            next_deadline: None,
+            findings: Findings::default(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<ClientOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// The server, while the conversation is open.
+    pub fn server(&self) -> Option<&Arc<ServerFacts>> {
+        match &self.phase {
+            Phase::Open(server) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// What the server did wrong so far.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// How many calls have not ended.
+    pub fn in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// When [`tick`](Self::tick) has something to do; it may turn out to be nothing.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.next_deadline
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.next_deadline = None;
+        self.tick_opening(now);
+        self.tick_calls(now);
+    }
+
+    /// Takes in bytes of the server: for an exchange, or from a stream for everything.
+    pub fn receive(&mut self, now: Timestamp, from: Option<Exchange>, bytes: &[u8]) {
+        match decode(bytes, &self.config.limits.clone()) {
+            Ok(Incoming::One(message)) => self.message(now, from, message),
+            Ok(Incoming::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => self.message(now, from, message),
+                        Err(fault) => self.unreadable(now, from, &fault.to_string()),
+                    }
+                }
+            }
+            Err(fault) => self.unreadable(now, from, &fault.to_string()),
+        }
+    }
+
+    /// Takes in a message of the server.
+    pub fn message(&mut self, now: Timestamp, from: Option<Exchange>, message: Message<'_>) {
+        match message {
+            Message::Response(response) => self.response(now, from, response),
+            Message::Request(request) => self.question(now, from, &request),
+            Message::Notification(notification) => self.hear(now, from, &notification),
+        }
+    }
+
+    /// Something came that is no message. Where it came for one exchange alone, that is what its call gets.
+    pub fn unreadable(&mut self, now: Timestamp, from: Option<Exchange>, what: &str) {
+        self.note("RPC-01", format!("not a message: {what}"));
+        if let Some(exchange) = from {
+            self.ended(now, exchange, WireError::Misbehaved(format!("it sent what is no message: {what}")));
+        }
+    }
+
+    /// Nothing more comes for an exchange.
+    pub fn ended(&mut self, now: Timestamp, exchange: Exchange, why: WireError) {
+        if self.opening_ended(now, exchange, &why) {
+            return;
+        }
+        // What was sent in an earlier session says nothing about this one.
+        let of_this_session = exchange > self.opened_by && matches!(self.phase, Phase::Open(_));
+        if why == WireError::SessionLost && of_this_session {
+            return self.session_lost(now);
+        }
+        if let Some(call) = self.call_of(exchange) {
+            let error = match why {
+                WireError::Refused { error: Some(error), .. } => CallError::Rpc(error),
+                why => CallError::Wire(why),
+            };
+            self.finish(call, Err(error));
+        }
+    }
+
+    /// Nothing more comes at all.
+    pub fn closed(&mut self, why: WireError) {
+        if !matches!(self.phase, Phase::Closed(_)) {
+            self.give_up(OpenError::Wire(why));
+        }
+    }
+
+    /// Tells the server something; nothing once the conversation is over, or where no session could hear it.
+    pub fn notify(&mut self, method: &str, params: Option<&crate::model::JsonObject>) {
+        let Phase::Open(server) = &self.phase else { return };
+        let rules = server.rules();
+        if rules.lifecycle == Lifecycle::Handshake {
+            self.send_notification(rules, method, params);
+        }
+    }
+
+    fn send_notification(
+        &mut self,
+        rules: &'static Rules,
+        method: &str,
+        params: Option<&impl serde::Serialize>,
+    ) {
+        let mut json = Vec::new();
+        // Writing values of the model into memory does not fail.
+        if encode::notification(&mut json, method, params).is_ok() {
+            let exchange = self.next_exchange();
+            let kind = OutgoingKind::Notification { method: method.into() };
+            self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules: Some(rules) }));
+        }
+    }
+
+    /// Tells the server, in the way its revision wants, that nobody waits for an exchange any more.
+    fn call_off(&mut self, exchange: Exchange, reason: &str) {
+        if let Phase::Open(server) = &self.phase {
+            let rules = server.rules();
+            if rules.lifecycle == Lifecycle::Handshake || self.config.way == Way::Pipe {
+                let cancelled = CancelledParams::new(id_of(exchange)).reason(reason);
+                self.send_notification(rules, "notifications/cancelled", Some(&cancelled));
+            }
+        }
+        self.outputs.push_back(ClientOutput::Abandon(exchange));
+    }
+
+    fn next_exchange(&mut self) -> Exchange {
+        self.last_number += 1;
+        Exchange(self.last_number)
+    }
+
+    fn remind(&mut self, at: Timestamp) {
+        self.next_deadline = Some(self.next_deadline.map_or(at, |next| next.min(at)));
+    }
+
+    fn note(&mut self, rule: &'static str, what: impl Into<std::borrow::Cow<'static, str>>) {
+        let finding = Finding { rule, what: what.into() };
+        if self.findings.note(&finding) {
+            self.outputs.push_back(ClientOutput::Note(finding));
+        }
+    }
+}
+
+fn id_of(exchange: Exchange) -> RequestId {
+    RequestId::Integer(exchange.0.cast_signed())
+}
+
+fn exchange_of(id: &RequestId) -> Option<Exchange> {
+    match id {
+        RequestId::Integer(number) => u64::try_from(*number).ok().map(Exchange),
+        RequestId::Digits(_) | RequestId::Text(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

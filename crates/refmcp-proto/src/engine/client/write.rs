@@ -1,0 +1,199 @@
+//! Requests to bytes: what the caller gave, with what the protocol adds to every request.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::config::{CallOptions, ClientConfig};
+use crate::model::{JsonObject, LogLevel, keys};
+use crate::revision::{Lifecycle, LogScope, Rules};
+
+/// What every request of a conversation says in `_meta`: members of an object, without its braces.
+pub(super) fn standing_meta(config: &ClientConfig, rules: &Rules) -> Vec<u8> {
+    let mut members = JsonObject::new();
+    if rules.lifecycle == Lifecycle::PerRequest {
+        members.insert(keys::PROTOCOL_VERSION.to_owned(), rules.revision.as_str().into());
+        members.insert(keys::CLIENT_CAPABILITIES.to_owned(), value(&config.capabilities));
+        members.insert(keys::CLIENT_INFO.to_owned(), value(&config.info));
+    }
+    inside(&members)
+}
+
+/// A request as the engine keeps it until it is answered.
+#[derive(Debug)]
+pub(super) struct Draft<'a> {
+    pub(super) id: u64,
+    pub(super) method: &'a str,
+    /// The text of an object.
+    pub(super) params: &'a str,
+    pub(super) options: &'a CallOptions,
+    /// What the last round asked for, and the state it gave.
+    pub(super) responses: Option<&'a BTreeMap<String, Value>>,
+    pub(super) state: Option<&'a str>,
+}
+
+impl Draft<'_> {
+    /// Appends the request, by these rules.
+    pub(super) fn write(&self, out: &mut Vec<u8>, rules: &Rules, standing_meta: &[u8]) {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        number(out, self.id);
+        out.extend_from_slice(b",\"method\":");
+        json(out, self.method);
+        out.extend_from_slice(b",\"params\":{");
+        let mut members = Members { out, any: false };
+        self.write_meta(&mut members, rules, standing_meta);
+        if let Some(responses) = self.responses {
+            members.next().extend_from_slice(b"\"inputResponses\":");
+            json(members.out, responses);
+        }
+        if let Some(state) = self.state {
+            members.next().extend_from_slice(b"\"requestState\":");
+            json(members.out, state);
+        }
+        members.add(inner(self.params).as_bytes());
+        out.extend_from_slice(b"}}");
+    }
+
+    fn write_meta(&self, members: &mut Members<'_>, rules: &Rules, standing_meta: &[u8]) {
+        let level = self.options.log_level.filter(|_| rules.log_scope == LogScope::Request);
+        let own = &self.options.meta;
+        if standing_meta.is_empty() && level.is_none() && !self.options.progress && own.is_empty() {
+            return;
+        }
+        members.next().extend_from_slice(b"\"_meta\":{");
+        let mut meta = Members { out: members.out, any: false };
+        meta.add(standing_meta);
+        if let Some(level) = level {
+            meta.add(log_level(level).as_bytes());
+        }
+        if self.options.progress {
+            meta.next().extend_from_slice(b"\"progressToken\":");
+            number(meta.out, self.id);
+        }
+        // What the protocol says comes first and is not overwritten.
+        let taken = |key: &str| {
+            (!standing_meta.is_empty() && STANDING.contains(&key))
+                || (level.is_some() && key == keys::LOG_LEVEL)
+                || (self.options.progress && key == keys::PROGRESS_TOKEN)
+        };
+        for (key, value) in own.iter().filter(|(key, _)| !taken(key)) {
+            json(meta.next(), key);
+            meta.out.push(b':');
+            json(meta.out, value);
+        }
+        members.out.push(b'}');
+    }
+}
+
+/// The keys of `_meta` that every request of a conversation without a session has.
+const STANDING: [&str; 3] = [keys::PROTOCOL_VERSION, keys::CLIENT_CAPABILITIES, keys::CLIENT_INFO];
+
+/// The members of an object that is being written.
+struct Members<'a> {
+    out: &'a mut Vec<u8>,
+    any: bool,
+}
+
+impl Members<'_> {
+    /// Where the next one goes.
+    fn next(&mut self) -> &mut Vec<u8> {
+        if std::mem::replace(&mut self.any, true) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+
+    /// Adds members that are written already.
+    fn add(&mut self, members: &[u8]) {
+        if !members.is_empty() {
+            self.next().extend_from_slice(members);
+        }
+    }
+}
+
+fn log_level(level: LogLevel) -> String {
+    format!("\"{}\":\"{level}\"", keys::LOG_LEVEL)
+}
+
+/// The text of an object without its braces.
+fn inner(object: &str) -> &str {
+    let text = object.trim();
+    text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default().trim()
+}
+
+fn inside(members: &JsonObject) -> Vec<u8> {
+    let mut out = Vec::new();
+    json(&mut out, members);
+    inner(&String::from_utf8_lossy(&out)).as_bytes().to_vec()
+}
+
+fn value(of: &impl Serialize) -> Value {
+    // Values of the model have string keys and no failing parts.
+    serde_json::to_value(of).unwrap_or_default()
+}
+
+pub(super) fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // Writing into memory cannot fail, nor can values of the model.
+    let _ = serde_json::to_writer(out, value);
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
+    json(out, &number);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Implementation;
+    use crate::revision::Revision;
+
+    fn written(revision: Revision, params: &str, options: &CallOptions, state: Option<&str>) -> Value {
+        let config = ClientConfig::new(Implementation::new("c", "1"));
+        let responses = state.map(|_| BTreeMap::from([("k".to_owned(), json!({"action": "accept"}))]));
+        let draft =
+            Draft { id: 7, method: "tools/call", params, options, responses: responses.as_ref(), state };
+        let mut out = Vec::new();
+        draft.write(&mut out, revision.rules(), &standing_meta(&config, revision.rules()));
+        serde_json::from_slice(&out)
+            .unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(&out)))
+    }
+
+    #[test]
+    fn a_session_needs_nothing_with_its_requests() {
+        let options = CallOptions { log_level: Some(LogLevel::Debug), ..CallOptions::default() };
+        for params in ["{}", " { } ", ""] {
+            assert_eq!(
+                written(Revision::V2025_06_18, params, &options, None),
+                json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {}})
+            );
+        }
+    }
+
+    #[test]
+    fn each_request_without_a_session_says_who_asks() {
+        let mut options =
+            CallOptions { log_level: Some(LogLevel::Debug), progress: true, ..CallOptions::default() };
+        options.meta = JsonObject::from_iter([
+            ("traceparent".to_owned(), json!("00")),
+            (keys::PROTOCOL_VERSION.to_owned(), json!("mine")),
+            (keys::PROGRESS_TOKEN.to_owned(), json!("mine")),
+        ]);
+        let params = r#"{"name":"a","arguments":{"x":[1,{}]}}"#;
+        assert_eq!(
+            written(Revision::V2026_07_28, params, &options, Some("s\"t"))["params"],
+            json!({
+                "_meta": {
+                    keys::PROTOCOL_VERSION: "2026-07-28", keys::CLIENT_CAPABILITIES: {},
+                    keys::CLIENT_INFO: {"name": "c", "version": "1"},
+                    keys::LOG_LEVEL: "debug", "progressToken": 7, "traceparent": "00",
+                },
+                "inputResponses": {"k": {"action": "accept"}},
+                "requestState": "s\"t",
+                "name": "a", "arguments": {"x": [1, {}]},
+            })
+        );
+    }
+}
