@@ -7,6 +7,7 @@
 //! | [`model`] | everything that travels inside messages, in the newest shape |
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
 //! | [`engine`] | the conversation itself: messages and a time in, messages, work and deadlines out |
+//! | [`mirrored`] | arguments of tools that headers repeat |
 //! | [`peer`], [`finding`], [`time`] | who is on the other side, what it did wrong, when |
 
 #![cfg_attr(
@@ -18,6 +19,7 @@ pub mod engine;
 pub mod finding;
 pub mod frame;
 pub mod jsonrpc;
+pub mod mirrored;
 pub mod model;
 pub mod peer;
 pub mod revision;

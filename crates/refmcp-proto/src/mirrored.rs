@@ -1,7 +1,8 @@
 //! Arguments of a tool that its schema marks to be repeated in headers.
 
-use refmcp_proto::model::JsonObject;
 use serde_json::Value;
+
+use crate::model::JsonObject;
 
 /// The keyword that marks them.
 const KEYWORD: &str = "x-mcp-header";
@@ -15,8 +16,25 @@ pub struct Mirrored {
     pub path: Vec<String>,
 }
 
-/// The marked arguments of a schema, or what is wrong with a mark.
-pub(super) fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
+impl Mirrored {
+    /// What the header says of these arguments; nothing when the argument is absent.
+    pub fn value(&self, arguments: &JsonObject) -> Option<String> {
+        let (first, rest) = self.path.split_first()?;
+        let argument = rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name))?;
+        match argument {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(truth) => Some(truth.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+}
+
+/// The marked arguments of a tool's input schema.
+///
+/// # Errors
+/// What is wrong with a mark.
+pub fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
     let marks = count(&Value::Object(schema.clone()));
@@ -86,6 +104,22 @@ mod tests {
         let found = found.unwrap();
         assert_eq!(found[0], Mirrored { header: "Region".into(), path: vec!["region".into()] });
         assert_eq!(found[1].path, ["where", "zone"]);
+    }
+
+    #[test]
+    fn headers_say_what_arguments_do() {
+        let zone = Mirrored { header: "Zone".into(), path: vec!["where".into(), "zone".into()] };
+        for (arguments, value) in [
+            (json!({"where": {"zone": 7}}), Some("7")),
+            (json!({"where": {"zone": "north"}}), Some("north")),
+            (json!({"where": {"zone": ""}}), Some("")),
+            (json!({"where": {"zone": false}}), Some("false")),
+            (json!({"where": {"zone": null}}), None),
+            (json!({"where": 7}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(zone.value(arguments.as_object().unwrap()).as_deref(), value, "{arguments}");
+        }
     }
 
     #[test]

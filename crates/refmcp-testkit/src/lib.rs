@@ -28,3 +28,7 @@ pub mod sealer;
 #[cfg(feature = "server")]
 pub mod served;
 pub mod transcript;
+
+/// What servers under test are written with.
+#[cfg(feature = "server")]
+pub use refmcp_server;

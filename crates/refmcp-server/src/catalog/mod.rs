@@ -1,6 +1,5 @@
 //! What a server offers: tools, resources, templates and prompts, each a value with a function.
 
-mod mirrored;
 mod prompt;
 mod resource;
 mod shelf;
@@ -8,9 +7,9 @@ mod tool;
 
 use refmcp_proto::engine::Change;
 
-pub use mirrored::Mirrored;
 pub(crate) use prompt::Completer;
 pub use prompt::{Completing, Prompt, PromptArguments};
+pub use refmcp_proto::mirrored::Mirrored;
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};
 

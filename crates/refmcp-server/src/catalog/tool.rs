@@ -6,16 +6,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use refmcp_proto::mirrored::{Mirrored, mirrored};
 use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
+use refmcp_schema::Schema;
 use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::mirrored::{Mirrored, mirrored};
 use crate::call::Call;
 use crate::error::CallError;
-use crate::schema::{Schema, schema_of};
+use crate::schema::schema_of;
 
 type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
 type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
