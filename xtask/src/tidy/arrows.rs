@@ -10,13 +10,16 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 8] = [
+const ARROWS: [(&str, May); 11] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-transport", May::Use(&["refmcp-proto"])),
-    ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-transport"])),
+    ("refmcp-schema", May::Use(&["refmcp-proto"])),
+    ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-schema", "refmcp-transport"])),
+    ("refmcp-client", May::Use(&["refmcp-proto", "refmcp-schema", "refmcp-transport"])),
     ("refmcp-http", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-testkit", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
+    ("refmcp-conformance", May::Use(&["refmcp-client"])),
     ("refmcp", May::UseAnything),
     ("xtask", May::Use(&[])),
 ];

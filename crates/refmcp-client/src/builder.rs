@@ -1,0 +1,177 @@
+//! What a client is told before it connects.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use refmcp_proto::engine::client::{CallOptions, ClientConfig, Era, OpenError, Way, WireError};
+use refmcp_proto::model::Implementation;
+use refmcp_proto::revision::{Lifecycle, Revision};
+
+use crate::client::Client;
+use crate::conversation::Conversation;
+use crate::error::ConnectError;
+use crate::host::Host;
+use crate::wire::Connector;
+
+/// A client that is not connected yet.
+///
+/// ```no_run
+/// # #[cfg(feature = "child")]
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use refmcp_client::{Client, child::ChildProcess};
+///
+/// let server = ChildProcess::new("refmcp").args(["stdio"]);
+/// let client = Client::builder("my-app", "1.0").connect(server).await?;
+/// let result = client.call_tool("echo", serde_json::json!({ "message": "hello" })).await?;
+/// println!("{:?}", result.content);
+/// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ClientBuilder {
+    config: ClientConfig,
+    host: Host,
+    options: CallOptions,
+    /// What servers spoke that were connected before, by their names; clones share it.
+    spoken: Arc<Mutex<HashMap<String, Revision>>>,
+}
+
+impl ClientBuilder {
+    pub(crate) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        let config = ClientConfig::new(Implementation::new(name, version));
+        Self { config, host: Host::new(), options: CallOptions::default(), spoken: Arc::default() }
+    }
+
+    /// Says more about the client than its name and version.
+    #[must_use]
+    pub fn info(mut self, info: Implementation) -> Self {
+        self.config.info = info;
+        self
+    }
+
+    /// What the application does for servers.
+    #[must_use]
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// Which revisions may be spoken; the newest that the server knows unless this says otherwise.
+    #[must_use]
+    pub fn era(mut self, era: Era) -> Self {
+        self.config.era = era;
+        self
+    }
+
+    /// Remembers what the server of this name spoke, as [`Connector::name`] gives it: one that needs a session is then
+    /// not asked first whether it knows a newer revision, unless that fails. Servers that were connected from this
+    /// builder are remembered by themselves.
+    #[must_use]
+    pub fn spoken(self, server: &str, revision: Revision) -> Self {
+        self.lock_spoken().insert(server.to_owned(), revision);
+        self
+    }
+
+    fn lock_spoken(&self) -> MutexGuard<'_, HashMap<String, Revision>> {
+        self.spoken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long the server may be silent about a request, unless the request says otherwise: a minute.
+    #[must_use]
+    pub fn timeout(mut self, idle: Duration) -> Self {
+        self.options.idle = idle;
+        self
+    }
+
+    /// How long a request may take in all, unless it says otherwise: ten minutes.
+    #[must_use]
+    pub fn total_timeout(mut self, total: Duration) -> Self {
+        self.options.total = total;
+        self
+    }
+
+    /// How long the opening may take: a minute.
+    #[must_use]
+    pub fn open_timeout(mut self, timeout: Duration) -> Self {
+        self.config.open_timeout = timeout;
+        self
+    }
+
+    /// How long a server that may not know the newest revision has to answer in it, before an older one is tried: five
+    /// seconds.
+    #[must_use]
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.config.probe_timeout = timeout;
+        self
+    }
+
+    /// How often one request may be asked for input.
+    #[must_use]
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.config.max_rounds = rounds;
+        self
+    }
+
+    /// Connects to a server and opens a conversation.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or no common revision is found.
+    pub async fn connect(&self, server: impl Connector) -> Result<Client, ConnectError> {
+        self.connect_to(Arc::new(server)).await
+    }
+
+    /// The same, for a server that is only known at run time.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_to(&self, server: Arc<dyn Connector>) -> Result<Client, ConnectError> {
+        let name = server.name();
+        let spoken = self.lock_spoken().get(&name).copied();
+        if self.config.era == Era::Auto && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake) {
+            match self.clone().era(Era::Legacy).connect_afresh(&server).await {
+                // It may speak something else by now.
+                Err(fault) if !fault.needs_authorization() => drop(self.lock_spoken().remove(&name)),
+                done => return done,
+            }
+        }
+        let client = self.connect_afresh(&server).await?;
+        self.lock_spoken().insert(name, client.server().revision);
+        Ok(client)
+    }
+
+    async fn connect_afresh(&self, server: &Arc<dyn Connector>) -> Result<Client, ConnectError> {
+        let why = match self.attempt(server).await {
+            Ok(client) => return Ok(client),
+            Err(why) => why,
+        };
+        let name = server.name();
+        let older = server.older().filter(|_| speaks_something_older(&why));
+        let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
+        match self.attempt(&older).await {
+            Ok(client) => Ok(client),
+            Err(older) => Err(ConnectError::BothFailed { server: name, why, older }),
+        }
+    }
+
+    async fn attempt(&self, server: &Arc<dyn Connector>) -> Result<Client, OpenError> {
+        let way = if server.probe_may_be_ignored() { Way::Pipe } else { Way::Exchanges };
+        let config = ClientConfig { way, capabilities: self.host.capabilities(), ..self.config.clone() };
+        let conversation = Conversation::new(config, Arc::new(self.host.clone()));
+        let wire = server.connect(conversation.ear()).await?;
+        conversation.open(wire);
+        match conversation.opened().await {
+            Ok(facts) => Ok(Client::new(conversation, facts, server.name(), way, self.options.clone())),
+            Err(why) => {
+                conversation.close().await;
+                Err(why)
+            }
+        }
+    }
+}
+
+/// Whether a refusal may mean that the server knows only the older transport.
+fn speaks_something_older(why: &OpenError) -> bool {
+    matches!(why, OpenError::Wire(WireError::Refused { status: 400 | 404 | 405, .. }))
+}

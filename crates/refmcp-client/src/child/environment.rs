@@ -1,0 +1,174 @@
+//! Which environment variables a server sees.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+
+/// Variables that say where things are and how to write for people. None is a secret.
+const HARMLESS: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    #[cfg(windows)]
+    "APPDATA",
+    #[cfg(windows)]
+    "COMSPEC",
+    #[cfg(windows)]
+    "HOMEDRIVE",
+    #[cfg(windows)]
+    "HOMEPATH",
+    #[cfg(windows)]
+    "LOCALAPPDATA",
+    #[cfg(windows)]
+    "PATHEXT",
+    #[cfg(windows)]
+    "PROGRAMDATA",
+    #[cfg(windows)]
+    "PROGRAMFILES",
+    #[cfg(windows)]
+    "SYSTEMDRIVE",
+    #[cfg(windows)]
+    "SYSTEMROOT",
+    #[cfg(windows)]
+    "TEMP",
+    #[cfg(windows)]
+    "TMP",
+    #[cfg(windows)]
+    "USERNAME",
+    #[cfg(windows)]
+    "USERPROFILE",
+    #[cfg(windows)]
+    "WINDIR",
+];
+
+/// What of ours is handed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ours {
+    None,
+    Harmless,
+    All,
+}
+
+/// The environment of a server.
+#[derive(Clone)]
+pub(super) struct Environment {
+    ours: Ours,
+    named: BTreeSet<OsString>,
+    set: BTreeMap<OsString, OsString>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self { ours: Ours::Harmless, named: BTreeSet::new(), set: BTreeMap::new() }
+    }
+}
+
+impl Environment {
+    pub(super) fn empty() -> Self {
+        Self { ours: Ours::None, ..Self::default() }
+    }
+
+    pub(super) fn set(&mut self, name: &OsStr, value: &OsStr) {
+        self.set.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub(super) fn inherit(&mut self, names: impl Iterator<Item = OsString>) {
+        self.named.extend(names);
+    }
+
+    pub(super) fn inherit_all(&mut self) {
+        self.ours = Ours::All;
+    }
+
+    /// All of it, as it is now.
+    pub(super) fn variables(&self) -> BTreeMap<OsString, OsString> {
+        self.choose(std::env::vars_os())
+    }
+
+    /// What was set by name, for those who look for what is wrong with it.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.set.iter()
+    }
+
+    fn choose(&self, ours: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+        let mut all: BTreeMap<_, _> = ours.filter(|(name, value)| self.hands_on(name, value)).collect();
+        all.extend(self.set.clone());
+        all
+    }
+
+    fn hands_on(&self, name: &OsStr, value: &OsStr) -> bool {
+        let harmless = || {
+            name.to_str().is_some_and(|name| HARMLESS.contains(&name) || name.starts_with("LC_"))
+                // Shells keep functions in variables, and run them.
+                && !value.as_encoded_bytes().starts_with(b"()")
+        };
+        self.named.contains(name)
+            || match self.ours {
+                Ours::None => false,
+                Ours::Harmless => harmless(),
+                Ours::All => true,
+            }
+    }
+}
+
+impl fmt::Debug for Environment {
+    /// Names only.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("ours", &self.ours)
+            .field("named", &self.named)
+            .field("set", &self.set.keys())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(environment: &Environment) -> Vec<String> {
+        let ours = [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("LANG", "() { :; }"),
+            ("GITHUB_TOKEN", "hush"),
+            ("OTHER", "hush"),
+        ];
+        let ours = ours.into_iter().map(|(name, value)| (name.into(), value.into()));
+        environment
+            .choose(ours)
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn only_what_is_harmless_or_wanted_is_handed_on() {
+        let mut environment = Environment::default();
+        assert_eq!(chosen(&environment), ["LC_ALL=C", "PATH=/bin"]);
+        environment.set("PATH".as_ref(), "/mine".as_ref());
+        environment.inherit(["OTHER".into()].into_iter());
+        assert_eq!(chosen(&environment), ["LC_ALL=C", "OTHER=hush", "PATH=/mine"]);
+        assert!(!format!("{environment:?}").contains("mine"));
+    }
+
+    #[test]
+    fn nothing_and_everything_can_be_handed_on() {
+        let mut environment = Environment::empty();
+        assert!(chosen(&environment).is_empty());
+        environment.inherit_all();
+        assert_eq!(chosen(&environment).len(), 5);
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a program could not be started, in words that say what to change.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+use refmcp_proto::engine::client::WireError;
+
+use super::ChildProcess;
+
+/// The fault of starting this program.
+pub(super) fn explain(child: &ChildProcess, fault: &io::Error) -> WireError {
+    let cause = cause(child, fault).unwrap_or_else(|| fault.to_string());
+    WireError::Unreachable(format!("the program {:?} cannot be started: {cause}", child.program))
+}
+
+fn cause(child: &ChildProcess, fault: &io::Error) -> Option<String> {
+    if let Some(directory) = &child.directory
+        && !directory.is_dir()
+    {
+        return Some(format!("its working directory {directory:?} is not there"));
+    }
+    match fault.kind() {
+        io::ErrorKind::InvalidInput => nul(child),
+        io::ErrorKind::ArgumentListTooLong => {
+            Some("its arguments and environment are more than the system allows".to_owned())
+        }
+        io::ErrorKind::NotFound => Some(missing(child)),
+        io::ErrorKind::PermissionDenied => Some(forbidden(child)),
+        _ => None,
+    }
+}
+
+/// Where there is a NUL, which no program can be given.
+fn nul(child: &ChildProcess) -> Option<String> {
+    let has_nul = |word: &OsStr| word.as_encoded_bytes().contains(&0);
+    if has_nul(&child.program) {
+        return Some("its name has a NUL in it".to_owned());
+    }
+    if let Some(at) = child.args.iter().position(|arg| has_nul(arg)) {
+        return Some(format!("its argument {} has a NUL in it", at + 1));
+    }
+    let (name, _) = child.environment.given().find(|(name, value)| has_nul(name) || has_nul(value))?;
+    Some(format!("its environment variable {name:?} has a NUL in it"))
+}
+
+/// The path that is started, where it is one and not a name to look for.
+fn path(child: &ChildProcess) -> Option<std::path::PathBuf> {
+    let program = Path::new(&child.program);
+    let given = program.components().count() > 1 || program.is_absolute();
+    given.then(|| child.directory.as_deref().unwrap_or(Path::new("")).join(program))
+}
+
+fn missing(child: &ChildProcess) -> String {
+    match path(child) {
+        // A script whose first line names an interpreter, or a program whose loader is for another system.
+        Some(path) if path.exists() => "the interpreter that it names is not there".to_owned(),
+        Some(_) => "there is no such file".to_owned(),
+        None => "there is no such command in PATH".to_owned(),
+    }
+}
+
+fn forbidden(child: &ChildProcess) -> String {
+    match path(child) {
+        Some(path) if path.is_dir() => "it is a directory".to_owned(),
+        _ => "it is not executable, or not for us".to_owned(),
+    }
+}

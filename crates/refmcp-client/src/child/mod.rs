@@ -1,0 +1,271 @@
+//! Servers that are started as child processes and speak over standard input and output.
+//!
+//! A child leads a process group of its own, and whatever it starts ends with it: first its input is closed, then the
+//! group is told to terminate, then it is killed. It sees only the environment variables that are known to be
+//! harmless, and those it is given: the secrets of its parent are none of its business.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_proto::engine::client::WireError;
+use refmcp_transport::pipe::{LineReader, LineWriter};
+use tokio::process::Command;
+
+use crate::pipe::{Between, DEFAULT_MAX_MESSAGE, Outbox, PipeWire, Task, listen};
+use crate::wire::{BoxFuture, Connector, Ear, Wire};
+
+mod environment;
+mod fault;
+mod group;
+mod stderr;
+mod supervisor;
+
+pub use stderr::Complaint;
+
+use environment::Environment;
+use group::Group;
+use supervisor::Supervisor;
+
+/// Where a server's standard error goes.
+#[derive(Clone, Default)]
+pub enum StderrTo {
+    /// To ours, untouched.
+    Inherit,
+    /// Line by line to a function, which should not take long.
+    Lines(Arc<dyn Fn(Complaint<'_>) + Send + Sync>),
+    /// Nowhere; only the last of it is kept, to explain why a server ended.
+    #[default]
+    Discard,
+}
+
+impl fmt::Debug for StderrTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Inherit => "Inherit",
+            Self::Lines(_) => "Lines",
+            Self::Discard => "Discard",
+        })
+    }
+}
+
+/// How long a server may take to end.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// Once its input is closed.
+    closed: Duration,
+    /// Once it is told to terminate.
+    terminated: Duration,
+}
+
+/// A server that is started as a child process.
+#[derive(Clone)]
+pub struct ChildProcess {
+    program: OsString,
+    args: Vec<OsString>,
+    environment: Environment,
+    directory: Option<PathBuf>,
+    stderr: StderrTo,
+    max_message: usize,
+    patience: Patience,
+}
+
+impl ChildProcess {
+    /// Starts this program: a path, or a name that is looked for in `PATH`. No shell has a part in it.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let grace = Duration::from_secs(2);
+        Self {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            environment: Environment::default(),
+            directory: None,
+            stderr: StderrTo::default(),
+            max_message: DEFAULT_MAX_MESSAGE,
+            patience: Patience { closed: grace, terminated: grace },
+        }
+    }
+
+    /// One more argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// More arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.set(name.as_ref(), value.as_ref());
+        self
+    }
+
+    /// Sets environment variables.
+    #[must_use]
+    pub fn envs(self, variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
+        variables.into_iter().fold(self, |child, (name, value)| child.env(name, value))
+    }
+
+    /// Hands on none of our environment variables, not even the harmless ones; what was set so far is forgotten too.
+    #[must_use]
+    pub fn env_clear(mut self) -> Self {
+        self.environment = Environment::empty();
+        self
+    }
+
+    /// Hands on these environment variables of ours as well.
+    #[must_use]
+    pub fn inherit(mut self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.environment.inherit(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Hands on all our environment variables, with every secret in them.
+    #[must_use]
+    pub fn inherit_all(mut self) -> Self {
+        self.environment.inherit_all();
+        self
+    }
+
+    /// Runs it in this directory.
+    #[must_use]
+    pub fn current_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Where its standard error goes.
+    #[must_use]
+    pub fn stderr(mut self, to: StderrTo) -> Self {
+        self.stderr = to;
+        self
+    }
+
+    /// Takes no message of more bytes than this.
+    #[must_use]
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.max_message = bytes;
+        self
+    }
+
+    /// How long it may take to end once its input is closed, and again once it is told to terminate.
+    #[must_use]
+    pub fn grace(mut self, closed: Duration, terminated: Duration) -> Self {
+        self.patience = Patience { closed, terminated };
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).env_clear().envs(self.environment.variables());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.stderr(if matches!(self.stderr, StderrTo::Inherit) {
+            Stdio::inherit()
+        } else {
+            Stdio::piped()
+        });
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        #[cfg(unix)]
+        command.process_group(0);
+        command
+    }
+
+    fn start(&self, ear: Arc<dyn Ear>) -> Result<Arc<dyn Wire>, WireError> {
+        let mut child = self.command().spawn().map_err(|fault| fault::explain(self, &fault))?;
+        let group = Group::of(&child);
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(WireError::Unreachable(format!("{}: it has no pipes", self.program.display())));
+        };
+        let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
+        let (wire, conducting) = PipeWire::conducted(outbox.clone());
+        let lines = LineReader::new(stdout, self.max_message);
+        let reading =
+            Task::spawn(listen(lines, outbox.clone(), ear.clone(), self.max_message, Between::Noise));
+        let flushing = Task::spawn({
+            let outbox = outbox.clone();
+            async move { outbox.run().await }
+        });
+        let last_words = Arc::default();
+        let draining =
+            Task::spawn(stderr::drain(child.stderr.take(), self.stderr.clone(), Arc::clone(&last_words)));
+        let supervisor = Supervisor {
+            child,
+            group,
+            outbox,
+            ear,
+            reading,
+            flushing,
+            draining,
+            last_words,
+            patience: self.patience,
+            conducting,
+        };
+        tokio::spawn(supervisor.run());
+        Ok(wire)
+    }
+}
+
+impl Connector for ChildProcess {
+    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+        Box::pin(async move { self.start(ear) })
+    }
+
+    fn name(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl fmt::Debug for ChildProcess {
+    /// Arguments and variables may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildProcess")
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("environment", &self.environment)
+            .field("directory", &self.directory)
+            .field("stderr", &self.stderr)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A word as a shell would want it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    if word.chars().any(char::is_control) {
+        return format!("{word:?}");
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_command_line() {
+        let child = ChildProcess::new("npx").args(["-y", "a server", "it's", "", "two\nlines"]);
+        assert_eq!(child.name(), r#"npx -y 'a server' 'it'\''s' '' "two\nlines""#);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let child = ChildProcess::new("server").arg("--key=hush").env("TOKEN", "hush");
+        let shown = format!("{child:?}");
+        assert!(!shown.contains("hush") && shown.contains("TOKEN"), "{shown}");
+    }
+}

@@ -1,0 +1,245 @@
+//! A server's standard error: always read, so that it never stands in the server's way, and never let to flood.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStderr;
+use tokio::time::{Instant, sleep_until};
+
+use super::StderrTo;
+
+/// Bytes of the longest line that is handed on whole.
+const LONGEST_LINE: usize = 8 << 10;
+/// Bytes that are handed on in a second.
+const PER_SECOND: usize = 256 << 10;
+const SECOND: Duration = Duration::from_secs(1);
+/// Bytes that are kept to explain an end.
+const KEPT: usize = 4 << 10;
+/// Characters of these that are told.
+const TOLD: usize = 500;
+
+/// What a server wrote to its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Complaint<'a> {
+    /// A line, without its end. It may hold any characters, those that steer a terminal too.
+    Line(&'a str),
+    /// So many bytes were left out: the end of a line that was too long, or lines that came too fast.
+    LeftOut(u64),
+}
+
+/// The last that a server wrote.
+#[derive(Debug, Default)]
+pub(super) struct LastWords(Mutex<Vec<u8>>);
+
+impl LastWords {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, bytes: &[u8]) {
+        let mut kept = self.lock();
+        let bytes = last(bytes, KEPT);
+        let surplus = (kept.len() + bytes.len()).saturating_sub(KEPT).min(kept.len());
+        kept.drain(..surplus);
+        kept.extend_from_slice(bytes);
+    }
+
+    /// The end of it on one line, harmless to any terminal.
+    pub(super) fn quote(&self) -> Option<String> {
+        let kept = self.lock();
+        let text = String::from_utf8_lossy(&kept);
+        let text = text.trim();
+        let surplus = text.chars().count().saturating_sub(TOLD);
+        let mut quote = if surplus > 0 { "…".to_owned() } else { String::new() };
+        for character in text.chars().skip(surplus) {
+            if character.is_control() {
+                quote.extend(character.escape_default());
+            } else {
+                quote.push(character);
+            }
+        }
+        (!quote.is_empty()).then_some(quote)
+    }
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    bytes.get(bytes.len().saturating_sub(count)..).unwrap_or_default()
+}
+
+/// Reads everything that comes, until nothing more does.
+pub(super) async fn drain(
+    stream: Option<ChildStderr>,
+    to: StderrTo,
+    last_words: Arc<LastWords>,
+) -> io::Result<()> {
+    let Some(mut stream) = stream else { return Ok(()) };
+    let mut lines = match to {
+        StderrTo::Lines(hand_on) => Some(Lines::new(hand_on)),
+        StderrTo::Inherit | StderrTo::Discard => None,
+    };
+    let mut chunk = vec![0; 16 << 10];
+    loop {
+        let due = lines.as_ref().and_then(Lines::due);
+        let count = tokio::select! {
+            count = stream.read(&mut chunk) => count?,
+            () = async { sleep_until(due.unwrap_or_else(Instant::now)).await }, if due.is_some() => {
+                if let Some(lines) = &mut lines {
+                    lines.tell_left_out();
+                }
+                continue;
+            }
+        };
+        let bytes = chunk.get(..count).unwrap_or_default();
+        last_words.keep(bytes);
+        if let Some(lines) = &mut lines {
+            if bytes.is_empty() {
+                lines.end();
+            } else {
+                lines.take(bytes, Instant::now());
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Cuts what comes into lines, and hands on no more of them than anybody can read.
+struct Lines {
+    hand_on: Arc<dyn Fn(Complaint<'_>) + Send + Sync>,
+    line: Vec<u8>,
+    /// Bytes of the line that are too many.
+    cut: u64,
+    /// The end of the second that is counted, and the bytes that may still be handed on in it.
+    second: Option<(Instant, usize)>,
+    left_out: u64,
+}
+
+impl Lines {
+    fn new(hand_on: Arc<dyn Fn(Complaint<'_>) + Send + Sync>) -> Self {
+        Self { hand_on, line: Vec::new(), cut: 0, second: None, left_out: 0 }
+    }
+
+    fn take(&mut self, bytes: &[u8], now: Instant) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, complete) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            let fits = text.len().min(LONGEST_LINE.saturating_sub(self.line.len()));
+            self.line.extend_from_slice(text.get(..fits).unwrap_or_default());
+            self.cut += (text.len() - fits) as u64;
+            if complete {
+                self.finish_line(now);
+            }
+        }
+    }
+
+    fn finish_line(&mut self, now: Instant) {
+        let (end, budget) = match self.second {
+            Some((end, budget)) if now < end => (end, budget),
+            _ => {
+                self.tell_left_out();
+                (now + SECOND, PER_SECOND)
+            }
+        };
+        // A blank line costs something too, or there would be no end of them.
+        let cost = self.line.len() + 1;
+        if cost > budget {
+            self.left_out += cost as u64;
+            // A shorter line that still fits would stand where it does not belong.
+            self.second = Some((end, 0));
+        } else {
+            self.second = Some((end, budget - cost));
+            let text = String::from_utf8_lossy(&self.line);
+            (self.hand_on)(Complaint::Line(text.strip_suffix('\r').unwrap_or(&text)));
+        }
+        self.left_out += std::mem::take(&mut self.cut);
+        self.line.clear();
+    }
+
+    /// When it is time to tell that something was left out, though nothing more comes.
+    fn due(&self) -> Option<Instant> {
+        let (end, _) = self.second?;
+        (self.left_out > 0).then_some(end)
+    }
+
+    fn tell_left_out(&mut self) {
+        self.second = None;
+        if self.left_out > 0 {
+            (self.hand_on)(Complaint::LeftOut(std::mem::take(&mut self.left_out)));
+        }
+    }
+
+    /// Nothing more comes: the last line may lack its end.
+    fn end(&mut self) {
+        if !self.line.is_empty() {
+            self.finish_line(Instant::now());
+        }
+        self.tell_left_out();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> (Lines, Arc<Mutex<Vec<String>>>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let writing = seen.clone();
+        let hand_on = move |complaint: Complaint<'_>| {
+            writing.lock().unwrap().push(match complaint {
+                Complaint::Line(text) => text.chars().take(10).collect(),
+                Complaint::LeftOut(bytes) => format!("{bytes} left out"),
+            });
+        };
+        (Lines::new(Arc::new(hand_on)), seen)
+    }
+
+    #[test]
+    fn what_is_left_out_is_told_where_it_was() {
+        let (mut lines, seen) = lines();
+        let now = Instant::now();
+        assert_eq!(lines.due(), None);
+        lines.take(&[b'x'; LONGEST_LINE], now);
+        lines.take(b"yy\nnext\n", now);
+        assert_eq!(lines.due(), Some(now + SECOND));
+        lines.tell_left_out();
+        assert_eq!(lines.due(), None);
+        assert_eq!(*seen.lock().unwrap(), ["xxxxxxxxxx", "next", "2 left out"]);
+    }
+
+    #[test]
+    fn a_flood_is_let_through_by_the_second() {
+        let (mut lines, seen) = lines();
+        let now = Instant::now();
+        let flood = b"complaint\n".repeat(PER_SECOND);
+        lines.take(&flood, now);
+        let handed_on = PER_SECOND / 10;
+        assert_eq!(seen.lock().unwrap().len(), handed_on);
+        lines.take(b"a\n", now + SECOND / 2);
+        assert_eq!(seen.lock().unwrap().len(), handed_on, "not even a short one");
+        lines.take(b"b\n", now + SECOND);
+        let left_out = flood.len() - handed_on * 10 + 2;
+        assert_eq!(seen.lock().unwrap()[handed_on..], [format!("{left_out} left out"), "b".to_owned()]);
+    }
+
+    #[test]
+    fn last_words_are_the_last() {
+        let words = LastWords::default();
+        assert_eq!(words.quote(), None);
+        words.keep(b" \n");
+        assert_eq!(words.quote(), None);
+        words.keep(b"one\n");
+        words.keep(b"two\n");
+        assert_eq!(words.quote().unwrap(), "one\\ntwo");
+        for _ in 0..100 {
+            words.keep(&[b'x'; KEPT - 1]);
+            words.keep(&[b'y'; KEPT * 3]);
+            words.keep(b"z");
+            assert_eq!(words.lock().len(), KEPT);
+        }
+        let quote = words.quote().unwrap();
+        assert!(quote.starts_with("…yy") && quote.ends_with("yz"), "{quote}");
+        assert_eq!(quote.chars().count(), TOLD + 1);
+    }
+}

@@ -1,0 +1,228 @@
+//! Several servers at once.
+//!
+//! Names of what they offer are prefixed with the name of the server: `weather.forecast`. A server that cannot be
+//! reached, or fails later, is known by its fault and does not stop the others.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use refmcp_proto::model::CallToolResult;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::builder::ClientBuilder;
+use crate::client::Client;
+use crate::config::{Input, Launch, ServerEntry, Servers};
+use crate::error::{ConnectError, Error};
+use crate::list::Listed;
+use crate::request::Request;
+use crate::wire::Connector;
+
+/// A number of servers, by name.
+#[derive(Debug, Default)]
+pub struct Clients {
+    connected: BTreeMap<String, Client>,
+    failed: BTreeMap<String, Fault>,
+}
+
+/// Why a server of several is not there.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It cannot be connected.
+    #[error(transparent)]
+    Connect(Box<ConnectError>),
+    /// What a configuration file says of it makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// Nobody agreed that it is started.
+    #[error("nobody agreed to `{0}`")]
+    NotAgreed(String),
+}
+
+/// Something of one server among several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered<T> {
+    /// The name of the server.
+    pub server: String,
+    /// What it offers.
+    pub item: T,
+}
+
+/// What several servers offer, and those that did not say.
+#[derive(Debug)]
+pub struct Offers<T> {
+    /// All of it, in the order of the servers' names.
+    pub items: Vec<Offered<T>>,
+    /// The servers that failed to list theirs.
+    pub failed: Vec<(String, Error)>,
+}
+
+/// What decides about the servers of configuration files.
+pub trait Decide: Send + Sync {
+    /// Whether this program, with exactly these arguments, may be started. The first launch is to be shown to a person.
+    fn start(&self, entry: &ServerEntry, command: &[String]) -> bool;
+
+    /// What the file leaves open.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn input(&self, input: &Input) -> Result<String, String>;
+
+    /// A variable of the environment.
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+impl Clients {
+    /// Connects to servers, all at the same time; `builder` says what the client of each is told.
+    pub async fn connect(
+        servers: impl IntoIterator<Item = (String, Arc<dyn Connector>)>,
+        builder: impl Fn(&str) -> ClientBuilder,
+    ) -> Self {
+        let mut clients = Self::default();
+        clients.add(servers, builder).await;
+        clients
+    }
+
+    /// Connects to the servers that configuration files name and do not disable.
+    pub async fn from_config(
+        servers: &Servers,
+        decide: &dyn Decide,
+        builder: impl Fn(&str) -> ClientBuilder,
+    ) -> Self {
+        let mut clients = Self::default();
+        let mut agreed = Vec::new();
+        for entry in servers.servers.iter().filter(|entry| !entry.disabled) {
+            match prepare(servers, entry, decide) {
+                Ok(connector) => agreed.push((entry.name.clone(), connector)),
+                Err(fault) => drop(clients.failed.insert(entry.name.clone(), fault)),
+            }
+        }
+        clients.add(agreed, builder).await;
+        clients
+    }
+
+    /// Connects to more servers. One of the same name is replaced.
+    pub async fn add(
+        &mut self,
+        servers: impl IntoIterator<Item = (String, Arc<dyn Connector>)>,
+        builder: impl Fn(&str) -> ClientBuilder,
+    ) {
+        let mut connecting = JoinSet::new();
+        for (name, connector) in servers {
+            let builder = builder(&name);
+            connecting.spawn(async move { (name, builder.connect_to(connector).await) });
+        }
+        while let Some(connected) = connecting.join_next().await {
+            // A task that panics takes only its own server along.
+            let Ok((name, connected)) = connected else { continue };
+            self.failed.remove(&name);
+            match connected {
+                Ok(client) => drop(self.connected.insert(name, client)),
+                Err(fault) => drop(self.failed.insert(name, Fault::Connect(Box::new(fault)))),
+            }
+        }
+    }
+
+    /// The server of this name.
+    pub fn get(&self, name: &str) -> Option<&Client> {
+        self.connected.get(name)
+    }
+
+    /// Every server that is connected.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Client)> {
+        self.connected.iter().map(|(name, client)| (name.as_str(), client))
+    }
+
+    /// Every server that is not, and why.
+    pub fn failed(&self) -> impl Iterator<Item = (&str, &Fault)> {
+        self.failed.iter().map(|(name, fault)| (name.as_str(), fault))
+    }
+
+    /// Takes a server out, without ending its conversation.
+    pub fn remove(&mut self, name: &str) -> Option<Client> {
+        self.failed.remove(name);
+        self.connected.remove(name)
+    }
+
+    /// What all servers offer of one kind; those that offer none of it are not asked.
+    pub async fn list<T: Listed>(&self) -> Offers<T> {
+        let mut listing = JoinSet::new();
+        for (name, client) in &self.connected {
+            let (name, client) = (name.clone(), client.clone());
+            listing.spawn(async move {
+                let listed = if T::offered(&client.server().capabilities) {
+                    client.pages::<T>().all().await
+                } else {
+                    Ok(Vec::new())
+                };
+                (name, listed)
+            });
+        }
+        let mut by_name = BTreeMap::new();
+        while let Some(listed) = listing.join_next().await {
+            by_name.extend(listed.ok());
+        }
+        let mut offers = Offers { items: Vec::new(), failed: Vec::new() };
+        for (server, listed) in by_name {
+            match listed {
+                Ok(items) => {
+                    let offered = items.into_iter().map(|item| Offered { server: server.clone(), item });
+                    offers.items.extend(offered);
+                }
+                Err(fault) => offers.failed.push((server, fault)),
+            }
+        }
+        offers
+    }
+
+    /// The server that a prefixed name belongs to, and the rest of the name.
+    pub fn resolve<'n>(&self, name: &'n str) -> Option<(&Client, &'n str)> {
+        // Names of servers may have dots in them: the longest one that fits is meant.
+        let splits = name.rmatch_indices('.').map(|(at, _)| (name.get(..at), name.get(at + 1..)));
+        splits.into_iter().find_map(|(server, rest)| Some((self.connected.get(server?)?, rest?)))
+    }
+
+    /// Calls a tool by its prefixed name.
+    ///
+    /// # Errors
+    /// When no connected server has the prefix.
+    pub fn call_tool(&self, name: &str, arguments: impl Serialize) -> Result<Request<CallToolResult>, Error> {
+        let (client, tool) =
+            self.resolve(name).ok_or_else(|| Error::Misuse(format!("no connected server has {name:?}")))?;
+        Ok(client.call_tool(tool, arguments))
+    }
+
+    /// Ends every conversation in order, all at the same time.
+    pub async fn close(self) {
+        let mut closing = JoinSet::new();
+        for (_, client) in self.connected {
+            closing.spawn(async move { client.close().await });
+        }
+        closing.join_all().await;
+    }
+}
+
+impl<T> Offered<T> {
+    /// A name of the item, prefixed with its server's.
+    pub fn prefixed(&self, name: &str) -> String {
+        format!("{}.{name}", self.server)
+    }
+}
+
+fn prepare(servers: &Servers, entry: &ServerEntry, decide: &dyn Decide) -> Result<Arc<dyn Connector>, Fault> {
+    let wrong = |what: &dyn fmt::Display| Fault::Config(what.to_string());
+    let resolved = servers
+        .resolve(entry, &|input| decide.input(input), &|name| decide.variable(name))
+        .map_err(|fault| wrong(&fault))?;
+    if let Launch::Command { program, args, .. } = &resolved.launch {
+        let command: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
+        if !decide.start(entry, &command) {
+            return Err(Fault::NotAgreed(command.join(" ")));
+        }
+    }
+    resolved.connector().map_err(|problem| wrong(&problem))
+}

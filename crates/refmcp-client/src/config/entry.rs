@@ -1,0 +1,205 @@
+//! One server's entry in a configuration file.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::problem::Problem;
+use super::{Launch, Secret, ServerEntry};
+
+/// What entries say for other hosts; not worth a word.
+const FOR_OTHERS: &[&str] = &[
+    "alwaysAllow",
+    "autoApprove",
+    "description",
+    "dev",
+    "disabledTools",
+    "enabledTools",
+    "gallery",
+    "timeout",
+    "tools",
+    "version",
+];
+
+/// The way an entry says the server is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Stdio,
+    Http,
+    Sse,
+    WebSocket,
+}
+
+/// Reads an entry; what is odd about it but does no harm is added to the problems.
+pub(super) fn read(
+    source: &Path,
+    name: &str,
+    members: &[(String, Value)],
+    problems: &mut Vec<Problem>,
+) -> Result<ServerEntry, Problem> {
+    let mut entry = Entry { source, name, members, seen: Vec::new() };
+    let launch = entry.launch()?;
+    let disabled = entry.flag("disabled")?.unwrap_or(false) || !entry.flag("enabled")?.unwrap_or(true);
+    for (member, _) in members {
+        if !entry.seen.contains(&member.as_str()) && !FOR_OTHERS.contains(&member.as_str()) {
+            let hint = Problem::hint(source, "is not known here and has no effect");
+            problems.push(hint.of_server(name).of_member(member));
+        }
+    }
+    Ok(ServerEntry { name: name.to_owned(), source: source.to_owned(), launch, disabled })
+}
+
+struct Entry<'a> {
+    source: &'a Path,
+    name: &'a str,
+    members: &'a [(String, Value)],
+    seen: Vec<&'static str>,
+}
+
+impl<'a> Entry<'a> {
+    fn wrong(&self, member: &str, message: impl Into<String>) -> Problem {
+        Problem::error(self.source, message).of_server(self.name).of_member(member)
+    }
+
+    /// A member that has a value; `null` is as good as nothing.
+    fn get(&mut self, member: &'static str) -> Result<Option<&'a Value>, Problem> {
+        self.seen.push(member);
+        let mut all = self.members.iter().filter(|(name, _)| name == member);
+        let first = all.next().map(|(_, value)| value);
+        if all.next().is_some() {
+            return Err(self.wrong(member, "is there twice"));
+        }
+        Ok(first.filter(|value| !value.is_null()))
+    }
+
+    fn text(&mut self, member: &'static str) -> Result<Option<String>, Problem> {
+        match self.get(member)? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(self.wrong(member, "must be a string")),
+        }
+    }
+
+    fn flag(&mut self, member: &'static str) -> Result<Option<bool>, Problem> {
+        match self.get(member)? {
+            None => Ok(None),
+            Some(Value::Bool(set)) => Ok(Some(*set)),
+            Some(_) => Err(self.wrong(member, "must be true or false")),
+        }
+    }
+
+    /// The first of several names for the same that is there, and what it was called.
+    fn any_text(&mut self, members: &[&'static str]) -> Result<Option<(&'static str, String)>, Problem> {
+        let mut found = None;
+        for member in members {
+            if let Some(text) = self.text(member)? {
+                found.get_or_insert((*member, text));
+            }
+        }
+        Ok(found)
+    }
+
+    fn way(&mut self) -> Result<Option<Way>, Problem> {
+        let Some((member, text)) = self.any_text(&["type", "transport"])? else { return Ok(None) };
+        match text.as_str() {
+            "stdio" | "local" => Ok(Some(Way::Stdio)),
+            "http" | "streamable-http" | "streamableHttp" | "streamable_http" => Ok(Some(Way::Http)),
+            "sse" => Ok(Some(Way::Sse)),
+            "ws" | "websocket" => Ok(Some(Way::WebSocket)),
+            _ => Err(self.wrong(member, "must be stdio, http, streamable-http, sse, ws or websocket")),
+        }
+    }
+
+    fn launch(&mut self) -> Result<Launch, Problem> {
+        let way = self.way()?;
+        let command = self.text("command")?;
+        let url = self.any_text(&["url", "serverUrl"])?;
+        match (way, command, url) {
+            (_, Some(_), Some((member, _))) => {
+                Err(self.wrong(member, "cannot stand beside \"command\": a server has one of the two"))
+            }
+            (Some(Way::Stdio) | None, Some(program), None) => self.command(program),
+            (Some(Way::Stdio), None, _) => Err(self.wrong("command", "is missing, and the type wants it")),
+            (Some(_), Some(_), None) => Err(self.wrong("command", "has no place in an entry of this type")),
+            (Some(_), None, None) => Err(self.wrong("url", "is missing, and the type wants it")),
+            (None, None, None) => Err(self.wrong("command", "is missing, and so is \"url\"")),
+            (way, None, Some((member, url))) => self.remote(way, member, url),
+        }
+    }
+
+    fn command(&mut self, program: String) -> Result<Launch, Problem> {
+        if program.trim().is_empty() {
+            return Err(self.wrong("command", "is empty"));
+        }
+        let args = match self.get("args")? {
+            None => Vec::new(),
+            Some(Value::Array(args)) => args
+                .iter()
+                .map(|arg| plain_text(arg).ok_or_else(|| self.wrong("args", "must be a list of strings")))
+                .collect::<Result<_, _>>()?,
+            Some(_) => return Err(self.wrong("args", "must be a list of strings")),
+        };
+        let env = self.pairs("env")?;
+        if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
+            return Err(self.wrong("env", format!("{name:?} cannot be the name of a variable")));
+        }
+        let cwd = self.text("cwd")?.map(PathBuf::from);
+        let env_file = self.text("envFile")?.map(PathBuf::from);
+        Ok(Launch::Command { program, args, env, cwd, env_file })
+    }
+
+    fn remote(&mut self, way: Option<Way>, member: &str, url: String) -> Result<Launch, Problem> {
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let socket = matches!(scheme.as_deref(), Some("ws" | "wss"));
+        // What begins with a variable can be anything yet.
+        let known = socket || matches!(scheme.as_deref(), Some("http" | "https")) || url.starts_with("${");
+        if !known {
+            return Err(self.wrong(member, "must be an address that begins with http, https, ws or wss"));
+        }
+        let headers = self.pairs("headers")?;
+        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value.reveal())) {
+            return Err(self.wrong("headers", format!("{name:?} cannot be sent as a header")));
+        }
+        Ok(match way {
+            Some(Way::WebSocket) => Launch::WebSocket { url, headers },
+            None if socket => Launch::WebSocket { url, headers },
+            Some(_) if socket => {
+                return Err(self.wrong(member, "is for WebSocket, and the type for something else"));
+            }
+            Some(Way::Sse) => Launch::Sse { url, headers },
+            _ => Launch::Http { url, headers },
+        })
+    }
+
+    /// Names and values; those that are `null` are left out.
+    fn pairs(&mut self, member: &'static str) -> Result<Vec<(String, Secret)>, Problem> {
+        let pairs = match self.get(member)? {
+            None => return Ok(Vec::new()),
+            Some(Value::Object(pairs)) => pairs,
+            Some(_) => return Err(self.wrong(member, "must be an object of strings")),
+        };
+        let mut read = Vec::new();
+        for (name, value) in pairs.iter().filter(|(_, value)| !value.is_null()) {
+            let text =
+                plain_text(value).ok_or_else(|| self.wrong(member, format!("{name:?} must be a string")))?;
+            read.push((name.clone(), Secret::new(text)));
+        }
+        Ok(read)
+    }
+}
+
+/// Text, or what people write without quotes and mean as text.
+fn plain_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(set) => Some(set.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether HTTP has room for it.
+fn is_header(name: &str, value: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(token) && !value.chars().any(|c| c.is_control() && c != '\t')
+}

@@ -1,0 +1,126 @@
+//! What a person has to be asked for before a server can be started.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+
+/// Something to ask for.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Input {
+    /// What variables name it by.
+    pub id: String,
+    /// The file that asks for it.
+    pub source: PathBuf,
+    /// What it is for.
+    pub description: String,
+    /// What is taken when nothing is said.
+    pub default: Option<String>,
+    /// How to ask.
+    pub kind: InputKind,
+}
+
+/// How to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InputKind {
+    /// For any text.
+    Prompt {
+        /// Not to be shown, nor kept in the open.
+        password: bool,
+    },
+    /// For one of these.
+    Pick {
+        /// What there is to choose from: what is shown, and what it stands for.
+        options: Vec<(String, String)>,
+    },
+}
+
+impl Input {
+    /// Whether the answer is not to be shown.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.kind == InputKind::Prompt { password: true }
+    }
+
+    /// Whether this is an answer.
+    #[must_use]
+    pub fn allows(&self, answer: &str) -> bool {
+        match &self.kind {
+            InputKind::Prompt { .. } => true,
+            InputKind::Pick { options } => options.iter().any(|(_, value)| value == answer),
+        }
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = self.default.as_deref().map(|default| if self.is_secret() { "…" } else { default });
+        f.debug_struct("Input")
+            .field("id", &self.id)
+            .field("source", &self.source)
+            .field("description", &self.description)
+            .field("default", &default)
+            .field("kind", &self.kind)
+            .finish()
+    }
+}
+
+/// Reads one of a file's inputs.
+pub(super) fn read(source: &Path, at: usize, value: &Value) -> Result<Input, Problem> {
+    let wrong = |member: &str, message: &str| {
+        let place = format!("inputs[{at}]{}{member}", if member.is_empty() { "" } else { "." });
+        Problem::error(source, message).of_member(&place)
+    };
+    let members = value.as_object().ok_or_else(|| wrong("", "must be an object"))?;
+    let text = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(name, "must be a string")),
+    };
+    let id = text("id")?.filter(|id| !id.is_empty()).ok_or_else(|| wrong("id", "is missing"))?;
+    let kind = match text("type")?.as_deref() {
+        Some("promptString") => InputKind::Prompt { password: flag(members, "password", &wrong)? },
+        Some("pickString") => InputKind::Pick { options: options(members, &wrong)? },
+        Some(_) => return Err(wrong("type", "must be promptString or pickString")),
+        None => return Err(wrong("type", "is missing")),
+    };
+    let description = text("description")?.unwrap_or_default();
+    let input = Input { id, source: source.to_owned(), description, default: text("default")?, kind };
+    match &input.default {
+        Some(default) if !input.allows(default) => Err(wrong("default", "is none of the options")),
+        _ => Ok(input),
+    }
+}
+
+fn flag(
+    members: &Map<String, Value>,
+    name: &str,
+    wrong: &impl Fn(&str, &str) -> Problem,
+) -> Result<bool, Problem> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(set)) => Ok(*set),
+        Some(_) => Err(wrong(name, "must be true or false")),
+    }
+}
+
+fn options(
+    members: &Map<String, Value>,
+    wrong: &impl Fn(&str, &str) -> Problem,
+) -> Result<Vec<(String, String)>, Problem> {
+    let listed = members.get("options").and_then(Value::as_array).filter(|options| !options.is_empty());
+    let listed = listed.ok_or_else(|| wrong("options", "must be a list of what there is to choose from"))?;
+    let option = |option: &Value| {
+        let part = |name| option.get(name).and_then(Value::as_str).map(str::to_owned);
+        match option {
+            Value::String(text) => Some((text.clone(), text.clone())),
+            _ => Some((part("label")?, part("value")?)),
+        }
+    };
+    let options: Option<Vec<_>> = listed.iter().map(option).collect();
+    options.ok_or_else(|| wrong("options", "must be strings, or objects with a label and a value"))
+}

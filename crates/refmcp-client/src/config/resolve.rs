@@ -1,0 +1,189 @@
+//! Variables in entries, and what they stand for.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::{Input, Launch, Secret, ServerEntry, Servers};
+
+/// Why a variable stands for nothing. Says which, and never what others stand for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// There is no such environment variable.
+    #[error("${{{variable}}}: the environment has no variable of that name")]
+    NotInEnvironment {
+        /// The variable as it is written, without braces.
+        variable: String,
+    },
+    /// The file asks for no such input.
+    #[error("${{input:{id}}}: the file has no input of that id")]
+    NoSuchInput {
+        /// The id.
+        id: String,
+    },
+    /// It was asked for and not given.
+    #[error("${{input:{id}}}: {why}")]
+    NotGiven {
+        /// The id.
+        id: String,
+        /// Why not.
+        why: String,
+    },
+    /// The answer is none of those that the file allows.
+    #[error("${{input:{id}}}: the answer is none of the options")]
+    NotAllowed {
+        /// The id.
+        id: String,
+    },
+    /// Nobody knows what it means.
+    #[error("${{{variable}}} is no variable that is known here")]
+    Unknown {
+        /// The variable as it is written, without braces.
+        variable: String,
+    },
+    /// A `${` without its `}`.
+    #[error("a variable that begins with \"${{\" has no end")]
+    Unfinished,
+}
+
+impl Servers {
+    /// The entry with its variables filled in; whatever they stand for is taken as it is and not searched again.
+    ///
+    /// Known are `${input:id}`, for which `ask` is called once for each id; `${env:NAME}`, `${NAME}` and
+    /// `${NAME:-otherwise}`, which `env` knows; `${workspaceFolder}`, the directory that the file is for;
+    /// `${workspaceFolderBasename}`; `${userHome}`; and `${pathSeparator}` or `${/}`. Paths that are not absolute
+    /// count from the directory that the file is for.
+    ///
+    /// # Errors
+    /// A variable stands for nothing.
+    pub fn resolve(
+        &self,
+        entry: &ServerEntry,
+        ask: &dyn Fn(&Input) -> Result<String, String>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<ServerEntry, ResolveError> {
+        let folder = workspace(&entry.source);
+        let source = &entry.source;
+        let resolver = Resolver { inputs: &self.inputs, source, folder, ask, env, asked: RefCell::default() };
+        Ok(ServerEntry { launch: resolver.launch(&entry.launch)?, ..entry.clone() })
+    }
+}
+
+/// The directory that a file is for: the one it is in, or the one that has the editor's directory in it.
+fn workspace(source: &Path) -> PathBuf {
+    let parent = source.parent().unwrap_or(Path::new(""));
+    let of_editor = parent.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
+    let folder = if of_editor { parent.parent().unwrap_or(Path::new("")) } else { parent };
+    // Where the current directory is unknown, what is relative stays so.
+    std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+        .unwrap_or_else(|_| folder.to_owned())
+}
+
+struct Resolver<'a> {
+    inputs: &'a [Input],
+    source: &'a Path,
+    folder: PathBuf,
+    ask: &'a dyn Fn(&Input) -> Result<String, String>,
+    env: &'a dyn Fn(&str) -> Option<String>,
+    asked: RefCell<HashMap<String, String>>,
+}
+
+impl Resolver<'_> {
+    fn launch(&self, launch: &Launch) -> Result<Launch, ResolveError> {
+        Ok(match launch {
+            Launch::Command { program, args, env, cwd, env_file } => Launch::Command {
+                program: self.text(program)?,
+                args: args.iter().map(|arg| self.text(arg)).collect::<Result<_, _>>()?,
+                env: self.pairs(env)?,
+                cwd: self.path(cwd.as_deref())?,
+                env_file: self.path(env_file.as_deref())?,
+            },
+            Launch::Http { url, headers } => {
+                Launch::Http { url: self.text(url)?, headers: self.pairs(headers)? }
+            }
+            Launch::Sse { url, headers } => {
+                Launch::Sse { url: self.text(url)?, headers: self.pairs(headers)? }
+            }
+            Launch::WebSocket { url, headers } => {
+                Launch::WebSocket { url: self.text(url)?, headers: self.pairs(headers)? }
+            }
+        })
+    }
+
+    fn pairs(&self, pairs: &[(String, Secret)]) -> Result<Vec<(String, Secret)>, ResolveError> {
+        let pair =
+            |(name, value): &(String, Secret)| Ok((name.clone(), Secret::new(self.text(value.reveal())?)));
+        pairs.iter().map(pair).collect()
+    }
+
+    fn path(&self, path: Option<&Path>) -> Result<Option<PathBuf>, ResolveError> {
+        let Some(path) = path else { return Ok(None) };
+        let text = self.text(&path.to_string_lossy())?;
+        Ok(Some(self.folder.join(text)))
+    }
+
+    fn text(&self, text: &str) -> Result<String, ResolveError> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            filled.push_str(before);
+            let (variable, after) = after.split_once('}').ok_or(ResolveError::Unfinished)?;
+            filled.push_str(&self.variable(variable)?);
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    fn variable(&self, variable: &str) -> Result<String, ResolveError> {
+        let missing = || ResolveError::NotInEnvironment { variable: variable.to_owned() };
+        if let Some(id) = variable.strip_prefix("input:") {
+            return self.input(id);
+        }
+        if let Some(name) = variable.strip_prefix("env:") {
+            return (self.env)(name).ok_or_else(missing);
+        }
+        let folder = || self.folder.to_string_lossy().into_owned();
+        match variable {
+            "workspaceFolder" => return Ok(folder()),
+            "workspaceFolderBasename" => {
+                return Ok(self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            }
+            "userHome" => {
+                return (self.env)("HOME").or_else(|| (self.env)("USERPROFILE")).ok_or_else(missing);
+            }
+            "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
+            _ => {}
+        }
+        let (name, otherwise) =
+            variable.split_once(":-").map_or((variable, None), |(name, value)| (name, Some(value)));
+        if !is_name(name) {
+            return Err(ResolveError::Unknown { variable: variable.to_owned() });
+        }
+        // As in a shell, what is empty counts as missing where there is something else to take.
+        let found = (self.env)(name).filter(|value| otherwise.is_none() || !value.is_empty());
+        found.or_else(|| otherwise.map(str::to_owned)).ok_or_else(missing)
+    }
+
+    fn input(&self, id: &str) -> Result<String, ResolveError> {
+        if let Some(answer) = self.asked.borrow().get(id) {
+            return Ok(answer.clone());
+        }
+        let input = self.inputs.iter().find(|input| input.id == id && input.source == *self.source);
+        let input = input.ok_or_else(|| ResolveError::NoSuchInput { id: id.to_owned() })?;
+        let not_given = |why| ResolveError::NotGiven { id: id.to_owned(), why };
+        let answer = (self.ask)(input).map_err(not_given)?;
+        if !input.allows(&answer) {
+            return Err(ResolveError::NotAllowed { id: id.to_owned() });
+        }
+        self.asked.borrow_mut().insert(id.to_owned(), answer.clone());
+        Ok(answer)
+    }
+}
+
+/// Whether a shell would take it for the name of a variable.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

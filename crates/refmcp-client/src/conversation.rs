@@ -1,0 +1,373 @@
+//! An engine, the wire it speaks by, and those who wait for what it brings.
+//!
+//! Callers and the tasks of the wire share the engine behind a lock that is held for no longer than a step takes.
+//! Messages leave under the lock, so their order is the engine's; functions of the application never run under it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use refmcp_proto::engine::CallId;
+use refmcp_proto::engine::client::{
+    Answered, Ask, CallError, CallOptions, ClientConfig, ClientEngine, ClientOutput, Exchange, OpenError,
+    QuestionId, ServerFacts, WireError,
+};
+use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::model::{ProgressParams, ServerNotification};
+use refmcp_proto::time::Timestamp;
+use refmcp_transport::clock::Clock;
+use serde_json::Value;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::host::{Event, Host};
+use crate::memo::Memo;
+use crate::wire::{Ear, Wire};
+
+/// What a call ends with.
+pub(crate) type Ended = Result<Answered, CallError>;
+
+/// Hears of the progress of one call.
+pub(crate) type OnProgress = Arc<dyn Fn(&ProgressParams) + Send + Sync>;
+
+/// How far the opening has come.
+#[derive(Debug, Clone)]
+pub(crate) enum Standing {
+    Opening,
+    Open(Arc<ServerFacts>),
+    Closed(OpenError),
+}
+
+pub(crate) struct Conversation {
+    state: Mutex<State>,
+    wire: OnceLock<Arc<dyn Wire>>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) memo: Mutex<Memo>,
+    standing: watch::Sender<Standing>,
+    clock: Clock,
+    /// Rings when a deadline comes nearer.
+    sooner: Arc<Notify>,
+    me: Weak<Self>,
+}
+
+struct State {
+    engine: ClientEngine,
+    waiting: HashMap<CallId, Waiting>,
+    /// Answers in the making, to be dropped when nobody wants them any more.
+    asked: HashMap<QuestionId, AbortHandle>,
+    /// The deadline that the timer knows of.
+    alarm: Option<Timestamp>,
+}
+
+struct Waiting {
+    done: oneshot::Sender<Ended>,
+    progress: Option<OnProgress>,
+}
+
+/// What is done once the lock is released.
+enum Later {
+    Ask(Ask),
+    Progress(OnProgress, Box<ServerNotification>),
+    Tell(Event),
+}
+
+impl Conversation {
+    pub(crate) fn new(config: ClientConfig, host: Arc<Host>) -> Arc<Self> {
+        let state = State {
+            engine: ClientEngine::new(Arc::new(config)),
+            waiting: HashMap::new(),
+            asked: HashMap::new(),
+            alarm: None,
+        };
+        let conversation = Arc::new_cyclic(|me| Self {
+            state: Mutex::new(state),
+            wire: OnceLock::new(),
+            host,
+            memo: Mutex::default(),
+            standing: watch::Sender::new(Standing::Opening),
+            clock: Clock::new(),
+            sooner: Arc::new(Notify::new()),
+            me: me.clone(),
+        });
+        let (clock, sooner) = (conversation.clock, conversation.sooner.clone());
+        tokio::spawn(keep_time(Arc::downgrade(&conversation), clock, sooner));
+        conversation
+    }
+
+    /// Who listens to the wire; it does not keep the conversation alive.
+    pub(crate) fn ear(self: &Arc<Self>) -> Arc<dyn Ear> {
+        Arc::new(WeakEar(Arc::downgrade(self)))
+    }
+
+    /// Begins to speak over a wire.
+    pub(crate) fn open(&self, wire: Arc<dyn Wire>) {
+        // A conversation has one wire; were it given another, the first would stay.
+        let _ = self.wire.set(wire);
+        self.step(|state, now| state.engine.open(now));
+    }
+
+    /// Waits until the conversation is open, or is not going to be.
+    pub(crate) async fn opened(&self) -> Result<Arc<ServerFacts>, OpenError> {
+        let mut standing = self.standing.subscribe();
+        loop {
+            match &*standing.borrow_and_update() {
+                Standing::Open(server) => return Ok(server.clone()),
+                Standing::Closed(why) => return Err(why.clone()),
+                Standing::Opening => {}
+            }
+            if standing.changed().await.is_err() {
+                return Err(OpenError::Wire(WireError::Closed));
+            }
+        }
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Makes a call; dropping what is returned cancels it.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        method: Arc<str>,
+        name: Option<Arc<str>>,
+        params: Box<str>,
+        options: CallOptions,
+        progress: Option<OnProgress>,
+    ) -> Ended {
+        if let Some(room) = self.wire.get().and_then(|wire| wire.room()) {
+            room.await;
+        }
+        let (done, ended) = oneshot::channel();
+        let id = self.step(|state, now| {
+            let id = state.engine.call(now, method, name, params, options);
+            state.waiting.insert(id, Waiting { done, progress });
+            id
+        });
+        let mut pending = PendingCall { conversation: self, id, ended };
+        // The sender is dropped with the conversation only, which we hold.
+        (&mut pending.ended).await.unwrap_or(Err(CallError::Wire(WireError::Closed)))
+    }
+
+    /// Tells the server something.
+    pub(crate) fn notify(&self, method: &str) {
+        self.step(|state, _| state.engine.notify(method, None));
+    }
+
+    /// Ends the conversation in order.
+    pub(crate) async fn close(&self) {
+        self.step(|state, _| state.engine.closed(WireError::Closed));
+        if let Some(wire) = self.wire.get() {
+            wire.clone().close().await;
+        }
+    }
+
+    /// Lets the engine do something, and does what it wants done.
+    fn step<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+        let mut later = Vec::new();
+        let mut state = self.lock();
+        let value = change(&mut state, self.now());
+        while let Some(output) = state.engine.poll() {
+            self.carry_out(&mut state, output, &mut later);
+        }
+        let deadline = state.engine.deadline();
+        let sooner = deadline.is_some_and(|deadline| state.alarm.is_none_or(|alarm| deadline < alarm));
+        if sooner {
+            state.alarm = deadline;
+        }
+        drop(state);
+        if sooner {
+            self.sooner.notify_one();
+        }
+        for thing in later {
+            self.do_later(thing);
+        }
+        value
+    }
+
+    fn carry_out(&self, state: &mut State, output: ClientOutput, later: &mut Vec<Later>) {
+        match output {
+            ClientOutput::Send(message) => {
+                if let Some(wire) = self.wire.get() {
+                    wire.clone().send(message);
+                }
+            }
+            ClientOutput::Abandon(exchange) => {
+                if let Some(wire) = self.wire.get() {
+                    wire.abandon(exchange);
+                }
+            }
+            ClientOutput::Done(call, ended) => {
+                if let Some(waiting) = state.waiting.remove(&call) {
+                    // Whoever called may have left.
+                    let _ = waiting.done.send(ended);
+                }
+            }
+            ClientOutput::Opened(server) => {
+                if let Some(wire) = self.wire.get() {
+                    wire.clone().opened(server.rules());
+                }
+                let before = self.standing.send_replace(Standing::Open(server.clone()));
+                if let Standing::Open(_) = before {
+                    later.push(Later::Tell(Event::Reopened(server)));
+                }
+            }
+            ClientOutput::Closed(why) => {
+                self.standing.send_replace(Standing::Closed(why.clone()));
+                later.push(Later::Tell(Event::Closed(why)));
+            }
+            ClientOutput::Ask(ask) => later.push(Later::Ask(ask)),
+            ClientOutput::Withdrawn(question) => {
+                if let Some(answering) = state.asked.remove(&question) {
+                    answering.abort();
+                }
+            }
+            ClientOutput::Heard(call, heard) => {
+                let listener = call.and_then(|call| state.waiting.get(&call)?.progress.clone());
+                later.push(match (listener, &*heard) {
+                    (Some(listener), ServerNotification::Progress(_)) => Later::Progress(listener, heard),
+                    _ => Later::Tell(Event::Told(*heard)),
+                });
+            }
+            ClientOutput::Note(finding) => later.push(Later::Tell(Event::Finding(finding))),
+        }
+    }
+
+    fn do_later(&self, thing: Later) {
+        match thing {
+            Later::Ask(ask) => self.ask(ask),
+            Later::Progress(listener, heard) => {
+                if let ServerNotification::Progress(progress) = &*heard {
+                    listener(progress);
+                }
+            }
+            Later::Tell(event) => {
+                if let Event::Told(told) = &event {
+                    self.memo.lock().unwrap_or_else(PoisonError::into_inner).heard(told);
+                }
+                self.host.tell(&event);
+            }
+        }
+    }
+
+    fn ask(&self, ask: Ask) {
+        let (me, host, question) = (self.me.clone(), self.host.clone(), ask.question);
+        // Under the lock: the answer cannot come before it is known who makes it.
+        let mut state = self.lock();
+        let answering = tokio::spawn(async move {
+            // A panic of the application must not leave the server without an answer.
+            let mut answer = Dependent(tokio::spawn(async move { host.answer(ask.request).await }));
+            let answer =
+                (&mut answer.0).await.unwrap_or_else(|_| Err(RpcError::internal("the application failed")));
+            if let Some(me) = me.upgrade() {
+                me.answer(question, answer);
+            }
+        });
+        state.asked.insert(question, answering.abort_handle());
+    }
+
+    fn answer(&self, question: QuestionId, answer: Result<Value, RpcError>) {
+        self.step(|state, now| {
+            state.asked.remove(&question);
+            state.engine.answer(now, question, answer);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that somebody waits for.
+struct PendingCall<'a> {
+    conversation: &'a Conversation,
+    id: CallId,
+    ended: oneshot::Receiver<Ended>,
+}
+
+impl Drop for PendingCall<'_> {
+    fn drop(&mut self) {
+        if !self.ended.is_terminated() {
+            self.conversation.step(|state, _| {
+                state.waiting.remove(&self.id);
+                state.engine.cancel(self.id, "no longer wanted");
+            });
+        }
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        for (_, answering) in self.lock().asked.drain() {
+            answering.abort();
+        }
+        self.sooner.notify_one();
+    }
+}
+
+/// Rings when something is due, for as long as the conversation is there.
+async fn keep_time(conversation: Weak<Conversation>, clock: Clock, sooner: Arc<Notify>) {
+    loop {
+        let Some(alarm) = conversation.upgrade().map(|it| it.lock().alarm) else { return };
+        let due = async {
+            match alarm {
+                Some(at) => tokio::time::sleep_until(clock.instant(at)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = sooner.notified() => continue,
+            () = due => {}
+        }
+        if let Some(it) = conversation.upgrade() {
+            it.step(|state, now| {
+                state.alarm = None;
+                state.engine.tick(now);
+            });
+        }
+    }
+}
+
+/// Work that ends with whoever waits for it.
+struct Dependent<T>(JoinHandle<T>);
+
+impl<T> Drop for Dependent<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+struct WeakEar(Weak<Conversation>);
+
+impl WeakEar {
+    fn step(&self, change: impl FnOnce(&mut State, Timestamp)) {
+        if let Some(conversation) = self.0.upgrade() {
+            conversation.step(change);
+        }
+    }
+}
+
+impl Ear for WeakEar {
+    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+        self.step(|state, now| state.engine.receive(now, exchange, json));
+    }
+
+    fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
+        let what = format!("longer than {limit} bytes");
+        self.step(|state, now| state.engine.unreadable(now, exchange, &what));
+    }
+
+    fn ended(&self, exchange: Exchange, why: WireError) {
+        self.step(|state, now| state.engine.ended(now, exchange, why));
+    }
+
+    fn closed(&self, why: WireError) {
+        self.step(|state, _| state.engine.closed(why));
+    }
+
+    fn noise(&self, what: &str) {
+        self.step(|state, now| state.engine.unreadable(now, None, what));
+    }
+}

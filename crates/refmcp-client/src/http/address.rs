@@ -1,0 +1,195 @@
+//! Where a server is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use refmcp_proto::jsonrpc::excerpt;
+use url::{Host, Url};
+
+/// Why a text is no address of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadUrl {
+    /// Not a URL.
+    #[error("not a URL: {0}")]
+    NotAUrl(String),
+    /// Some other scheme.
+    #[error("the URL's scheme is {0:?}, not one of {1}")]
+    Scheme(String, &'static str),
+    /// A user name or a password in it.
+    #[error("the URL holds a user name or a password, which would show up in logs; send a header instead")]
+    UserInfo,
+}
+
+/// An address that was looked at.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    url: Url,
+    secure: bool,
+}
+
+impl Address {
+    /// An address of HTTP, with or without TLS. A fragment is dropped.
+    pub fn http(url: &str) -> Result<Self, BadUrl> {
+        Self::parse(url, ("http", "https"), "http and https")
+    }
+
+    /// An address of WebSocket, with or without TLS. A fragment is dropped.
+    pub fn websocket(url: &str) -> Result<Self, BadUrl> {
+        Self::parse(url, ("ws", "wss"), "ws and wss")
+    }
+
+    fn parse(url: &str, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, BadUrl> {
+        let url = Url::parse(url).map_err(|fault| BadUrl::NotAUrl(fault.to_string()))?;
+        Self::check(url, (plain, secure), names)
+    }
+
+    fn check(mut url: Url, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, BadUrl> {
+        if url.scheme() != plain && url.scheme() != secure {
+            return Err(BadUrl::Scheme(excerpt(url.scheme()), names));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BadUrl::UserInfo);
+        }
+        if url.host().is_none() {
+            return Err(BadUrl::NotAUrl("it names no host".to_owned()));
+        }
+        url.set_fragment(None);
+        let secure = url.scheme() == secure;
+        Ok(Self { url, secure })
+    }
+
+    /// Whether TLS is spoken there.
+    pub fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// The name or address of the host, as it is looked up: without the brackets of IPv6.
+    pub(crate) fn host(&self) -> String {
+        match self.url.host() {
+            Some(Host::Domain(name)) => name.to_owned(),
+            Some(Host::Ipv4(address)) => address.to_string(),
+            Some(Host::Ipv6(address)) => address.to_string(),
+            None => String::new(),
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or(if self.secure { 443 } else { 80 })
+    }
+
+    /// What stands in the `Host` header.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.authority()
+    }
+
+    /// What stands in the first line of a request.
+    pub(crate) fn path_and_query(&self) -> Cow<'_, str> {
+        match self.url.query() {
+            None => self.url.path().into(),
+            Some(query) => format!("{}?{query}", self.url.path()).into(),
+        }
+    }
+
+    /// What a server means by a reference, when it stays where this address is.
+    pub(super) fn join(&self, reference: &str) -> Result<Self, String> {
+        let url = self.url.join(reference).map_err(|fault| format!("{:?}: {fault}", excerpt(reference)))?;
+        if url.origin() != self.url.origin() {
+            return Err(format!(
+                "{:?} is not at {}",
+                excerpt(reference),
+                self.url.origin().ascii_serialization()
+            ));
+        }
+        Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
+    }
+
+    pub(super) fn target(&self) -> Result<Target, BadUrl> {
+        let unfit = |_| BadUrl::NotAUrl("no HTTP request can name it".to_owned());
+        Ok(Target {
+            in_origin: Uri::try_from(&*self.path_and_query()).map_err(unfit)?,
+            absolute: Uri::try_from(self.url.as_str()).map_err(unfit)?,
+        })
+    }
+
+    pub(super) fn host_header(&self) -> Result<HeaderValue, BadUrl> {
+        HeaderValue::from_str(self.authority())
+            .map_err(|_| BadUrl::NotAUrl("no header can name its host".to_owned()))
+    }
+}
+
+impl fmt::Display for Address {
+    /// Without the query, which may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.url.scheme(), self.url.authority(), self.url.path())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// What a request says of where it goes, in the forms that the versions of HTTP want.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) in_origin: Uri,
+    pub(super) absolute: Uri,
+}
+
+impl fmt::Debug for Target {
+    /// What follows `?` may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("path", &self.in_origin.path()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_addresses_are_taken() {
+        assert!(matches!(Address::http("mcp"), Err(BadUrl::NotAUrl(_))));
+        assert!(matches!(Address::http("ftp://host/x"), Err(BadUrl::Scheme(_, _))));
+        assert!(matches!(Address::http("ws://host/x"), Err(BadUrl::Scheme(_, _))));
+        assert_eq!(Address::http("http://user@host/"), Err(BadUrl::UserInfo));
+        assert_eq!(Address::http("http://:secret@host/"), Err(BadUrl::UserInfo));
+        assert!(Address::websocket("wss://host/").unwrap().is_secure());
+    }
+
+    #[test]
+    fn fragments_are_dropped_and_queries_kept_but_not_shown() {
+        let address = Address::http("https://Host:8443/mcp?key=secret#part").unwrap();
+        assert_eq!(address.path_and_query(), "/mcp?key=secret");
+        assert_eq!(address.authority(), "host:8443");
+        assert_eq!(address.to_string(), "https://host:8443/mcp");
+        assert!(!format!("{address:?}").contains("secret"));
+        assert_eq!(address.target().unwrap().absolute, "https://host:8443/mcp?key=secret");
+        assert!(!format!("{:?}", address.target().unwrap()).contains("secret"));
+        assert_eq!((address.port(), Address::http("http://h").unwrap().port()), (8443, 80));
+        assert_eq!(Address::http("http://[::1]:9/").unwrap().host(), "::1");
+        assert_eq!(Address::http("http://[::1]:9/").unwrap().authority(), "[::1]:9");
+    }
+
+    #[test]
+    fn references_stay_at_home() {
+        let address = Address::http("http://host:1/a/sse").unwrap();
+        assert_eq!(address.join("messages?id=1").unwrap().path_and_query(), "/a/messages?id=1");
+        assert_eq!(address.join("/m").unwrap().path_and_query(), "/m");
+        assert_eq!(address.join("http://HOST:1/m").unwrap().path_and_query(), "/m");
+        for foreign in [
+            "http://host:2/m",
+            "https://host:1/m",
+            "//other/m",
+            "http://evil/",
+            "javascript:1",
+            "http://u@host:1/",
+        ] {
+            assert!(address.join(foreign).is_err(), "{foreign}");
+        }
+    }
+}

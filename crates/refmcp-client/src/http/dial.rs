@@ -1,0 +1,181 @@
+//! Connections: looking up a host, TCP, and TLS where the address wants it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::ClientConfig;
+
+use super::address::Address;
+use super::settings::HttpSettings;
+use super::tls;
+
+/// How long one address of a host is tried before the next is tried beside it.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Makes connections to one address.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    address: Address,
+    settings: HttpSettings,
+    protocols: &'static [&'static [u8]],
+    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+impl Dialer {
+    /// A dialer that offers these protocols inside of TLS, the most wanted first.
+    pub(crate) fn new(address: Address, settings: HttpSettings, protocols: &'static [&'static [u8]]) -> Self {
+        Self { address, settings, protocols, tls: OnceLock::new() }
+    }
+
+    pub(crate) fn settings(&self) -> &HttpSettings {
+        &self.settings
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A new connection; an error says why there is none.
+    pub(crate) async fn dial(&self) -> Result<Stream, String> {
+        match timeout(self.settings.connect_timeout, self.dial_patiently()).await {
+            Ok(dialed) => dialed,
+            Err(_) => Err(format!("no connection within {:?}", self.settings.connect_timeout)),
+        }
+    }
+
+    async fn dial_patiently(&self) -> Result<Stream, String> {
+        let (host, port) = (self.address.host(), self.address.port());
+        let addresses = match &self.settings.resolver {
+            Some(resolve) => resolve(&host, port),
+            None => tokio::net::lookup_host((host.as_str(), port)).await.map(Iterator::collect),
+        };
+        let addresses = addresses.map_err(|fault| format!("{host} cannot be looked up: {fault}"))?;
+        let tcp = connect_any(&addresses)
+            .await
+            .map_err(|fault| format!("{}: {fault}", self.address.authority()))?;
+        tcp.set_nodelay(true).map_err(|fault| fault.to_string())?;
+        if !self.address.is_secure() {
+            return Ok(Stream::Plain(tcp));
+        }
+        let config = self.tls_config().await?;
+        Ok(Stream::Tls(Box::new(tls::wrap(config, host, tcp).await?)))
+    }
+
+    /// The configuration, made on a thread that may wait: the certificates of the system are in files.
+    async fn tls_config(&self) -> Result<Arc<ClientConfig>, String> {
+        if let Some(config) = self.tls.get() {
+            return config.clone();
+        }
+        let (extra, protocols) = (self.settings.ca_certificates.clone(), self.protocols);
+        let made = tokio::task::spawn_blocking(move || tls::config(&extra, protocols)).await;
+        let made = made.unwrap_or_else(|fault| Err(fault.to_string()));
+        self.tls.get_or_init(|| made).clone()
+    }
+}
+
+/// Connects to whichever address answers first; each has a head start before the next.
+async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    if let [only] = addresses {
+        return TcpStream::connect(only).await;
+    }
+    let mut attempts = JoinSet::new();
+    let mut waiting = addresses.iter().copied();
+    let mut fault = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    loop {
+        let next = waiting.next();
+        let last = next.is_none();
+        if let Some(address) = next {
+            attempts.spawn(TcpStream::connect(address));
+        }
+        let finished = if last {
+            attempts.join_next().await
+        } else {
+            match timeout(HEAD_START, attempts.join_next()).await {
+                Ok(finished) => finished,
+                Err(_) => continue,
+            }
+        };
+        match finished {
+            Some(Ok(Ok(stream))) => return Ok(stream),
+            Some(Ok(Err(failed))) => fault = failed,
+            Some(Err(failed)) => fault = io::Error::other(failed),
+            None => return Err(fault),
+        }
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Whether HTTP/2 was agreed on.
+    pub(super) fn speaks_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+}

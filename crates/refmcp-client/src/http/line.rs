@@ -1,0 +1,201 @@
+//! What both transports share: requests of HTTP with everything that goes with them, and where they lead.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use hyper::{HeaderMap, Method, StatusCode, header};
+use refmcp_proto::engine::client::{OutgoingKind, WireError};
+use refmcp_proto::revision::{Lifecycle, Rules};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::address::{Address, BadUrl, Target};
+use super::answer::Answer;
+use super::dial::Dialer;
+use super::headers::{SESSION_ID, Standing, session_id, shown};
+use super::pool::Pool;
+use super::settings::HttpSettings;
+use super::tasks::Tasks;
+use crate::wire::Ear;
+
+/// Redirections within the origin that are followed.
+const REDIRECTIONS: usize = 3;
+
+/// What is spoken inside of TLS, the most wanted first.
+const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
+
+/// A server, by everything that is needed to speak to it.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) address: Address,
+    pub(super) target: Target,
+    pub(super) host: HeaderValue,
+    pub(super) extra: HeaderMap,
+    pub(super) settings: HttpSettings,
+}
+
+impl Place {
+    pub(super) fn new(url: &str) -> Result<Self, BadUrl> {
+        let address = Address::http(url)?;
+        let (target, host) = (address.target()?, address.host_header()?);
+        Ok(Self { address, target, host, extra: HeaderMap::new(), settings: HttpSettings::default() })
+    }
+}
+
+/// A way to a server.
+pub(super) struct Line {
+    pub(super) ear: Arc<dyn Ear>,
+    pub(super) headers: Standing,
+    pub(super) tasks: Tasks,
+    pub(super) address: Address,
+    pub(super) target: Target,
+    pub(super) max_message: usize,
+    head_timeout: Duration,
+    pool: Pool,
+    slots: Semaphore,
+    session: Mutex<Session>,
+}
+
+/// What was agreed on.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Session {
+    pub(super) id: Option<HeaderValue>,
+    pub(super) rules: Option<&'static Rules>,
+}
+
+impl Line {
+    pub(super) fn new(place: &Place, ear: Arc<dyn Ear>) -> Self {
+        let settings = &place.settings;
+        Self {
+            ear,
+            headers: Standing::new(place.host.clone(), &place.extra),
+            tasks: Tasks::new(),
+            address: place.address.clone(),
+            target: place.target.clone(),
+            max_message: settings.max_message,
+            head_timeout: settings.head_timeout,
+            slots: Semaphore::new(settings.max_requests.clamp(1, Semaphore::MAX_PERMITS)),
+            pool: Pool::new(Dialer::new(place.address.clone(), settings.clone(), PROTOCOLS)),
+            session: Mutex::default(),
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn session(&self) -> Session {
+        self.locked().clone()
+    }
+
+    pub(super) fn opened(&self, rules: &'static Rules) {
+        self.locked().rules = Some(rules);
+    }
+
+    /// The session that a message belongs to.
+    pub(super) fn session_of(
+        &self,
+        kind: &OutgoingKind,
+        rules: Option<&'static Rules>,
+    ) -> Option<HeaderValue> {
+        let opening = matches!(kind, OutgoingKind::Request { method, .. } if &**method == "initialize");
+        let alone = rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
+        if opening || alone { None } else { self.locked().id.clone() }
+    }
+
+    /// Takes over the session id of a response, unless it is the one that was sent.
+    pub(super) fn join_session(
+        &self,
+        headers: &HeaderMap,
+        sent: Option<&HeaderValue>,
+    ) -> Result<(), WireError> {
+        if sent.is_some() && headers.get(SESSION_ID) == sent {
+            return Ok(());
+        }
+        match session_id(headers) {
+            Ok(None) => {}
+            Ok(given) => self.locked().id = given,
+            Err(why) => return Err(WireError::Misbehaved(why.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// The server does not know this session any more.
+    pub(super) fn leave_session(&self, lost: &HeaderValue) {
+        let mut session = self.locked();
+        // Meanwhile there may be a new one.
+        if session.id.as_ref() == Some(lost) {
+            session.id = None;
+            drop(session);
+            self.tasks.sit();
+        }
+    }
+
+    /// Waits until there may be one more request in flight. What is told does not wait: what is in flight may depend
+    /// on it.
+    pub(super) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.slots.acquire().await.ok()
+    }
+
+    /// Sends a request of HTTP and waits for the head of the response, wherever that is within the origin.
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        target: &Target,
+        body: Bytes,
+        headers: impl Fn() -> HeaderMap,
+    ) -> Result<Answer, WireError> {
+        self.request_within(Some(self.head_timeout), method, target, body, headers).await
+    }
+
+    /// The same, for no longer than this.
+    pub(super) async fn request_within(
+        &self,
+        patience: Option<Duration>,
+        method: Method,
+        target: &Target,
+        body: Bytes,
+        headers: impl Fn() -> HeaderMap,
+    ) -> Result<Answer, WireError> {
+        let mut answer = self.pool.send(method.clone(), target, headers(), body.clone(), patience).await?;
+        let mut followed = 0;
+        while answer.status.is_redirection() && answer.status != StatusCode::NOT_MODIFIED {
+            let status = answer.status;
+            let to = shown(&answer.headers, &header::LOCATION).unwrap_or_else(|| "nowhere".to_owned());
+            let refused = |why: &str| WireError::Refused {
+                status: status.as_u16(),
+                error: None,
+                body: format!("a redirection to {to}, which is not followed: {why}"),
+            };
+            if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+                return Err(refused("only 307 and 308 keep the request as it is"));
+            }
+            if followed == REDIRECTIONS {
+                return Err(refused("there were too many"));
+            }
+            followed += 1;
+            let location = answer.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let next = location.ok_or_else(|| "it says not where".to_owned());
+            let next = next.and_then(|location| self.address.join(location));
+            let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
+            let next = next.map_err(|why| refused(&why))?;
+            answer.body.drain().await;
+            answer = self.pool.send(method.clone(), &next, headers(), body.clone(), patience).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Ends every connection that is not in use.
+    pub(super) fn hang_up(&self) {
+        self.pool.close();
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").field("address", &self.address).finish_non_exhaustive()
+    }
+}

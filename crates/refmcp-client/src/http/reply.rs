@@ -1,0 +1,270 @@
+//! A request of ours over streamable HTTP, from the message to whatever answers it.
+
+use bytes::Bytes;
+use hyper::header::HeaderValue;
+use hyper::{HeaderMap, Method, StatusCode};
+use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::frame::SseReceived;
+use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode, excerpt};
+use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
+
+use super::answer::{Answer, BodyFault};
+use super::bookmark::Bookmark;
+use super::events::{End, Events};
+use super::headers::Content;
+use super::line::Line;
+use super::refusal::{check_encoding, refused, unexpected};
+
+/// Attempts in a row, to take up a stream, that may bring nothing.
+const FRUITLESS_ATTEMPTS: u32 = 5;
+
+/// Sends a message that wants an answer and hands on what comes.
+pub(super) async fn ask(line: &Line, message: Outgoing) {
+    let Outgoing { exchange, kind, json, rules } = message;
+    let session = line.session_of(&kind, rules);
+    let asked = Asked { line, exchange, rules, session, json: json.into() };
+    if let Err(why) = asked.run(&kind).await {
+        line.ear.ended(exchange, why);
+    }
+}
+
+/// Sends a message that wants no answer.
+pub(super) async fn tell(line: &Line, message: Outgoing) -> Result<Answer, WireError> {
+    let Outgoing { kind, json, rules, .. } = message;
+    let session = line.session_of(&kind, rules);
+    let headers = || line.headers.post(&kind, rules, session.clone());
+    let answer = line.request(Method::POST, &line.target, json.into(), headers).await?;
+    if answer.status.is_success() { Ok(answer) } else { Err(failed(line, answer, session.as_ref()).await) }
+}
+
+/// What it means that a message was refused; a lost session is left.
+async fn failed(line: &Line, answer: Answer, session: Option<&HeaderValue>) -> WireError {
+    let why = refused(answer, session).await;
+    if let (WireError::SessionLost, Some(lost)) = (&why, session) {
+        line.leave_session(lost);
+    }
+    why
+}
+
+/// A request of ours.
+struct Asked<'a> {
+    line: &'a Line,
+    exchange: Exchange,
+    rules: Option<&'static Rules>,
+    session: Option<HeaderValue>,
+    json: Bytes,
+}
+
+impl Asked<'_> {
+    async fn run(&self, kind: &OutgoingKind) -> Result<(), WireError> {
+        let line = self.line;
+        let _slot = line.slot().await;
+        let headers = || line.headers.post(kind, self.rules, self.session.clone());
+        // The head of the response may come as late as the answer, so whoever asked says how long that may be.
+        let sent = line.request_within(None, Method::POST, &line.target, self.json.clone(), headers);
+        let mut answer = sent.await?;
+        if !answer.status.is_success() {
+            return Err(failed(line, answer, self.session.as_ref()).await);
+        }
+        self.look_at(&answer.headers)?;
+        match Content::of(&answer.headers) {
+            Content::Json => {
+                let body = answer.body.whole(line.max_message).await.map_err(|fault| self.no_body(fault))?;
+                // Free before the message is handed on: whoever gets it may ask again at once.
+                answer.body.finish();
+                self.take_body(&body, answer.status)
+            }
+            Content::Events => self.follow(answer).await,
+            Content::Other => Err(unexpected(answer, "JSON or a stream of events").await),
+        }
+    }
+
+    fn look_at(&self, headers: &HeaderMap) -> Result<(), WireError> {
+        check_encoding(headers)?;
+        let alone = self.rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
+        if alone { Ok(()) } else { self.line.join_session(headers, self.session.as_ref()) }
+    }
+
+    fn no_body(&self, fault: BodyFault) -> WireError {
+        match fault {
+            BodyFault::TooLong => too_long(self.line.max_message),
+            BodyFault::Broken(why) => WireError::Broken(why),
+        }
+    }
+
+    fn take_body(&self, body: &Bytes, status: StatusCode) -> Result<(), WireError> {
+        if body.trim_ascii().is_empty() {
+            return Err(WireError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
+        }
+        self.line.ear.message(Some(self.exchange), body);
+        // Whoever listens takes no notice of an end after an answer; but where there plainly was one it need not
+        // even be told.
+        if plainly_answers(body, &self.json) {
+            return Ok(());
+        }
+        Err(WireError::Misbehaved("the body of the response held no answer to the request".to_owned()))
+    }
+
+    /// Reads a stream until the answer has come, over as many connections as the server wants.
+    async fn follow(&self, answer: Answer) -> Result<(), WireError> {
+        let mut bookmark = Bookmark::new();
+        let mut events = Events::new(answer.body, self.line.max_message);
+        loop {
+            let why = loop {
+                match events.next().await {
+                    Ok(item) => {
+                        if let Some(event) = bookmark.note(item)
+                            && self.take_event(&event)
+                        {
+                            events.finish(&*self.line.ear).await;
+                            return Ok(());
+                        }
+                    }
+                    Err(End::TooLong) => return Err(too_long(self.line.max_message)),
+                    Err(End::Broken(why)) => break why,
+                }
+            };
+            bookmark.ended();
+            let never = self.rules.is_some_and(|rules| rules.resumption == Resumption::Never);
+            if never || bookmark.id().is_none() {
+                return Err(WireError::Broken(why));
+            }
+            events.release();
+            events = self.take_up(&mut bookmark, &why).await?;
+        }
+    }
+
+    /// Hands an event on; whether it is the answer.
+    fn take_event(&self, event: &SseReceived) -> bool {
+        if event.event != "message" {
+            self.line.ear.noise(&format!("an event named {:?}", excerpt(&event.event)));
+            return false;
+        }
+        let json = event.data.as_bytes();
+        self.line.ear.message(Some(self.exchange), json);
+        plainly_answers(json, &self.json) || answers(json, &self.json, self.line.max_message)
+    }
+
+    /// Asks for the rest of a stream until there is some.
+    async fn take_up(&self, bookmark: &mut Bookmark, why: &str) -> Result<Events, WireError> {
+        let line = self.line;
+        let mut why = why.to_owned();
+        loop {
+            if bookmark.fruitless() >= FRUITLESS_ATTEMPTS {
+                let given_up =
+                    format!("{why}; {FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
+                return Err(WireError::Broken(given_up));
+            }
+            tokio::time::sleep(bookmark.pause()).await;
+            bookmark.attempt();
+            let headers = || line.headers.get(self.rules, self.session.clone(), bookmark.id().cloned());
+            let answer = match line.request(Method::GET, &line.target, Bytes::new(), headers).await {
+                Ok(answer) => answer,
+                Err(WireError::Broken(fault) | WireError::Unreachable(fault)) => {
+                    why = fault;
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
+            if answer.status == StatusCode::OK && Content::of(&answer.headers) == Content::Events {
+                check_encoding(&answer.headers)?;
+                bookmark.opened();
+                return Ok(Events::new(answer.body, line.max_message));
+            }
+            if answer.status.is_success() {
+                return Err(unexpected(answer, "the rest of a stream of events").await);
+            }
+            let may_pass = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
+            let fault = failed(line, answer, self.session.as_ref()).await;
+            match fault {
+                _ if may_pass => why = fault.to_string(),
+                WireError::SessionLost | WireError::Unauthorized { .. } => return Err(fault),
+                // A refusal of the stream is none of the request, and must not look like one.
+                _ => {
+                    return Err(WireError::Broken(format!(
+                        "{why}, and it cannot be taken up again: {fault}"
+                    )));
+                }
+            }
+        }
+    }
+}
+
+fn too_long(limit: usize) -> WireError {
+    WireError::Misbehaved(format!("a message is longer than {limit} bytes"))
+}
+
+const ENVELOPE: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+/// Whether a message can be seen at a glance to answer a request. Many servers write answers in this one way.
+fn plainly_answers(message: &[u8], request: &[u8]) -> bool {
+    let Some(rest) = request.strip_prefix(ENVELOPE) else { return false };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (id, rest) = rest.split_at_checked(digits).unwrap_or_default();
+    if id.is_empty() || rest.first() != Some(&b',') {
+        return false;
+    }
+    let rest = message.strip_prefix(ENVELOPE).and_then(|message| message.strip_prefix(id));
+    rest.is_some_and(|rest| rest.starts_with(br#","result":"#) || rest.starts_with(br#","error":"#))
+}
+
+/// Whether a message answers a request, or holds something that does.
+fn answers(message: &[u8], request: &[u8], max_message: usize) -> bool {
+    let limits = Limits { message_bytes: max_message, ..Limits::default() };
+    let asked = || match decode(request, &Limits { message_bytes: usize::MAX, ..limits }) {
+        Ok(Incoming::One(Message::Request(request))) => Some(request.id),
+        _ => None,
+    };
+    let fits = |message: &Message<'_>, asked: Option<&RequestId>| match message {
+        // An error without an id says that the request could not be read.
+        Message::Response(response) => {
+            response.id.is_none() || asked.is_none() || response.id.as_ref() == asked
+        }
+        _ => false,
+    };
+    match decode(message, &limits) {
+        Ok(Incoming::One(message)) => {
+            matches!(message, Message::Response(_)) && fits(&message, asked().as_ref())
+        }
+        Ok(Incoming::Batch(messages)) => {
+            let asked = asked();
+            messages.iter().flatten().any(|message| fits(message, asked.as_ref()))
+        }
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
+
+    #[test]
+    fn a_glance_is_never_wrong() {
+        assert!(plainly_answers(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#, REQUEST));
+        assert!(plainly_answers(br#"{"jsonrpc":"2.0","id":7,"error":{}}"#, REQUEST));
+        for other in [
+            &br#"{"jsonrpc":"2.0","id":77,"result":{}}"#[..],
+            br#"{"jsonrpc":"2.0","id":"7","result":{}}"#,
+            br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+            br#"{"result":{},"jsonrpc":"2.0","id":7}"#,
+            b"",
+        ] {
+            assert!(!plainly_answers(other, REQUEST), "{}", String::from_utf8_lossy(other));
+        }
+        assert!(!plainly_answers(br#"{"jsonrpc":"2.0","id":,"result":{}}"#, br#"{"jsonrpc":"2.0","id":,"#));
+    }
+
+    #[test]
+    fn answers_are_told_from_what_comes_before_them() {
+        let answers = |message: &[u8]| answers(message, REQUEST, 1000);
+        assert!(answers(br#"{"result":{},"jsonrpc":"2.0","id":7}"#));
+        assert!(answers(br#"[{"jsonrpc":"2.0","method":"x"},{"result":{},"jsonrpc":"2.0","id":7}]"#));
+        assert!(answers(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#));
+        assert!(!answers(br#"{"result":{},"jsonrpc":"2.0","id":8}"#));
+        assert!(!answers(br#"{"method":"ping","jsonrpc":"2.0","id":7}"#));
+        assert!(!answers(br#"{"method":"notifications/progress","jsonrpc":"2.0"}"#));
+        assert!(!answers(b"nonsense"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What can be set about connections over HTTP.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of one message of a server that are kept unless something else is set: results may be large.
+pub const MAX_MESSAGE: usize = 64 << 20;
+
+/// A way of its own to look up a host and port.
+pub type Resolve = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+
+/// What can be set about connections over HTTP.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpSettings {
+    /// How long a connection may take to come about, with the lookup of the name and TLS.
+    pub connect_timeout: Duration,
+    /// How long it may take until the head of a response comes, where that only acknowledges something or opens a
+    /// stream. The response to a request may come as late as its answer; how long that is waited for is the business
+    /// of whoever asked.
+    pub head_timeout: Duration,
+    /// How long a connection is kept for the next request. Many servers end idle ones after five seconds, and a
+    /// request that crosses with that end is lost.
+    pub idle_timeout: Duration,
+    /// Bytes of one message.
+    pub max_message: usize,
+    /// Requests in flight at once, each with a connection of its own unless HTTP/2 is spoken; the others wait.
+    pub max_requests: usize,
+    /// Certificates, in DER, that are trusted besides those of the system.
+    pub ca_certificates: Vec<Vec<u8>>,
+    /// A way of its own to look up hosts.
+    pub resolver: Option<Resolve>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(4),
+            max_message: MAX_MESSAGE,
+            max_requests: 1024,
+            ca_certificates: Vec::new(),
+            resolver: None,
+        }
+    }
+}
+
+impl fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSettings")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("head_timeout", &self.head_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("max_message", &self.max_message)
+            .field("max_requests", &self.max_requests)
+            .field("ca_certificates", &self.ca_certificates.len())
+            .field("resolver", &self.resolver.is_some())
+            .finish()
+    }
+}

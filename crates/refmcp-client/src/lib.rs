@@ -1,0 +1,61 @@
+//! Drive any MCP server, over any transport and in every revision.
+//!
+//! ```no_run
+//! # #[cfg(feature = "http")]
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use refmcp_client::{Client, http::StreamableHttp};
+//! use serde_json::json;
+//!
+//! let client = Client::builder("my-app", "1.0").connect(StreamableHttp::new("http://127.0.0.1:3000/mcp")?).await?;
+//! for tool in client.list_tools().await? {
+//!     println!("{}", tool.name);
+//! }
+//! let sum = client.call_tool("sum", json!({ "a": 1, "b": 2 })).await?;
+//! println!("{:?}", sum.structured_content);
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Client`] is one conversation. What the application does for servers is a [`Host`]: functions that sample, ask
+//! people and listen. How a server is reached is a [`Connector`](wire::Connector): a child process, HTTP, WebSocket,
+//! memory. Every request ends: in a result, an error, or at its deadline; dropping one cancels it.
+
+#![cfg_attr(
+    not(test),
+    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod builder;
+mod client;
+mod clients;
+mod conversation;
+mod error;
+mod host;
+mod list;
+mod memo;
+mod request;
+
+#[cfg(feature = "child")]
+pub mod child;
+pub mod config;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod memory;
+pub(crate) mod pipe;
+#[cfg(feature = "websocket")]
+pub mod websocket;
+pub mod wire;
+
+pub use builder::ClientBuilder;
+pub use client::Client;
+pub use clients::{Clients, Decide, Fault, Offered, Offers};
+pub use error::{ConnectError, Error};
+pub use host::{Event, Host};
+pub use list::{Listed, Pages};
+pub use refmcp_proto::engine::client::{CallError, Era, OpenError, ServerFacts, UnknownEra, WireError};
+pub use refmcp_proto::finding::Finding;
+pub use refmcp_proto::jsonrpc::RpcError;
+pub use refmcp_proto::model;
+pub use refmcp_proto::revision::{Lifecycle, Revision};
+pub use request::{Reply, Request};

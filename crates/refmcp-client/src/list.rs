@@ -1,0 +1,170 @@
+//! Lists: all of it, page by page, or one thing after the other.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use refmcp_proto::model::{
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedParams,
+    Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool,
+};
+use refmcp_proto::revision::Method;
+use serde::de::DeserializeOwned;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::request::Request;
+
+/// Pages that a list may have at the most.
+const MOST_PAGES: usize = 10_000;
+
+/// Something that servers list.
+pub trait Listed: Sized + Send + 'static {
+    /// One page of it.
+    type Page: DeserializeOwned + Send + 'static;
+
+    /// The request that lists it.
+    const METHOD: &'static str;
+
+    /// What a page holds, and where the next one begins.
+    fn take(page: Self::Page) -> (Vec<Self>, Option<String>);
+
+    /// Whether a server with these capabilities lists it.
+    fn offered(capabilities: &ServerCapabilities) -> bool {
+        Method::known(Self::METHOD).is_none_or(|method| method.is_offered(capabilities))
+    }
+
+    /// Keeps what the client can use of a page.
+    #[doc(hidden)]
+    fn sift(_client: &Client, items: Vec<Self>) -> Vec<Self> {
+        items
+    }
+}
+
+macro_rules! listed {
+    ($($item:ty: $page:ty, $member:ident, $method:literal;)*) => {
+        $(
+            impl Listed for $item {
+                type Page = $page;
+                const METHOD: &'static str = $method;
+
+                fn take(page: $page) -> (Vec<Self>, Option<String>) {
+                    (page.$member, page.next_cursor)
+                }
+            }
+        )*
+    };
+}
+
+listed! {
+    Resource: ListResourcesResult, resources, "resources/list";
+    ResourceTemplate: ListResourceTemplatesResult, resource_templates, "resources/templates/list";
+    Prompt: ListPromptsResult, prompts, "prompts/list";
+}
+
+impl Listed for Tool {
+    type Page = ListToolsResult;
+    const METHOD: &'static str = "tools/list";
+
+    fn take(page: ListToolsResult) -> (Vec<Self>, Option<String>) {
+        (page.tools, page.next_cursor)
+    }
+
+    fn sift(client: &Client, items: Vec<Self>) -> Vec<Self> {
+        client.take_note(items)
+    }
+}
+
+/// A list that is being read.
+pub struct Pages<T: Listed> {
+    client: Client,
+    next: Next,
+    seen: HashSet<String>,
+    fresh: bool,
+    items: std::vec::IntoIter<T>,
+}
+
+enum Next {
+    First,
+    At(String),
+    End,
+}
+
+impl<T: Listed> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("method", &T::METHOD)
+            .field("pages", &self.seen.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Listed> Pages<T> {
+    pub(crate) fn new(client: &Client, fresh: bool) -> Self {
+        let items = Vec::new().into_iter();
+        Self { client: client.clone(), next: Next::First, seen: HashSet::new(), fresh, items }
+    }
+
+    /// The next page; `None` after the last.
+    ///
+    /// # Errors
+    /// As any request; and when the server's pages repeat.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<T>>, Error> {
+        let cursor = match std::mem::replace(&mut self.next, Next::End) {
+            Next::First => None,
+            Next::At(cursor) => Some(cursor),
+            Next::End => return Ok(None),
+        };
+        let params = PaginatedParams { cursor, ..PaginatedParams::default() };
+        let mut request = Request::<T::Page>::new(&self.client, T::METHOD, &params).remembered();
+        if self.fresh {
+            request = request.fresh();
+        }
+        let page = match request.await {
+            Ok(page) => page,
+            Err(fault) => {
+                // Pages that belong together expire together.
+                self.client.forget_list(T::METHOD);
+                return Err(fault);
+            }
+        };
+        let (items, next) = T::take(page);
+        if let Some(next) = next {
+            if self.seen.len() >= MOST_PAGES {
+                return Err(Error::EndlessList(format!("{} has more than {MOST_PAGES} pages", T::METHOD)));
+            }
+            if !self.seen.insert(next.clone()) {
+                return Err(Error::EndlessList(format!("{} goes back to a page it has given", T::METHOD)));
+            }
+            self.next = Next::At(next);
+        }
+        Ok(Some(T::sift(&self.client, items)))
+    }
+
+    /// The next thing, whatever page it is on; `None` after the last.
+    ///
+    /// # Errors
+    /// As [`next_page`](Self::next_page).
+    pub async fn next(&mut self) -> Result<Option<T>, Error> {
+        loop {
+            if let Some(item) = self.items.next() {
+                return Ok(Some(item));
+            }
+            match self.next_page().await? {
+                Some(items) => self.items = items.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// All that is left.
+    ///
+    /// # Errors
+    /// As [`next_page`](Self::next_page).
+    pub async fn all(mut self) -> Result<Vec<T>, Error> {
+        let mut all: Vec<T> = self.items.by_ref().collect();
+        while let Some(items) = self.next_page().await? {
+            all.extend(items);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,70 @@
+//! A server in the same process, so that the two can be tried together.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use refmcp_proto::engine::client::WireError;
+use refmcp_transport::pipe::{FrameReader, FrameWriter};
+
+use crate::pipe::{DEFAULT_MAX_MESSAGE, PipeWire};
+use crate::wire::{BoxFuture, Connector, Ear, Wire};
+
+type Start = Box<dyn FnOnce(Arc<dyn Ear>) -> Arc<dyn Wire> + Send>;
+
+/// The near end of a pair of pipes; a server has the far one. It can be connected once.
+pub struct Memory {
+    start: Mutex<Option<Start>>,
+}
+
+impl Memory {
+    /// Speaks over this end, as [`refmcp_transport::memory::pair`] makes it or any other pair of reader and writer.
+    pub fn new<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> Self {
+        let start = |ear| PipeWire::start(end, ear, DEFAULT_MAX_MESSAGE);
+        Self { start: Mutex::new(Some(Box::new(start))) }
+    }
+}
+
+impl Connector for Memory {
+    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+        Box::pin(async move {
+            let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let used = || WireError::Unreachable("the end of the pipe is already in use".to_owned());
+            Ok(start.ok_or_else(used)?(ear))
+        })
+    }
+
+    fn name(&self) -> String {
+        "a server in this process".to_owned()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.start.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        f.debug_struct("Memory").field("used", &used).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Deaf;
+
+    impl Ear for Deaf {
+        fn message(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: &[u8]) {}
+        fn too_long(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: usize) {}
+        fn ended(&self, _: refmcp_proto::engine::client::Exchange, _: WireError) {}
+        fn closed(&self, _: WireError) {}
+        fn noise(&self, _: &str) {}
+    }
+
+    #[tokio::test]
+    async fn it_is_connected_once() {
+        let (near, _far) = refmcp_transport::memory::pair(100);
+        let memory = Memory::new(near);
+        assert!(memory.connect(Arc::new(Deaf)).await.is_ok());
+        let again = memory.connect(Arc::new(Deaf)).await.unwrap_err();
+        assert_eq!(again.to_string(), "cannot reach the server: the end of the pipe is already in use");
+    }
+}

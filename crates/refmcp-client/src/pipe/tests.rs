@@ -1,0 +1,247 @@
+//! Messages over a pipe, both ways.
+
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::Waker;
+
+use refmcp_proto::engine::client::{Exchange, OutgoingKind};
+use refmcp_transport::End;
+use refmcp_transport::memory::{MemoryEnd, pair};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::*;
+
+/// Writes down what is heard.
+#[derive(Default)]
+struct Notes {
+    heard: Mutex<Vec<String>>,
+    more: Notify,
+}
+
+impl Notes {
+    fn note(&self, text: String) {
+        self.heard.lock().unwrap().push(text);
+        self.more.notify_one();
+    }
+
+    async fn next(&self) -> String {
+        loop {
+            let first = {
+                let mut heard = self.heard.lock().unwrap();
+                (!heard.is_empty()).then(|| heard.remove(0))
+            };
+            match first {
+                Some(text) => return text,
+                None => self.more.notified().await,
+            }
+        }
+    }
+}
+
+impl Ear for Notes {
+    fn message(&self, _: Option<Exchange>, json: &[u8]) {
+        self.note(String::from_utf8(json.to_vec()).unwrap());
+    }
+
+    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+        self.note(format!("longer than {limit}"));
+    }
+
+    fn ended(&self, _: Exchange, why: WireError) {
+        self.note(format!("ended: {why}"));
+    }
+
+    fn closed(&self, why: WireError) {
+        self.note(format!("closed: {why}"));
+    }
+
+    fn noise(&self, what: &str) {
+        self.note(format!("noise: {what}"));
+    }
+}
+
+fn outgoing(json: &[u8]) -> Outgoing {
+    let kind = OutgoingKind::Notification { method: "test".into() };
+    Outgoing { exchange: Exchange(1), kind, json: json.to_vec(), rules: None }
+}
+
+fn start(near: MemoryEnd) -> (Arc<dyn Wire>, Arc<Notes>) {
+    let notes = Arc::new(Notes::default());
+    (PipeWire::start(near, notes.clone(), 100), notes)
+}
+
+/// What is there without anybody else having had a turn.
+fn now(far: &mut MemoryEnd) -> Vec<String> {
+    let mut found = Vec::new();
+    while fill_now(far) {
+        while let Some(Frame::Message(bytes)) = far.0.next_frame() {
+            found.push(String::from_utf8(bytes.to_vec()).unwrap());
+        }
+    }
+    found
+}
+
+fn fill_now(far: &mut MemoryEnd) -> bool {
+    let filled = pin!(far.0.fill()).poll(&mut Context::from_waker(Waker::noop()));
+    matches!(filled, Poll::Ready(Ok(true)))
+}
+
+async fn answer(far: &mut MemoryEnd, json: &[u8]) {
+    far.1.push(json);
+    while far.1.pending() > 0 {
+        far.1.flush().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_single_message_goes_at_once() {
+    let (near, mut far) = pair(100);
+    let (wire, notes) = start(near);
+    for n in 0..3 {
+        wire.clone().send(outgoing(b"{}"));
+        assert_eq!(now(&mut far), ["{}"], "turn {n}");
+        answer(&mut far, b"{\"ok\":1}").await;
+        assert_eq!(notes.next().await, "{\"ok\":1}");
+    }
+}
+
+#[tokio::test]
+async fn messages_without_answers_between_them_are_gathered() {
+    let (near, mut far) = pair(100);
+    let (wire, _notes) = start(near);
+    for n in 0..4 {
+        wire.clone().send(outgoing(n.to_string().as_bytes()));
+    }
+    assert_eq!(now(&mut far), ["0"]);
+    assert!(far.0.fill().await.unwrap());
+    let together: Vec<_> = std::iter::from_fn(|| match far.0.next_frame()? {
+        Frame::Message(bytes) => Some(bytes.to_vec()),
+        Frame::TooLong => None,
+    })
+    .collect();
+    assert_eq!(together, [b"1", b"2", b"3"]);
+}
+
+#[tokio::test]
+async fn everything_that_comes_is_heard() {
+    let (near, mut far) = pair(1000);
+    let (wire, notes) = start((LimitedReader(near.0), near.1));
+    for (sent, heard) in [("{}", "{}"), ("none", "none"), ("long", "longer than 100")] {
+        answer(&mut far, sent.as_bytes()).await;
+        assert_eq!(notes.next().await, heard);
+    }
+    drop(far);
+    assert_eq!(
+        notes.next().await,
+        "closed: the connection ended before the answer came: the server closed it"
+    );
+    wire.close().await;
+
+    fn start<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> (Arc<dyn Wire>, Arc<Notes>) {
+        let notes = Arc::new(Notes::default());
+        (PipeWire::start(end, notes.clone(), 100), notes)
+    }
+}
+
+/// Takes one message for too long.
+struct LimitedReader<R>(R);
+
+impl<R: FrameReader> FrameReader for LimitedReader<R> {
+    async fn fill(&mut self) -> io::Result<bool> {
+        self.0.fill().await
+    }
+
+    fn next_frame(&mut self) -> Option<Frame<'_>> {
+        match self.0.next_frame()? {
+            Frame::Message(b"long") => Some(Frame::TooLong),
+            other => Some(other),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
+    let (near, _far) = pair(100);
+    let (wire, notes) = start(near);
+    assert!(wire.room().is_none());
+    wire.clone().send(outgoing(&vec![b'x'; 2 << 20]));
+    let room = wire.room().expect("it is full");
+    assert!(timeout(Duration::from_secs(60), room).await.is_err(), "and stays so");
+    let waiting = tokio::spawn({
+        let wire = wire.clone();
+        async move {
+            if let Some(room) = wire.room() {
+                room.await;
+            }
+        }
+    });
+    let began = Instant::now();
+    wire.close().await;
+    assert!(began.elapsed() <= FLUSH_WITHIN + FAREWELL_WITHIN, "{:?}", began.elapsed());
+    assert_eq!(notes.next().await, "closed: the connection is closed");
+    waiting.await.unwrap();
+}
+
+/// Takes nothing, and says so.
+struct BrokenWriter(usize);
+
+impl FrameWriter for BrokenWriter {
+    fn push(&mut self, json: &[u8]) {
+        self.0 += json.len();
+    }
+
+    fn pending(&self) -> usize {
+        self.0
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    async fn close(&mut self, _: End) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipe_that_takes_nothing_is_closed_after_its_last_words() {
+    let (near, mut far) = pair(100);
+    let notes = Arc::new(Notes::default());
+    let wire = PipeWire::start((near.0, BrokenWriter(0)), notes.clone(), 100);
+    wire.clone().send(outgoing(b"{}"));
+    tokio::task::yield_now().await;
+    answer(&mut far, b"{\"late\":1}").await;
+    assert_eq!(notes.next().await, "{\"late\":1}");
+    assert_eq!(
+        notes.next().await,
+        "closed: the connection ended before the answer came: the server takes no more messages: broken pipe"
+    );
+    wire.clone().send(outgoing(b"{}"));
+    assert!(wire.room().is_none());
+    wire.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wire_that_is_dropped_closes_its_pipe() {
+    let (near, mut far) = pair(100);
+    let (wire, _notes) = start(near);
+    wire.clone().send(outgoing(b"{}"));
+    wire.clone().send(outgoing(b"[]"));
+    drop(wire);
+    let mut found = Vec::new();
+    while far.0.fill().await.unwrap() {
+        while let Some(Frame::Message(bytes)) = far.0.next_frame() {
+            found.push(bytes.to_vec());
+        }
+    }
+    assert_eq!(found, [b"{}", b"[]"], "what was sent still goes");
+}
+
+#[test]
+fn messages_are_told_from_noise() {
+    for message in ["{}", " {\"a\":1}", "[]", "[ {}]", "\t[{\"a\":1}]", "\u{feff}{}", "{ broken"] {
+        assert!(looks_like_a_message(message.as_bytes()), "{message}");
+    }
+    for noise in ["", "[INFO] x", "[1]", "1", "\"a\"", "listening on {}", "\u{1b}[0m{}", "null"] {
+        assert!(!looks_like_a_message(noise.as_bytes()), "{noise}");
+    }
+}

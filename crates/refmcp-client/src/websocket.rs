@@ -1,0 +1,261 @@
+//! Servers over WebSocket: text frames, one message each. The protocol does not define it; it behaves as a pipe does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use refmcp_proto::engine::client::WireError;
+use refmcp_proto::jsonrpc::excerpt;
+use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
+use tokio::time::timeout;
+
+use crate::http::dial::{Dialer, Stream};
+use crate::http::{Address, BadHeader, BadUrl, HttpSettings};
+use crate::pipe::{PipeWire, Task};
+use crate::wire::{BoxFuture, Connector, Ear, Wire};
+
+/// The subprotocol that is offered.
+const PROTOCOL: &str = "mcp";
+
+/// How often a server is asked whether it is there, unless it is set otherwise.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+/// A server may be silent for as long as it answers pings: it has nothing to say until it is asked, and whoever asks
+/// knows how long to wait.
+const SILENT_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Bytes of an error's body that are read.
+const READ: usize = 4 << 10;
+
+/// A server that is reached over WebSocket.
+#[derive(Debug, Clone)]
+pub struct WebSocket {
+    address: Address,
+    headers: HeaderMap,
+    settings: HttpSettings,
+    ping_every: Duration,
+}
+
+impl WebSocket {
+    /// The server at a URL of scheme `ws` or `wss`; `http` and `https` are taken for these.
+    ///
+    /// # Errors
+    /// The text is no such URL.
+    pub fn new(url: &str) -> Result<Self, BadUrl> {
+        let address = match url.trim_start().split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
+                Address::websocket(&format!("ws://{rest}"))
+            }
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => {
+                Address::websocket(&format!("wss://{rest}"))
+            }
+            _ => Address::websocket(url),
+        }?;
+        let settings = HttpSettings::default();
+        Ok(Self { address, headers: HeaderMap::new(), settings, ping_every: PING_EVERY })
+    }
+
+    /// A header of the request that opens the socket, such as `Authorization`.
+    ///
+    /// # Errors
+    /// It is no header, or one that is ours to set.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, BadHeader> {
+        let name = HeaderName::try_from(name).map_err(|_| BadHeader::Name(excerpt(name)))?;
+        if is_reserved(&name) {
+            return Err(BadHeader::Reserved(name));
+        }
+        let mut value = HeaderValue::try_from(value).map_err(|_| BadHeader::Value(name.clone()))?;
+        value.set_sensitive(true);
+        self.headers.append(name, value);
+        Ok(self)
+    }
+
+    /// How the connection is made. Of these the times, the size of a message, the certificates and the way to look up
+    /// hosts matter here.
+    #[must_use]
+    pub fn settings(mut self, settings: HttpSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// How often the server is asked whether it is there. When it says nothing for twice as long, it is gone.
+    #[must_use]
+    pub fn ping_every(mut self, period: Duration) -> Self {
+        self.ping_every = period;
+        self
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    async fn open(&self, ear: Arc<dyn Ear>) -> Result<Arc<dyn Wire>, WireError> {
+        let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
+        let stream = dialer.dial().await.map_err(WireError::Unreachable)?;
+        let within = self.settings.head_timeout;
+        let socket = timeout(within, self.shake_hands(stream)).await.unwrap_or_else(|_| {
+            Err(WireError::Unreachable(format!("the server did not open the WebSocket within {within:?}")))
+        })?;
+        let max_message = self.settings.max_message;
+        let settings = Settings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
+        let pipe = pipe(socket, Role::Client, settings).await;
+        Ok(PipeWire::start(pipe, ear, max_message))
+    }
+
+    /// Leaves HTTP behind.
+    async fn shake_hands(&self, stream: Stream) -> Result<TokioIo<hyper::upgrade::Upgraded>, WireError> {
+        let (request, key) = self.request()?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|fault| blame(&fault))?;
+        // It ends with this handshake, however that goes.
+        let _carrying =
+            Task::spawn(async move { connection.with_upgrades().await.map_err(std::io::Error::other) });
+        let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(refusal(response).await);
+        }
+        check(response.headers(), &key).map_err(|why| WireError::Misbehaved(why.to_owned()))?;
+        let socket = hyper::upgrade::on(response).await.map_err(|fault| blame(&fault))?;
+        Ok(TokioIo::new(socket))
+    }
+
+    /// The request that opens the socket, and the key that only a WebSocket server knows how to answer.
+    fn request(&self) -> Result<(Request<Empty<Bytes>>, String), WireError> {
+        let mut random = [0; 16];
+        let unfit = |why: String| WireError::Unreachable(format!("the request cannot be made: {why}"));
+        getrandom::fill(&mut random).map_err(|fault| unfit(fault.to_string()))?;
+        let key = STANDARD.encode(random);
+        let mut request = Request::get(&*self.address.path_and_query())
+            .header(header::HOST, self.address.authority())
+            .header(header::CONNECTION, "Upgrade")
+            .header(header::UPGRADE, "websocket")
+            .header(header::SEC_WEBSOCKET_VERSION, "13")
+            .header(header::SEC_WEBSOCKET_KEY, &key)
+            .header(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL)
+            .header(header::USER_AGENT, concat!("refmcp/", env!("CARGO_PKG_VERSION")))
+            .body(Empty::new())
+            .map_err(|fault| unfit(fault.to_string()))?;
+        for name in self.headers.keys() {
+            request.headers_mut().remove(name);
+            for value in self.headers.get_all(name) {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
+        Ok((request, key))
+    }
+}
+
+impl Connector for WebSocket {
+    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+        Box::pin(self.open(ear))
+    }
+
+    fn name(&self) -> String {
+        self.address.to_string()
+    }
+}
+
+/// Headers that make the handshake what it is.
+fn is_reserved(name: &HeaderName) -> bool {
+    let ours = [
+        header::HOST,
+        header::CONNECTION,
+        header::UPGRADE,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::EXPECT,
+    ];
+    ours.contains(name) || name.as_str().starts_with("sec-websocket-")
+}
+
+/// Whether the server has agreed to what was asked for, and to nothing else.
+fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
+    let is = |name: HeaderName, wanted: &str| {
+        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(wanted))
+    };
+    if !is(header::UPGRADE, "websocket") || !is(header::CONNECTION, "upgrade") {
+        return Err("it switches to another protocol than WebSocket");
+    }
+    let accepted = headers
+        .get(header::SEC_WEBSOCKET_ACCEPT)
+        .is_some_and(|value| value.as_bytes().trim_ascii() == derive_accept_key(key.as_bytes()).as_bytes());
+    if !accepted {
+        return Err("its answer to the key of the WebSocket is wrong");
+    }
+    // Many servers name none, which is fine.
+    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) && !is(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL) {
+        return Err("it chose a subprotocol that was not offered");
+    }
+    if headers.contains_key(header::SEC_WEBSOCKET_EXTENSIONS) {
+        return Err("it chose an extension that was not offered");
+    }
+    Ok(())
+}
+
+/// What it means that the server does not open the socket.
+async fn refusal(mut response: Response<Incoming>) -> WireError {
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+        let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        return WireError::Unauthorized { status: status.as_u16(), challenge };
+    }
+    let mut body = Vec::new();
+    // An error in the middle of an error's body tells nothing new.
+    while let Some(Ok(frame)) = response.frame().await {
+        body.extend_from_slice(&frame.into_data().unwrap_or_default());
+        if body.len() >= READ {
+            break;
+        }
+    }
+    let body = excerpt(String::from_utf8_lossy(&body).trim());
+    WireError::Refused { status: status.as_u16(), error: None, body }
+}
+
+fn blame(fault: &hyper::Error) -> WireError {
+    if fault.is_parse() {
+        WireError::Misbehaved(format!("its answer is not HTTP: {fault}"))
+    } else {
+        WireError::Unreachable(format!("the connection ended before the WebSocket was open: {fault}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_http_are_taken_for_those_of_websocket() {
+        for (url, name) in [
+            ("ws://h/mcp", "ws://h/mcp"),
+            ("wss://h", "wss://h/"),
+            ("http://h:1/mcp?key=hush", "ws://h:1/mcp"),
+            ("HTTPS://h/", "wss://h/"),
+        ] {
+            assert_eq!(WebSocket::new(url).unwrap().name(), name);
+        }
+        assert!(matches!(WebSocket::new("ftp://h"), Err(BadUrl::Scheme(..))));
+        assert_eq!(WebSocket::new("ws://me:hush@h").unwrap_err(), BadUrl::UserInfo);
+        assert!(matches!(WebSocket::new("nowhere"), Err(BadUrl::NotAUrl(_))));
+    }
+
+    #[test]
+    fn headers_are_checked_and_not_shown() {
+        let socket = || WebSocket::new("ws://h").unwrap();
+        assert!(matches!(socket().header("a b", "x"), Err(BadHeader::Name(_))));
+        assert!(matches!(socket().header("a", "x\r\ny"), Err(BadHeader::Value(_))));
+        assert!(matches!(socket().header("Sec-WebSocket-Key", "x"), Err(BadHeader::Reserved(_))));
+        let shown = format!("{:?}", socket().header("Authorization", "hush").unwrap());
+        assert!(shown.contains("authorization") && !shown.contains("hush"), "{shown}");
+    }
+}

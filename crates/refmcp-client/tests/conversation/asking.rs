@@ -1,0 +1,103 @@
+//! What servers ask: the same functions answer in every revision.
+
+use refmcp_client::memory::Memory;
+use refmcp_client::model::{Content, InputResponses, Root};
+use refmcp_client::{Client, Era, Event, Host, Reply, Revision, RpcError};
+use refmcp_testkit::refmcp_server::Server;
+use serde_json::{Value, json};
+
+use crate::fixture::{client_of, client_of_script, server};
+
+const ABLE: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
+
+fn text(content: &[Content]) -> &str {
+    match content {
+        [Content::Text(text)] => &text.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn with_host(server: &Server, revision: Revision, host: Host) -> Client {
+    let builder = Client::builder("test", "1").host(host).era(Era::Exactly(revision));
+    builder.connect(Memory::new(server.in_memory())).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_host_answers_in_every_revision() {
+    let server = server();
+    for revision in ABLE {
+        let (client, _) = client_of(&server, revision).await;
+        let asked = client.call_tool("ask", json!({})).await.unwrap();
+        assert!(text(&asked.content).starts_with("true 2 "), "{revision}: {asked:?}");
+        assert!(text(&asked.content).contains("something"), "{revision}: {asked:?}");
+        client.set_roots(vec![Root::new("file:///only")]).unwrap();
+        let asked = client.call_tool("ask", json!({})).await.unwrap();
+        assert!(text(&asked.content).starts_with("true 1 "), "{revision}: {asked:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_application_refuses_ends_the_call_and_no_other() {
+    let server = server();
+    for revision in ABLE {
+        let host = Host::new()
+            .forms(|_| async { Err(RpcError::new(-1, "not now")) })
+            .sampling(|_| async { panic!("the model is broken") })
+            .roots([]);
+        let client = with_host(&server, revision, host).await;
+        let refused = client.call_tool("ask", json!({})).await;
+        let said = format!("{refused:?}");
+        assert!(said.contains("not now") || said.contains("the application failed"), "{revision}: {said}");
+        client.call_tool("echo", json!({ "message": "m" })).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_can_do_nothing_is_not_asked() {
+    let server = server();
+    for revision in ABLE {
+        let client = with_host(&server, revision, Host::new()).await;
+        let refused = client.call_tool("ask", json!({})).await;
+        let said = format!("{refused:?}");
+        assert!(said.contains("does not support"), "{revision}: {said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_can_be_brought_by_hand() {
+    let (client, _) = client_of(&server(), Revision::LATEST).await;
+    let Reply::InputRequired(needed) = client.call_tool("ask", json!({})).reply().await.unwrap() else {
+        panic!("it was not asked")
+    };
+    let mut responses = InputResponses::new();
+    for (key, request) in needed.input_requests.unwrap() {
+        let answer: Value = match request.method() {
+            "roots/list" => json!({ "roots": [{ "uri": "file:///by/hand" }] }),
+            "elicitation/create" => json!({ "action": "accept", "content": { "confirm": true } }),
+            _ => json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "typed" } }),
+        };
+        responses.insert(key, answer);
+    }
+    let reply = client.call_tool("ask", json!({})).responses(responses, needed.request_state).reply().await;
+    match reply.unwrap() {
+        Reply::Done(result) => assert!(text(&result.content).contains("typed"), "{result:?}"),
+        Reply::InputRequired(again) => panic!("{again:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_called_off_is_dropped() {
+    let (client, mut script, heard) = client_of_script().await;
+    script
+        .say(json!({ "id": "q", "method": "sampling/createMessage", "params": {
+        "messages": [], "maxTokens": 1,
+    } }))
+        .await;
+    let answer = script.next().await.unwrap();
+    assert_eq!((&answer["id"], &answer["result"]["model"]), (&json!("q"), &json!("a model")));
+    script.say(json!({ "id": "r", "method": "elicitation/create", "params": { "message": 1 } })).await;
+    assert_eq!(script.next().await.unwrap()["error"]["code"], -32602);
+    let (pinged, _) = tokio::join!(client.ping(), script.answer("ping", json!({})));
+    pinged.unwrap();
+    assert!(!heard.lock().unwrap().iter().any(|event| matches!(event, Event::Closed(_))));
+}

@@ -1,0 +1,163 @@
+//! Calls: results, errors, deadlines, cancellation.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use refmcp_client::model::{Content, JsonObject, LogLevel, ServerNotification};
+use refmcp_client::{Error, Event, Revision};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::fixture::{client_of, client_of_script, server};
+
+fn text(content: &[Content]) -> &str {
+    match content {
+        [Content::Text(text)] => &text.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_called_in_every_revision() {
+    let server = server();
+    for revision in Revision::ALL {
+        let (client, heard) = client_of(&server, revision).await;
+        let result = client.call_tool("echo", json!({ "message": "hé" })).await.unwrap();
+        assert_eq!(text(&result.content), "hé");
+        let read = client.read_resource("note:///a").await.unwrap();
+        assert_eq!(serde_json::to_value(&read.contents[0]).unwrap()["text"], "text");
+        let missing = client.read_resource("note:///b").await.unwrap_err();
+        assert!(matches!(missing.rpc().unwrap().code, -32002 | -32602), "{missing}");
+        client.set_log_level(LogLevel::Debug).await.unwrap();
+        client.call_tool("talk", json!({})).await.unwrap();
+        let logged = heard.lock().unwrap().iter().any(
+            |event| matches!(event, Event::Told(ServerNotification::Log(log)) if log.data == json!("hello")),
+        );
+        assert!(logged, "{revision}");
+        let raw: Value = client.raw("tools/list", JsonObject::new()).await.unwrap();
+        assert_eq!(raw["tools"].as_array().unwrap().len(), 3, "one page");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_heard_and_keeps_a_call_alive() {
+    let server = server();
+    for revision in Revision::ALL {
+        let (client, _) = client_of(&server, revision).await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let listener = seen.clone();
+        let call = client
+            .call_tool("steps", json!({ "steps": 5, "millis": 900 }))
+            .timeout(Duration::from_secs(1))
+            .on_progress(move |progress| listener.lock().unwrap().push(progress.progress.as_u64().unwrap()));
+        assert_eq!(text(&call.await.unwrap().content), "5");
+        assert_eq!(*seen.lock().unwrap(), [1, 2, 3, 4, 5]);
+        let begun = Instant::now();
+        let call = client
+            .call_tool("steps", json!({ "steps": 100, "millis": 900 }))
+            .timeout(Duration::from_secs(1))
+            .total_timeout(Duration::from_secs(3))
+            .on_progress(|_| ());
+        assert_eq!(call.await.unwrap_err().to_string(), "no answer within 3 s");
+        assert_eq!(begun.elapsed().as_secs(), 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_costs_the_deadline_and_is_told() {
+    let (client, mut script, _) = client_of_script().await;
+    let begun = Instant::now();
+    let call = client.call_tool("t", json!({})).timeout(Duration::from_secs(2));
+    assert_eq!(call.await.unwrap_err().to_string(), "no answer within 2 s");
+    assert_eq!(begun.elapsed().as_secs(), 2);
+    let request = script.next().await.unwrap();
+    let cancelled = script.next().await.unwrap();
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+    script.say(json!({ "id": request["id"], "result": { "content": [] } })).await;
+    let (pinged, _) = tokio::join!(client.ping(), script.answer("ping", json!({})));
+    pinged.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_call_cancels_it() {
+    let (client, mut script, _) = client_of_script().await;
+    let call =
+        tokio::time::timeout(Duration::from_millis(1), client.call_tool("t", json!({})).into_future()).await;
+    assert!(call.is_err());
+    let request = script.next().await.unwrap();
+    let cancelled = script.next().await.unwrap();
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_blocks_no_other() {
+    let (client, mut script, _) = client_of_script().await;
+    let slow = tokio::spawn(client.call_tool("slow", json!({})).into_future());
+    let request = script.next().await.unwrap();
+    for _ in 0..100 {
+        let (pinged, _) = tokio::join!(client.ping(), script.answer("ping", json!({})));
+        pinged.unwrap();
+    }
+    script.say(json!({ "id": request["id"], "result": { "content": [] } })).await;
+    slow.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_ends_every_call() {
+    let (client, mut script, heard) = client_of_script().await;
+    let calls: Vec<_> =
+        (0..10).map(|_| tokio::spawn(client.call_tool("t", json!({})).into_future())).collect();
+    for _ in 0..10 {
+        script.next().await.unwrap();
+    }
+    drop(script);
+    for call in calls {
+        let fault = call.await.unwrap().unwrap_err().to_string();
+        assert!(fault.starts_with("the connection ended before the answer came"), "{fault}");
+    }
+    assert!(matches!(heard.lock().unwrap().last(), Some(Event::Closed(_))));
+    assert!(client.ping().await.unwrap_err().to_string().starts_with("the conversation is not open"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nonsense_is_named_and_harms_nobody() {
+    let (client, mut script, heard) = client_of_script().await;
+    for noise in ["Listening on port 3000", "{", "[]", "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"] {
+        script.say_bytes(noise.as_bytes()).await;
+    }
+    let (result, _) = tokio::join!(
+        client.call_tool("t", json!({})).into_future(),
+        script.answer("tools/call", json!({ "content": 7 }))
+    );
+    let fault = result.unwrap_err();
+    assert!(matches!(fault, Error::Unreadable { .. }), "{fault}");
+    assert!(fault.to_string().starts_with("the server's result of tools/call makes no sense"), "{fault}");
+    let rules: Vec<_> = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            Event::Finding(finding) => Some(finding.rule),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rules, ["RPC-01", "RPC-05"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_that_breaks_its_own_schema_is_refused() {
+    let (client, mut script, _) = client_of_script().await;
+    let tools = json!({ "tools": [{
+        "name": "t", "inputSchema": { "type": "object" },
+        "outputSchema": { "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } },
+    }] });
+    let (listed, _) = tokio::join!(client.list_tools(), script.answer("tools/list", tools));
+    assert_eq!(listed.unwrap().len(), 1);
+    for (output, good) in [(json!({ "n": 1 }), true), (json!({ "n": "one" }), false)] {
+        let result = json!({ "content": [], "structuredContent": output });
+        let call = client.call_tool("t", json!({}));
+        let (result, _) = tokio::join!(call.into_future(), script.answer("tools/call", result));
+        assert_eq!(result.is_ok(), good, "{result:?}");
+    }
+}

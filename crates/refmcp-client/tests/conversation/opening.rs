@@ -1,0 +1,117 @@
+//! How a conversation is opened, and how it fails to.
+
+use std::time::Duration;
+
+use refmcp_client::{Era, Revision};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::fixture::{Script, builder, client_of, server};
+
+#[tokio::test(start_paused = true)]
+async fn every_revision_can_be_asked_for() {
+    let server = server();
+    for revision in Revision::ALL {
+        let (client, _) = client_of(&server, revision).await;
+        let facts = client.server();
+        assert_eq!(facts.revision, revision);
+        assert_eq!(facts.info.as_ref().unwrap().name, "everything");
+        assert!(facts.capabilities.tools.is_some());
+        client.ping().await.unwrap();
+        client.close().await;
+        let late = client.ping().await.unwrap_err().to_string();
+        assert_eq!(late, "the conversation is not open: the connection is closed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_is_spoken_unless_told_otherwise() {
+    let server = server();
+    for (era, revision) in [
+        (Era::Auto, Revision::LATEST),
+        (Era::Modern, Revision::LATEST),
+        (Era::Legacy, Revision::LATEST_SESSION),
+    ] {
+        let memory = refmcp_client::memory::Memory::new(server.in_memory());
+        let client = builder().0.era(era).connect(memory).await.unwrap();
+        assert_eq!(client.server().revision, revision);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_what_it_does_not_know_costs_the_probe_and_no_more() {
+    let (mut script, memory) = Script::new();
+    let begun = Instant::now();
+    let (builder, _) = builder();
+    let serving = async {
+        assert_eq!(script.next().await.unwrap()["method"], "server/discover");
+        script.open("2024-11-05").await;
+    };
+    let (client, ()) = tokio::join!(builder.connect(memory), serving);
+    assert_eq!(client.unwrap().server().revision, Revision::V2024_11_05);
+    assert_eq!(begun.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_spoke_is_remembered_until_it_fails() {
+    let (builder, _) = builder();
+    for asked in [true, false] {
+        let (mut script, memory) = Script::new();
+        let serving = async {
+            if asked {
+                let probe = script.next().await.unwrap();
+                assert_eq!(probe["method"], "server/discover");
+                script
+                    .say(json!({ "id": probe["id"], "error": { "code": -32601, "message": "what?" } }))
+                    .await;
+            }
+            script.open("2025-06-18").await;
+        };
+        let (client, ()) = tokio::join!(builder.connect(memory), serving);
+        assert_eq!(client.unwrap().server().revision, Revision::V2025_06_18);
+    }
+    let memory = refmcp_client::memory::Memory::new(server().in_memory());
+    let known = builder.clone().spoken("a server in this process", Revision::LATEST);
+    assert_eq!(known.connect(memory).await.unwrap().server().revision, Revision::LATEST);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_left() {
+    let (mut script, memory) = Script::new();
+    let (builder, _) = builder();
+    let begun = Instant::now();
+    let builder = builder.open_timeout(Duration::from_secs(20));
+    let serving = async { while script.next().await.is_some() {} };
+    let (client, ()) = tokio::join!(builder.connect(memory), serving);
+    assert_eq!(
+        client.unwrap_err().to_string(),
+        "a server in this process: the server did not answer within 20 s"
+    );
+    assert_eq!(begun.elapsed().as_secs(), 25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_negotiation_names_both_sides() {
+    let (mut script, memory) = Script::new();
+    let (builder, _) = builder();
+    let serving = async {
+        let info = json!({ "name": "s", "version": "1" });
+        let result = json!({ "protocolVersion": "1999-01-01", "capabilities": {}, "serverInfo": info });
+        script.answer("initialize", result).await;
+        assert_eq!(script.next().await, None, "the client has left");
+    };
+    let builder = builder.era(Era::Exactly(Revision::V2025_06_18));
+    let (client, ()) = tokio::join!(builder.connect(memory), serving);
+    let fault = client.unwrap_err().to_string();
+    assert!(fault.ends_with("no common revision: we speak 2025-06-18, the server 1999-01-01"), "{fault}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stops_connecting_leaves_nothing_behind() {
+    let (mut script, memory) = Script::new();
+    let (builder, _) = builder();
+    let connecting = tokio::time::timeout(Duration::from_secs(1), builder.connect(memory)).await;
+    assert!(connecting.is_err());
+    assert_eq!(script.next().await.unwrap()["method"], "server/discover");
+    assert_eq!(script.next().await, None, "the pipe is closed");
+}

@@ -1,0 +1,161 @@
+//! HTTP+SSE, the older transport.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
+use refmcp_client::wire::{Connector, Wire};
+use refmcp_proto::engine::client::WireError;
+
+use crate::ear::{Ears, Heard, notification, progress, request, result};
+use crate::raw_server::{Peer, Server, in_time};
+
+const BEGINNING: &str = "event: endpoint\ndata: /messages?id=7\n\n";
+
+/// Connects to a server whose stream begins like this.
+async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Wire>, WireError>, Ears, Peer) {
+    let mut settings = HttpSettings::default();
+    settings.head_timeout = Duration::from_millis(300);
+    settings.max_message = 1000;
+    let connector = HttpSse::new(&format!("{}/sse", server.origin())).unwrap().settings(settings);
+    let (ear, ears) = Ears::new();
+    let serving = async {
+        let (mut peer, seen) = server.request().await;
+        assert_eq!((seen.method.as_str(), seen.path.as_str()), ("GET", "/sse"));
+        assert_eq!(seen.header("accept"), Some("text/event-stream"));
+        peer.stream().await;
+        peer.chunk(beginning).await;
+        peer
+    };
+    let (wire, peer) = tokio::join!(connector.connect(ear), serving);
+    (wire, ears, peer)
+}
+
+async fn refused(beginning: &str) -> WireError {
+    let server = Server::start().await;
+    let (wire, _ears, mut peer) = connect_to(&server, beginning).await;
+    peer.gone().await;
+    wire.unwrap_err()
+}
+
+#[tokio::test]
+async fn messages_go_to_the_endpoint_and_come_over_the_stream() {
+    let server = Server::start().await;
+    let (wire, mut ears, mut stream) =
+        connect_to(&server, &format!(": hi\n\n{BEGINNING}data: {}\n\n", progress(0))).await;
+    let wire = wire.unwrap();
+    assert_eq!(ears.message().await, (None, progress(0)), "what came along is not lost");
+    wire.clone().send(request(1, "initialize", None));
+    let (mut peer, seen) = server.request().await;
+    assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/messages?id=7"));
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    peer.respond(202, "Content-Type: text/plain\r\n", "Accepted").await;
+    stream.chunk(&format!("event: message\ndata: {}\n\n", result(1))).await;
+    assert_eq!(ears.message().await, (None, result(1)));
+    wire.clone().send(notification(2, "notifications/initialized", None));
+    wire.clone().send(request(3, "tools/list", None));
+    assert!(peer.request().await.body.contains("notifications/initialized"));
+    peer.respond(200, "", "").await;
+    assert!(peer.request().await.body.contains("tools/list"));
+    peer.respond(202, "", "").await;
+    assert!(ears.is_silent());
+    in_time("the end", wire.close()).await;
+    stream.gone().await;
+    peer.gone().await;
+}
+
+#[tokio::test]
+async fn the_older_way_goes_to_the_same_place_with_the_same_headers() {
+    let server = Server::start().await;
+    let connector = StreamableHttp::new(&server.url()).unwrap().header("Authorization", "Bearer t").unwrap();
+    let older = connector.older().unwrap();
+    assert_eq!(older.name(), connector.name());
+    assert!(older.older().is_none() && !older.probe_may_be_ignored() && !connector.probe_may_be_ignored());
+    let (ear, _ears) = Ears::new();
+    let (wire, mut peer) = tokio::join!(older.connect(ear), async {
+        let (mut peer, seen) = server.request().await;
+        assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/mcp", Some("Bearer t")));
+        peer.stream().await;
+        peer.chunk(BEGINNING).await;
+        peer
+    });
+    drop(wire.unwrap());
+    peer.gone().await;
+}
+
+#[tokio::test]
+async fn the_endpoint_is_at_home() {
+    for foreign in [
+        "http://evil.example/m",
+        "//evil.example/m",
+        "https://127.0.0.1/m",
+        "http://127.0.0.1:1/m",
+        "http://[",
+    ] {
+        let why = refused(&format!("event: endpoint\ndata: {foreign}\n\n")).await;
+        assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("endpoint")), "{foreign}: {why:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_its_endpoint() {
+    let why = refused(&format!("data: {}\n\n", progress(1))).await;
+    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("instead of an endpoint")), "{why:?}");
+    let why = refused(": nothing\n\n").await;
+    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("300ms")), "{why:?}");
+    let why = refused(&format!("event: endpoint\ndata: /{}\n\n", "x".repeat(2000))).await;
+    assert!(matches!(why, WireError::Misbehaved(_)), "{why:?}");
+}
+
+#[tokio::test]
+async fn a_place_without_a_stream() {
+    for (response, wanted) in [
+        ("HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\nno", "status 404"),
+        ("HTTP/1.1 405 X\r\nContent-Length: 0\r\n\r\n", "status 405"),
+        ("HTTP/1.1 401 X\r\nContent-Length: 0\r\n\r\n", "authorization"),
+        ("HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>", "text/html"),
+    ] {
+        let server = Server::start().await;
+        let connector = HttpSse::new(&server.url()).unwrap();
+        let (ear, _ears) = Ears::new();
+        let (wire, ()) = tokio::join!(connector.connect(ear), async {
+            server.request().await.0.write(response).await;
+        });
+        let why = wire.unwrap_err().to_string();
+        assert!(why.contains(wanted), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_stream_is_the_end() {
+    let server = Server::start().await;
+    let (_wire, mut ears, mut stream) = connect_to(&server, BEGINNING).await;
+    stream.chunk("event: ping\ndata: x\n\n").await;
+    assert!(matches!(ears.next().await, Heard::Noise(_)));
+    stream.end().await;
+    assert_eq!(ears.next().await, Heard::Closed(WireError::Broken("the stream ended".to_owned())));
+    let server = Server::start().await;
+    let (_wire, mut ears, mut stream) = connect_to(&server, BEGINNING).await;
+    stream.chunk(&format!("data: {}\n\n", "x".repeat(2000))).await;
+    assert_eq!(ears.next().await, Heard::TooLong(None, 1000));
+    assert!(matches!(ears.next().await, Heard::Closed(WireError::Misbehaved(_))));
+}
+
+#[tokio::test]
+async fn a_refused_message_is_told() {
+    let server = Server::start().await;
+    let (wire, mut ears, _stream) = connect_to(&server, BEGINNING).await;
+    let wire = wire.unwrap();
+    wire.clone().send(request(1, "ping", None));
+    let (mut peer, _) = server.request().await;
+    peer.respond(404, "", "no such session").await;
+    let refused = WireError::Refused { status: 404, error: None, body: "no such session".to_owned() };
+    assert_eq!(ears.ended().await, (1, refused));
+    wire.clone().send(request(2, "ping", None));
+    peer.request().await;
+    drop(peer);
+    assert!(matches!(ears.ended().await, (2, WireError::Broken(_))));
+    wire.clone().close().await;
+    wire.clone().send(request(3, "ping", None));
+    assert_eq!(ears.ended().await, (3, WireError::Closed));
+}

@@ -1,0 +1,19 @@
+//! The HTTP transports of the client, over real sockets, against servers that write exact bytes.
+
+#![cfg(feature = "http")]
+
+mod answers;
+mod bad_streams;
+mod ear;
+mod exactness;
+mod headers;
+mod legacy;
+mod lifetimes;
+mod order;
+mod raw_server;
+mod redirections;
+mod refusals;
+mod resumption;
+mod sessions;
+mod standing;
+mod tls;

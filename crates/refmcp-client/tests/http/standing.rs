@@ -1,0 +1,139 @@
+//! The stream that belongs to no request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_client::wire::Wire;
+use refmcp_proto::revision::Revision;
+use tokio::time::Instant;
+
+use crate::ear::{Ears, Heard, SESSIONS, connect_with, event, progress, request, result};
+use crate::raw_server::{Peer, Server};
+
+async fn listening(server: &Server) -> (Arc<dyn Wire>, Ears, Peer) {
+    let (wire, ears) = connect_with(server, |settings| settings.max_message = 1000).await;
+    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    let (peer, seen) = server.request().await;
+    assert_eq!((seen.method.as_str(), seen.header("accept")), ("GET", Some("text/event-stream")));
+    assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
+    assert_eq!(seen.header("last-event-id"), None);
+    (wire, ears, peer)
+}
+
+#[tokio::test]
+async fn it_is_read_and_taken_up_where_it_broke() {
+    let server = Server::start().await;
+    let (_wire, mut ears, mut peer) = listening(&server).await;
+    peer.stream().await;
+    peer.chunk("retry: 20\n\n: hello\n\n").await;
+    peer.chunk(&event("1", &progress(1))).await;
+    assert_eq!(ears.message().await, (None, progress(1)));
+    drop(peer);
+    let (mut peer, seen) = server.request().await;
+    assert_eq!(seen.header("last-event-id"), Some("1"));
+    peer.stream().await;
+    peer.chunk(&event("2", &progress(2))).await;
+    assert_eq!(ears.message().await, (None, progress(2)));
+}
+
+#[tokio::test]
+async fn a_server_need_not_have_one() {
+    for status in [405, 404, 400, 401] {
+        let server = Server::start().await;
+        let (wire, mut ears, mut peer) = listening(&server).await;
+        peer.respond(status, "", "none").await;
+        wire.clone().send(request(1, "ping", SESSIONS));
+        // The same connection, or another: the refusal is read beside the request.
+        let (mut peer, seen) = tokio::select! {
+            seen = peer.request() => (peer, seen),
+            (other, seen) = server.request() => (other, seen),
+        };
+        assert_eq!(seen.method, "POST");
+        peer.json(&result(1)).await;
+        assert_eq!(ears.message().await, (Some(1), result(1)));
+        assert!(ears.is_silent());
+    }
+}
+
+#[tokio::test]
+async fn one_that_closes_at_once_is_asked_less_and_less() {
+    let server = Server::start().await;
+    let (_wire, _ears, mut peer) = listening(&server).await;
+    peer.respond(200, "Content-Type: text/event-stream\r\n", "retry: 20\n\n").await;
+    let mut times = vec![Instant::now()];
+    for _ in 0..5 {
+        peer.request().await;
+        times.push(Instant::now());
+        peer.respond(200, "Content-Type: text/event-stream\r\n", "").await;
+    }
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    for (pause, least) in pauses.iter().zip([20, 40, 80, 160, 320]) {
+        assert!(*pause >= Duration::from_millis(least), "{pauses:?}");
+    }
+}
+
+#[tokio::test]
+async fn trouble_is_waited_out() {
+    let server = Server::start().await;
+    let (_wire, mut ears, mut peer) = listening(&server).await;
+    peer.stream().await;
+    peer.chunk("retry: 10\n\n").await;
+    peer.end().await;
+    peer.request().await;
+    peer.respond(503, "", "").await;
+    peer.request().await;
+    peer.stream().await;
+    peer.chunk(&event("1", &progress(1))).await;
+    assert_eq!(ears.message().await, (None, progress(1)));
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_told() {
+    let server = Server::start().await;
+    let (_wire, mut ears, mut peer) = listening(&server).await;
+    peer.stream().await;
+    peer.chunk("retry: 10\n\n").await;
+    peer.chunk(&event("1", &"x".repeat(2000))).await;
+    assert_eq!(ears.next().await, Heard::TooLong(None, 1000));
+    peer.gone().await;
+    let (mut peer, seen) = server.request().await;
+    assert_eq!(seen.header("last-event-id"), None, "what was not read is no bookmark");
+    peer.stream().await;
+    peer.chunk(&event("2", &progress(2))).await;
+    assert_eq!(ears.message().await, (None, progress(2)));
+}
+
+#[tokio::test]
+async fn a_page_is_no_stream() {
+    let server = Server::start().await;
+    let (_wire, mut ears, mut peer) = listening(&server).await;
+    peer.respond(200, "Content-Type: text/html\r\n", "<html>").await;
+    assert!(matches!(ears.next().await, Heard::Noise(_)));
+}
+
+#[tokio::test]
+async fn it_ends_with_the_session() {
+    let server = Server::start().await;
+    let (wire, mut ears) = connect_with(&server, |_| {}).await;
+    wire.clone().send(request(1, "initialize", None));
+    let (mut peer, _) = server.request().await;
+    peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s\r\n", &result(1)).await;
+    ears.message().await;
+    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    let seen = peer.request().await;
+    assert_eq!((seen.method.as_str(), seen.header("mcp-session-id")), ("GET", Some("s")));
+    peer.stream().await;
+    wire.clone().send(request(2, "ping", SESSIONS));
+    let (mut other, _) = server.request().await;
+    other.respond(404, "", "").await;
+    ears.ended().await;
+    peer.gone().await;
+}
+
+#[tokio::test]
+async fn requests_that_stand_alone_have_none() {
+    let server = Server::start().await;
+    let (wire, _ears) = connect_with(&server, |_| {}).await;
+    wire.clone().opened(Revision::LATEST.rules());
+    assert!(server.is_left_alone(Duration::from_millis(50)).await);
+}

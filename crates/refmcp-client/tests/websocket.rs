@@ -1,0 +1,384 @@
+//! Servers over WebSocket, good ones and bad ones.
+#![cfg(feature = "websocket")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use refmcp_client::http::HttpSettings;
+use refmcp_client::websocket::WebSocket;
+use refmcp_client::wire::{Connector, Ear, Wire};
+use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::{WebSocketStream, accept_async};
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[derive(Debug, PartialEq)]
+enum Event {
+    Message(String),
+    Closed(WireError),
+}
+
+struct Notebook(UnboundedSender<Event>);
+
+impl Ear for Notebook {
+    fn message(&self, _: Option<Exchange>, json: &[u8]) {
+        let _ = self.0.send(Event::Message(String::from_utf8(json.to_vec()).unwrap()));
+    }
+
+    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+        panic!("a frame over {limit} bytes ends the socket");
+    }
+
+    fn ended(&self, _: Exchange, why: WireError) {
+        panic!("a socket has no exchanges: {why}");
+    }
+
+    fn closed(&self, why: WireError) {
+        let _ = self.0.send(Event::Closed(why));
+    }
+
+    fn noise(&self, what: &str) {
+        panic!("everything on a socket is a message: {what}");
+    }
+}
+
+type Heard = UnboundedReceiver<Event>;
+
+async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Wire>, Heard), WireError> {
+    let (notes, heard) = unbounded_channel();
+    let wire = timeout(LONG, socket.connect(Arc::new(Notebook(notes)))).await.expect("an answer in time")?;
+    Ok((wire, heard))
+}
+
+async fn next(heard: &mut Heard) -> Event {
+    timeout(LONG, heard.recv()).await.expect("something is heard in time").expect("the ear is there")
+}
+
+async fn why_broken(heard: &mut Heard) -> String {
+    match next(heard).await {
+        Event::Closed(WireError::Broken(why)) => why,
+        other => panic!("not broken: {other:?}"),
+    }
+}
+
+fn outgoing(json: &str) -> Outgoing {
+    let kind = OutgoingKind::Notification { method: "test".into() };
+    Outgoing { exchange: Exchange(1), kind, json: json.into(), rules: None }
+}
+
+/// A place to listen at, and how to get there.
+async fn listen() -> (TcpListener, WebSocket) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/mcp?key=1", listener.local_addr().unwrap());
+    (listener, WebSocket::new(&url).unwrap())
+}
+
+/// Connects to a server that behaves.
+async fn open(
+    socket: impl FnOnce(WebSocket) -> WebSocket,
+) -> (Arc<dyn Wire>, Heard, WebSocketStream<TcpStream>) {
+    let (listener, to) = listen().await;
+    let to = socket(to);
+    let accepting = async { accept_async(listener.accept().await.unwrap().0).await.unwrap() };
+    let (connected, server) = tokio::join!(connect(&to), accepting);
+    let (wire, heard) = connected.unwrap();
+    (wire, heard, server)
+}
+
+#[tokio::test]
+async fn messages_go_both_ways_in_order() {
+    let (wire, mut heard, mut server) = open(|socket| socket).await;
+    let sending = async {
+        for n in 0..500 {
+            wire.clone().send(outgoing(&format!("{{\"n\":{n}}}")));
+        }
+    };
+    let echoing = async {
+        for n in 0..500 {
+            let message = server.next().await.unwrap().unwrap();
+            assert_eq!(message, Message::Text(format!("{{\"n\":{n}}}").into()));
+            server.send(message).await.unwrap();
+        }
+    };
+    tokio::join!(sending, echoing);
+    for n in 0..500 {
+        assert_eq!(next(&mut heard).await, Event::Message(format!("{{\"n\":{n}}}")));
+    }
+    let farewell = async { server.next().await.unwrap().unwrap() };
+    let (said, ()) = tokio::join!(farewell, async { timeout(LONG, wire.clone().close()).await.unwrap() });
+    let Message::Close(Some(close)) = said else { panic!("a socket ends with a farewell: {said:?}") };
+    assert_eq!(u16::from(close.code), 1000);
+    assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
+}
+
+#[tokio::test]
+async fn what_was_sent_last_leaves_before_the_farewell() {
+    let (wire, _heard, mut server) = open(|socket| socket).await;
+    for _ in 0..100 {
+        wire.clone().send(outgoing("{}"));
+    }
+    let counting = async {
+        let mut count = 0;
+        while let Some(Ok(Message::Text(_))) = server.next().await {
+            count += 1;
+        }
+        count
+    };
+    let (count, ()) = tokio::join!(counting, wire.close());
+    assert_eq!(count, 100);
+}
+
+#[tokio::test]
+async fn the_request_says_who_asks_and_what_for() {
+    let (listener, socket) = listen().await;
+    let socket = socket.header("Authorization", "Bearer x").unwrap().header("User-Agent", "mine").unwrap();
+    let answering = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let request = read_head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot\x1bhere").await.unwrap();
+        request
+    };
+    let (refused, request) = tokio::join!(connect(&socket), answering);
+    let expected = WireError::Refused { status: 404, error: None, body: "not\\u{1b}here".to_owned() };
+    assert_eq!(refused.unwrap_err(), expected);
+    assert!(request.starts_with("GET /mcp?key=1 HTTP/1.1\r\n"), "{request}");
+    let request = request.to_ascii_lowercase();
+    for line in [
+        "connection: upgrade",
+        "upgrade: websocket",
+        "sec-websocket-version: 13",
+        "sec-websocket-protocol: mcp",
+        "authorization: bearer x",
+        "user-agent: mine",
+        &format!("host: {}", listener.local_addr().unwrap()),
+    ] {
+        assert_eq!(request.lines().filter(|other| *other == line).count(), 1, "{line} in {request}");
+    }
+    assert!(!request.contains("user-agent: refmcp"));
+}
+
+async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// What comes of an answer to the handshake; `ACCEPT` in it becomes the right key.
+async fn answered(answer: &str) -> Result<(), WireError> {
+    let (listener, socket) = listen().await;
+    let answering = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = read_head(&mut stream).await;
+        let key = head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
+        let answer = answer.replace("ACCEPT", &derive_accept_key(key.as_bytes()));
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    };
+    let (connected, ()) = tokio::join!(connect(&socket), answering);
+    connected.map(drop)
+}
+
+#[tokio::test]
+async fn every_answer_but_the_right_one_is_refused() {
+    const UPGRADE: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: keep-alive, Upgrade\r\n";
+    let good = format!("{UPGRADE}Upgrade: WebSocket\r\nSec-WebSocket-Accept: ACCEPT\r\n");
+    answered(&format!("{good}\r\n")).await.unwrap();
+    answered(&format!("{good}Sec-WebSocket-Protocol: mcp\r\n\r\n")).await.unwrap();
+    let table = [
+        (format!("{good}Sec-WebSocket-Protocol: chat\r\n\r\n"), "a subprotocol that was not offered"),
+        (
+            format!("{good}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
+            "an extension that was not offered",
+        ),
+        (format!("{UPGRADE}Upgrade: h2c\r\nSec-WebSocket-Accept: ACCEPT\r\n\r\n"), "another protocol"),
+        (
+            format!("{UPGRADE}Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"),
+            "the key of the WebSocket is wrong",
+        ),
+        (format!("{UPGRADE}Upgrade: websocket\r\n\r\n"), "the key of the WebSocket is wrong"),
+        ("SSH-2.0-OpenSSH_9\r\n\r\n".to_owned(), "its answer is not HTTP"),
+    ];
+    for (answer, expected) in table {
+        match answered(&answer).await.unwrap_err() {
+            WireError::Misbehaved(why) => assert!(why.contains(expected), "{why}"),
+            other => panic!("{answer}: {other}"),
+        }
+    }
+    let challenge = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
+    let expected = WireError::Unauthorized { status: 401, challenge: Some("Bearer".to_owned()) };
+    assert_eq!(answered(challenge).await.unwrap_err(), expected);
+    let moved = answered("HTTP/1.1 302 Found\r\nLocation: ws://evil/\r\nContent-Length: 0\r\n\r\n").await;
+    assert!(matches!(moved, Err(WireError::Refused { status: 302, .. })), "{moved:?}");
+    let ok = answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
+    assert!(matches!(ok, Err(WireError::Refused { status: 200, .. })), "{ok:?}");
+    let silent = answered("").await;
+    assert!(matches!(silent, Err(WireError::Unreachable(_))), "{silent:?}");
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_so() {
+    let (listener, socket) = listen().await;
+    let place = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    match connect(&socket).await.unwrap_err() {
+        WireError::Unreachable(why) => assert!(why.contains(&place), "{why}"),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_the_handshake_is_left() {
+    let (listener, socket) = listen().await;
+    let began = Instant::now();
+    let (refused, _stream) =
+        tokio::join!(socket.connect(Arc::new(Notebook(unbounded_channel().0))), listener.accept());
+    assert!(
+        matches!(refused, Err(WireError::Unreachable(why)) if why.contains("did not open the WebSocket within 60s"))
+    );
+    assert_eq!(began.elapsed().as_secs(), 60);
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_is_noticed() {
+    let (_wire, mut heard, server) = open(|socket| socket).await;
+    drop(server);
+    assert!(!why_broken(&mut heard).await.is_empty());
+    let (_wire, mut heard, mut server) = open(|socket| socket).await;
+    server.close(None).await.unwrap();
+    assert_eq!(why_broken(&mut heard).await, "the server closed it");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_no_ping_is_gone() {
+    let (wire, mut heard, server) = open(|socket| socket.ping_every(Duration::from_millis(50))).await;
+    let why = why_broken(&mut heard).await;
+    assert_eq!(why, "no answer to a ping");
+    wire.clone().send(outgoing("{}"));
+    timeout(LONG, wire.close()).await.unwrap();
+    drop(server);
+}
+
+#[tokio::test]
+async fn a_server_that_answers_pings_may_be_silent() {
+    let (_wire, mut heard, mut server) = open(|socket| socket.ping_every(Duration::from_millis(20))).await;
+    let mut pings = 0;
+    while pings < 20 {
+        let frame = timeout(LONG, server.next()).await.unwrap().unwrap().unwrap();
+        pings += usize::from(matches!(frame, Message::Ping(_)));
+    }
+    assert!(heard.try_recv().is_err(), "nothing was said, and nothing has ended");
+}
+
+#[tokio::test]
+async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
+    let (wire, mut heard, server) = open(|socket| socket).await;
+    for _ in 0..40 {
+        wire.clone().send(outgoing(&"x".repeat(1 << 20)));
+    }
+    let room = wire.room().expect("far too much is queued");
+    assert!(timeout(Duration::from_millis(100), room).await.is_err());
+    let began = Instant::now();
+    timeout(LONG, wire.clone().close()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
+    drop(server);
+}
+
+#[tokio::test]
+async fn whoever_breaks_the_rules_of_websocket_is_left() {
+    let settings = || {
+        let mut settings = HttpSettings::default();
+        settings.max_message = 1000;
+        settings
+    };
+    let long = Message::Text("x".repeat(1001).into());
+    for (message, expected) in
+        [(Message::Binary(vec![1].into()), "messages are text"), (long, "the message is too long")]
+    {
+        let (_wire, mut heard, mut server) = open(|socket| socket.settings(settings())).await;
+        server.send(message).await.unwrap();
+        assert_eq!(why_broken(&mut heard).await, expected);
+        let Some(Ok(Message::Close(Some(_)))) = server.next().await else { panic!("it is told why") };
+    }
+}
+
+#[tokio::test]
+async fn a_wire_that_is_dropped_closes_its_socket() {
+    let (wire, _heard, mut server) = open(|socket| socket).await;
+    drop(wire);
+    let frame = timeout(LONG, server.next()).await.unwrap();
+    assert!(matches!(frame, Some(Ok(Message::Close(_)))), "{frame:?}");
+}
+
+#[tokio::test]
+async fn tls_is_spoken_to_whom_is_trusted_alone() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = made.cert.der().clone();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let (listener, _) = listen().await;
+    let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let mut settings = HttpSettings::default();
+    settings.ca_certificates = vec![certificate.to_vec()];
+    let address = listener.local_addr().unwrap();
+    settings.resolver = Some(Arc::new(move |_, _| Ok(vec![address])));
+    let trusting = WebSocket::new(&url).unwrap().settings(settings.clone());
+    let accepting = async {
+        let stream = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+        let mut server = accept_async(stream).await.unwrap();
+        server.send(Message::Text("{}".into())).await.unwrap();
+        server
+    };
+    let (connected, server) = tokio::join!(connect(&trusting), accepting);
+    let (_wire, mut heard) = connected.unwrap();
+    assert_eq!(next(&mut heard).await, Event::Message("{}".to_owned()));
+    drop(server);
+    // Somebody else is trusted, so that there is something to compare with wherever this runs.
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    settings.ca_certificates = vec![other.cert.der().to_vec()];
+    let wary = WebSocket::new(&url).unwrap().settings(settings);
+    let accepting = async { acceptor.accept(listener.accept().await.unwrap().0).await.is_err() };
+    let (refused, failed) = tokio::join!(connect(&wary), accepting);
+    assert!(matches!(refused, Err(WireError::Unreachable(why)) if why.contains("TLS")));
+    assert!(failed);
+}
+
+#[tokio::test]
+async fn fragments_are_put_together_again() {
+    let (listener, socket) = listen().await;
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = read_head(&mut stream).await;
+        let key = head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
+        let accept = derive_accept_key(key.as_bytes());
+        let answer = format!(
+            "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        );
+        // The first frames come in the same packet as the answer: not a byte of them may be lost.
+        let mut bytes = answer.into_bytes();
+        bytes.extend_from_slice(&[0x01, 1, b'{', 0x80, 1, b'}']);
+        stream.write_all(&bytes).await.unwrap();
+        WebSocketStream::from_raw_socket(stream, Role::Server, None).await
+    };
+    let (connected, _server) = tokio::join!(connect(&socket), serving);
+    assert_eq!(next(&mut connected.unwrap().1).await, Event::Message("{}".to_owned()));
+}
