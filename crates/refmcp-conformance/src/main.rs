@@ -1,0 +1,50 @@
+//! The client that the official conformance suite starts, once for each scenario: does what the scenario wants, with
+//! nothing but the public API of the client library.
+
+#![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
+#![cfg_attr(
+    not(test),
+    warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod assignment;
+mod scenarios;
+mod server;
+
+use std::env;
+use std::process::ExitCode;
+
+use assignment::Assignment;
+use scenarios::{Fault, Scenario};
+
+/// Whoever started this did it wrong.
+const MISUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let assignment = match Assignment::read(arguments, |name| env::var(name).ok()) {
+        Ok(assignment) => assignment,
+        Err(fault) => return misused(&fault.to_string()),
+    };
+    let Some(scenario) = scenarios::find(&assignment.scenario) else {
+        let known = scenarios::names().collect::<Vec<_>>().join(", ");
+        return misused(&format!("no scenario is called {:?}; those that are: {known}", assignment.scenario));
+    };
+    match play(scenario, assignment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn play(scenario: Scenario, assignment: Assignment) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(scenario(assignment))
+}
+
+fn misused(why: &str) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::from(MISUSED)
+}

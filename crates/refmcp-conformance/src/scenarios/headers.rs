@@ -1,0 +1,105 @@
+//! What goes with every request: in its `_meta`, and in front of it in headers.
+
+use std::collections::BTreeMap;
+
+use refmcp_client::Host;
+use refmcp_client::model::{CreateMessageResult, JsonObject, Root};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Fault;
+use crate::assignment::Assignment;
+use crate::server;
+
+/// Says with every request what the application can do, which is everything.
+pub(super) async fn metadata(assignment: Assignment) -> Result<(), Fault> {
+    let host = Host::new()
+        .sampling(|_| async { Ok(CreateMessageResult::text("none", "There is no model here.")) })
+        .forms_by_default()
+        .roots([Root::new("file:///")]);
+    let client = server::connect(&assignment, host).await?;
+    client.list_tools().await?;
+    client.close().await;
+    Ok(())
+}
+
+/// Makes every kind of request that has headers of its own.
+pub(super) async fn standard(assignment: Assignment) -> Result<(), Fault> {
+    let client = server::connect(&assignment, Host::new()).await?;
+    for tool in client.list_tools().await? {
+        server::call(&client, &tool.name, json!({})).await?;
+    }
+    for resource in client.list_resources().await? {
+        client.read_resource(&resource.uri).await?;
+    }
+    for prompt in client.list_prompts().await? {
+        client.get_prompt(&prompt.name, &BTreeMap::new()).await?;
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// Makes the calls that the context asks for, whose arguments headers repeat.
+pub(super) async fn mirrored(assignment: Assignment) -> Result<(), Fault> {
+    let client = server::connect(&assignment, Host::new()).await?;
+    let tools = client.list_tools().await?;
+    for call in calls(assignment.context)? {
+        let tool = server::tool(&tools, &call.name)?;
+        server::call(&client, &tool.name, call.arguments).await?;
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// Calls every tool there is; those whose headers are impossible are not to be among them.
+pub(super) async fn invalid(assignment: Assignment) -> Result<(), Fault> {
+    let client = server::connect(&assignment, Host::new()).await?;
+    for tool in client.list_tools().await? {
+        server::call(&client, &tool.name, json!({ "region": "here" })).await?;
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// A call that the suite asks for.
+#[derive(Debug, PartialEq, Deserialize)]
+struct WantedCall {
+    name: String,
+    arguments: JsonObject,
+}
+
+fn calls(context: JsonObject) -> Result<Vec<WantedCall>, Fault> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Context {
+        tool_calls: Vec<WantedCall>,
+    }
+    let context: Context = serde_json::from_value(Value::Object(context))
+        .map_err(|fault| format!("the context has no tool calls that can be read: {fault}"))?;
+    Ok(context.tool_calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(value: &Value) -> JsonObject {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn the_context_tells_the_calls_with_their_nulls() {
+        let wanted = json!({"name": "a", "toolCalls": [{"name": "b", "arguments": {"c": null, "d": 1}}]});
+        let calls = calls(context(&wanted)).unwrap();
+        let arguments = context(&json!({"c": null, "d": 1}));
+        assert_eq!(calls, [WantedCall { name: "b".to_owned(), arguments }]);
+    }
+
+    #[test]
+    fn a_context_without_calls_is_refused() {
+        for wrong in [json!({}), json!({"toolCalls": 1}), json!({"toolCalls": [{"name": "b"}]})] {
+            let fault = calls(context(&wrong)).unwrap_err().to_string();
+            assert!(fault.starts_with("the context"), "{wrong}: {fault}");
+        }
+    }
+}

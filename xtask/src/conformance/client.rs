@@ -1,0 +1,156 @@
+//! The suite as the server of our client, which it starts for one scenario after the other: all at once, as it would
+//! by itself, is too much for a scenario that measures time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::checks::{self, Excuse};
+use super::suite::{self, Suite};
+use super::{empty, show};
+use crate::shell::{self, cargo};
+use crate::test::Tally;
+
+/// The revisions that the suite has scenarios for, with how many: a scenario that goes missing is noticed.
+const REVISIONS: [(&str, usize); 3] = [("2025-06-18", 2), ("2025-11-25", 5), ("2026-07-28", 8)];
+
+/// How the names of the scenarios begin that are not run, and why.
+const LEFT_OUT: [(&str, &str); 2] =
+    [("auth/", "the client knows no authorization"), ("sep-2640-", "the client knows no skills")];
+
+/// Checks that cannot go well.
+const EXCUSES: [Excuse; 2] = [
+    Excuse {
+        scenario: "http-standard-headers",
+        check: "ClientMcpMethodHeader_initialize",
+        status: "SKIPPED",
+        because: "the revision of the scenario has no initialize",
+    },
+    Excuse {
+        scenario: "http-standard-headers",
+        check: "ClientMcpMethodHeader_notifications_initialized",
+        status: "SKIPPED",
+        because: "the revision of the scenario has no notifications/initialized",
+    },
+];
+
+/// More than the suite gives a client.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The client, from the folder that everything is built in: the suite takes a blank in a path for the end of it.
+const PROGRAM: &str = "release/refmcp-conformance-client";
+
+/// Together with the server, whose dependencies have all the features that the client needs: by itself it would have
+/// most of them compiled once more, with fewer.
+pub(super) fn build() -> Result<()> {
+    shell::run(&mut cargo(["build", "--release", "--package", "refmcp", "--package", "refmcp-conformance"]))
+}
+
+pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
+    let listing = shell::output(&mut suite.command(&["list", "--client"]))?;
+    empty(out)?;
+    let mut tally = Tally::default();
+    for (revision, scenarios) in REVISIONS {
+        let names = names(&listing, revision);
+        let mut passed = 0;
+        for scenario in &names {
+            let results = out.join(revision).join(scenario);
+            let played = play(suite, target, scenario, revision, &results);
+            let faults = played.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            show("client", revision, scenario, &faults);
+            passed += usize::from(faults.is_empty());
+        }
+        println!("client, {revision}: {passed} of {scenarios} scenarios");
+        tally.passed += passed;
+        tally.failed += names.len() - passed + scenarios.saturating_sub(names.len());
+    }
+    for (beginning, why) in LEFT_OUT {
+        let left_out = listed(&listing).filter(|(name, _)| name.starts_with(beginning)).count();
+        println!("client: {left_out} scenarios {beginning}* are left out, {why}");
+    }
+    Ok(tally)
+}
+
+/// Every scenario that the suite lists, with its revisions: `  - NAME [REVISION,REVISION]`.
+fn listed(listing: &str) -> impl Iterator<Item = (&str, &str)> {
+    listing.lines().filter_map(|line| {
+        let (name, revisions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+        Some((name, revisions.strip_suffix(']')?))
+    })
+}
+
+/// The scenarios of a revision, but for those that are left out.
+fn names<'a>(listing: &'a str, revision: &str) -> Vec<&'a str> {
+    let of_revision = listed(listing).filter(|(_, revisions)| revisions.split(',').any(|it| it == revision));
+    let names = of_revision.map(|(name, _)| name);
+    names.filter(|name| !LEFT_OUT.iter().any(|(beginning, _)| name.starts_with(beginning))).collect()
+}
+
+/// Plays one scenario; what is wrong in it.
+fn play(suite: &Suite, target: &Path, scenario: &str, revision: &str, results: &Path) -> Result<Vec<String>> {
+    empty(results)?;
+    let log = results.with_extension("log");
+    let args =
+        ["client", "--command", PROGRAM, "--scenario", scenario, "--spec-version", revision, "--output-dir"];
+    let mut command = suite.command(&args);
+    let ended = suite::run(command.arg(results).current_dir(target), &log, LIMIT)?;
+
+    let folder = folder(results, scenario)?;
+    let excuses: Vec<_> = EXCUSES.into_iter().filter(|excuse| excuse.scenario == scenario).collect();
+    let judged = checks::faults(&folder, &excuses);
+    let mut faults = judged.unwrap_or_else(|error| vec![format!("{error:#}")]);
+    // The suite lets clients fail in some scenarios; ours has no reason to, and says why when it does.
+    let complaint = fs::read_to_string(folder.join("stderr.txt")).context("no output of the client")?;
+    if !complaint.is_empty() {
+        faults.push(format!("the client says: {}", complaint.trim()));
+    }
+    if !ended.success() && faults.is_empty() {
+        faults.push(format!("the suite failed: {ended}, see {}", log.display()));
+    }
+    Ok(faults)
+}
+
+/// The folder that the suite has made for a scenario, whose name may have a slash in it.
+fn folder(results: &Path, scenario: &str) -> Result<PathBuf> {
+    let parent = results.join(scenario).parent().context("no folder")?.to_owned();
+    let made: Vec<_> = fs::read_dir(&parent)
+        .and_then(Iterator::collect)
+        .with_context(|| format!("no results in {}", parent.display()))?;
+    ensure!(made.len() == 1, "{} results in {}", made.len(), parent.display());
+    made.first().map(fs::DirEntry::path).context("no results")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTING: &str = "Client scenarios (test against a client):\n  - initialize [2025-06-18,2025-11-25]\n  \
+                           - auth/basic [2025-11-25]\n  - auth/dpop [extension]\n  - tools_call [2026-07-28]\n";
+
+    #[test]
+    fn scenarios_are_read_from_the_listing() {
+        assert_eq!(names(LISTING, "2025-06-18"), ["initialize"]);
+        assert_eq!(names(LISTING, "2026-07-28"), ["tools_call"]);
+        assert_eq!(names(LISTING, "2024-11-05"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_run() {
+        assert_eq!(listed(LISTING).count(), 4);
+        assert_eq!(names(LISTING, "2025-11-25"), ["initialize"]);
+    }
+
+    #[test]
+    fn a_scenario_with_a_slash_has_its_folder_in_another() {
+        let results = std::env::temp_dir().join(format!("xtask-conformance-{}", std::process::id()));
+        let made = results.join("auth/basic-then");
+        fs::create_dir_all(&made).unwrap();
+        let found = folder(&results, "auth/basic");
+        let missing = folder(&results, "other/basic");
+        fs::remove_dir_all(&results).unwrap();
+        assert_eq!(found.unwrap(), made);
+        assert!(missing.is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! The official conformance suite against our release build, over HTTP: every scenario, in every revision it knows,
+//! against our server and then against our client.
+//!
+//! The suite itself counts a scenario as passed when it only warned or skipped something; here that fails too.
+
+mod checks;
+mod client;
+mod server;
+mod suite;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::metadata::Metadata;
+use crate::shell;
+use crate::test::Tally;
+use suite::Suite;
+
+/// Sets the suite up, runs it both ways, and counts scenarios.
+pub(crate) fn run() -> Result<Tally> {
+    let target = Metadata::load()?.target_directory;
+    let out = target.join("conformance");
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let suite = Suite::prepare()?;
+    client::build()?;
+    let mut tally = server::run(&suite, &target, &out)?;
+    tally += client::run(&suite, &target, &out.join("client"))?;
+    Ok(tally)
+}
+
+/// Says what is wrong in a scenario.
+fn show(side: &str, revision: &str, scenario: &str, faults: &[String]) {
+    for fault in faults {
+        println!("{} {side}, {revision} {scenario}: {fault}", shell::red("FAILED"));
+    }
+}
+
+/// An empty folder.
+fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}

