@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use refmcp_proto::engine::client::{CallOptions, ClientConfig, Era, OpenError, Way, WireError};
-use refmcp_proto::model::Implementation;
+use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
 
 use crate::client::Client;
@@ -92,6 +92,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Members of `_meta` that every request has, such as a trace context.
+    #[must_use]
+    pub fn meta(mut self, members: JsonObject) -> Self {
+        self.options.meta.extend(members);
+        self
+    }
+
     /// How long the opening may take: a minute.
     #[must_use]
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
@@ -147,7 +154,8 @@ impl ClientBuilder {
             Err(why) => why,
         };
         let name = server.name();
-        let older = server.older().filter(|_| speaks_something_older(&why));
+        let sessions = self.config.era.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
+        let older = server.older().filter(|_| sessions && speaks_something_older(&why));
         let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
         match self.attempt(&older).await {
             Ok(client) => Ok(client),
@@ -157,7 +165,11 @@ impl ClientBuilder {
 
     async fn attempt(&self, server: &Arc<dyn Connector>) -> Result<Client, OpenError> {
         let way = if server.probe_may_be_ignored() { Way::Pipe } else { Way::Exchanges };
-        let config = ClientConfig { way, capabilities: self.host.capabilities(), ..self.config.clone() };
+        let era = match self.config.era {
+            Era::Auto if server.sessions_only() => Era::Legacy,
+            era => era,
+        };
+        let config = ClientConfig { era, way, capabilities: self.host.capabilities(), ..self.config.clone() };
         let conversation = Conversation::new(config, Arc::new(self.host.clone()));
         let wire = server.connect(conversation.ear()).await?;
         conversation.open(wire);

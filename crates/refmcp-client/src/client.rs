@@ -117,18 +117,26 @@ impl Client {
         Pages::new(self, false)
     }
 
-    /// Calls a tool. A tool that failed has a result that says so (`is_error`); an error means that there is none.
+    /// Calls a tool; its arguments are anything that becomes a JSON object. A tool that failed has a result that says so
+    /// (`is_error`); an error means that there is none.
     pub fn call_tool(&self, name: &str, arguments: impl Serialize) -> Request<CallToolResult> {
         #[derive(Serialize)]
         struct Params<'a> {
             name: &'a str,
-            arguments: Value,
+            arguments: &'a JsonObject,
         }
-        let arguments = serde_json::to_value(arguments).unwrap_or_default();
-        let object = arguments.as_object().cloned().unwrap_or_default();
-        Request::new(self, "tools/call", &Params { name, arguments: Value::Object(object.clone()) })
-            .named(name)
-            .arguments(object)
+        let arguments = match serde_json::to_value(arguments) {
+            Ok(Value::Object(arguments)) => Ok(arguments),
+            Ok(Value::Null) => Ok(JsonObject::new()),
+            Ok(_) => Err("the arguments of a tool are an object".to_owned()),
+            Err(fault) => Err(fault.to_string()),
+        };
+        match arguments {
+            Ok(arguments) => Request::new(self, "tools/call", &Params { name, arguments: &arguments })
+                .named(name)
+                .arguments(arguments),
+            Err(why) => Request::impossible(self, "tools/call", why),
+        }
     }
 
     /// Reads a resource.

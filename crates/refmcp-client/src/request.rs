@@ -79,6 +79,11 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         }
     }
 
+    /// A request that cannot be made; whoever awaits it is told why.
+    pub(crate) fn impossible(client: &Client, method: &'static str, why: String) -> Self {
+        Self { params: Err(Error::Misuse(why)), ..Self::new(client, method, &()) }
+    }
+
     /// Says which tool, prompt or resource is meant.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = Some(name.into());

@@ -65,6 +65,11 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// Whether only revisions with sessions travel this way.
+    fn sessions_only(&self) -> bool {
+        false
+    }
+
     /// Whether a server that is silent may just not know the question.
     fn probe_may_be_ignored(&self) -> bool {
         true

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use jsonschema::Draft;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::JsonObject;
 use serde_json::Value;
@@ -20,8 +21,12 @@ pub struct Schema {
     compiled: Arc<jsonschema::Validator>,
 }
 
-/// The dialect of schemas that name none, and the only one that is understood.
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// The dialects that are understood. The first is that of schemas that name none; the others are what older SDKs write.
+const DIALECTS: [(&str, Draft); 3] = [
+    ("https://json-schema.org/draft/2020-12/schema", Draft::Draft202012),
+    ("https://json-schema.org/draft/2019-09/schema", Draft::Draft201909),
+    ("http://json-schema.org/draft-07/schema", Draft::Draft7),
+];
 
 /// Faults that one message names at the most.
 const MOST_FAULTS: usize = 5;
@@ -36,16 +41,13 @@ impl Schema {
     /// When it refers to anything outside of itself, is in a dialect that is not understood, is too large, or is no
     /// schema at all.
     pub fn compile(schema: &JsonObject) -> Result<Self, String> {
-        let dialect = schema.get("$schema").and_then(Value::as_str).unwrap_or(DIALECT);
-        if dialect.trim_end_matches('#') != DIALECT {
-            return Err(format!("its dialect is {dialect}; only {DIALECT} is understood"));
-        }
+        let draft = dialect(schema)?;
         let value = Value::Object(schema.clone());
         if parts(&value) > MOST_PARTS {
             return Err(format!("it has more than {MOST_PARTS} parts"));
         }
         let compiled = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
+            .with_draft(draft)
             .with_pattern_options(jsonschema::PatternOptions::regex())
             .build(&value)
             .map_err(|fault| fault.to_string())?;
@@ -69,6 +71,16 @@ impl Schema {
             .collect();
         Err(faults.join("; "))
     }
+}
+
+/// The dialect that a schema names, or the one of those that name none.
+fn dialect(schema: &JsonObject) -> Result<Draft, String> {
+    let Some(named) = schema.get("$schema").and_then(Value::as_str) else { return Ok(Draft::Draft202012) };
+    let known = DIALECTS.iter().find(|(name, _)| *name == named.trim_end_matches('#'));
+    known.map(|(_, draft)| *draft).ok_or_else(|| {
+        let understood = DIALECTS.map(|(name, _)| name).join(", ");
+        format!("its dialect is {}; understood are {understood}", excerpt(named))
+    })
 }
 
 fn parts(value: &Value) -> usize {
@@ -99,6 +111,20 @@ mod tests {
         assert!(schema.check(&json!({"a": 1})).is_ok());
         assert!(schema.check(&json!({"a": "x"})).unwrap_err().starts_with("/a: "));
         assert!(schema.check(&json!({})).unwrap_err().contains("\"a\""));
+    }
+
+    #[test]
+    fn a_schema_is_read_in_the_dialect_that_it_names() {
+        let pair = |dialect: &str| compile(json!({"$schema": dialect, "items": [{"type": "string"}]}));
+        let older = pair("http://json-schema.org/draft-07/schema#").unwrap();
+        assert!(older.check(&json!(["a"])).is_ok());
+        assert!(older.check(&json!([1])).is_err());
+        assert!(pair("https://json-schema.org/draft/2019-09/schema").is_ok());
+        assert!(pair("https://json-schema.org/draft/2020-12/schema").is_err(), "a list is no schema there");
+        assert!(pair("http://json-schema.org/draft-03/schema#").unwrap_err().contains("its dialect is"));
+        let outside =
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "file:///etc/hostname"});
+        assert!(compile(outside).is_err());
     }
 
     #[test]

@@ -88,6 +88,10 @@ impl Connector for HttpSse {
         self.place.address.to_string()
     }
 
+    fn sessions_only(&self) -> bool {
+        true
+    }
+
     fn probe_may_be_ignored(&self) -> bool {
         false
     }

@@ -97,9 +97,7 @@ impl Asked<'_> {
             return Err(WireError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
         self.line.ear.message(Some(self.exchange), body);
-        // Whoever listens takes no notice of an end after an answer; but where there plainly was one it need not
-        // even be told.
-        if plainly_answers(body, &self.json) {
+        if plainly_answers(body, &self.json) || answers(body, &self.json, self.line.max_message) {
             return Ok(());
         }
         Err(WireError::Misbehaved("the body of the response held no answer to the request".to_owned()))

@@ -29,6 +29,9 @@ pub struct HttpSettings {
     pub max_message: usize,
     /// Requests in flight at once, each with a connection of its own unless HTTP/2 is spoken; the others wait.
     pub max_requests: usize,
+    /// Whether a stream is kept open, in a session, for what the server says on its own account. Who makes one request
+    /// and leaves can do without.
+    pub standing_stream: bool,
     /// Certificates, in DER, that are trusted besides those of the system.
     pub ca_certificates: Vec<Vec<u8>>,
     /// A way of its own to look up hosts.
@@ -43,6 +46,7 @@ impl Default for HttpSettings {
             idle_timeout: Duration::from_secs(4),
             max_message: MAX_MESSAGE,
             max_requests: 1024,
+            standing_stream: true,
             ca_certificates: Vec::new(),
             resolver: None,
         }
@@ -57,6 +61,7 @@ impl fmt::Debug for HttpSettings {
             .field("idle_timeout", &self.idle_timeout)
             .field("max_message", &self.max_message)
             .field("max_requests", &self.max_requests)
+            .field("standing_stream", &self.standing_stream)
             .field("ca_certificates", &self.ca_certificates.len())
             .field("resolver", &self.resolver.is_some())
             .finish()

@@ -75,11 +75,12 @@ impl Connector for StreamableHttp {
 #[derive(Debug)]
 struct StreamableWire {
     line: Arc<Line>,
+    standing_stream: bool,
 }
 
 impl StreamableWire {
     fn new(place: &Place, ear: Arc<dyn Ear>) -> Self {
-        Self { line: Arc::new(Line::new(place, ear)) }
+        Self { line: Arc::new(Line::new(place, ear)), standing_stream: place.settings.standing_stream }
     }
 }
 
@@ -110,7 +111,7 @@ impl Wire for StreamableWire {
 
     fn opened(self: Arc<Self>, rules: &'static Rules) {
         self.line.opened(rules);
-        if rules.lifecycle == Lifecycle::Handshake {
+        if self.standing_stream && rules.lifecycle == Lifecycle::Handshake {
             let line = self.line.clone();
             self.line.tasks.stand(|turn| async move {
                 turn.wait().await;

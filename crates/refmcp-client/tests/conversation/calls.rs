@@ -161,3 +161,12 @@ async fn output_that_breaks_its_own_schema_is_refused() {
         assert_eq!(result.is_ok(), good, "{result:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_sent_is_not() {
+    let (client, _) = client_of(&server(), Revision::LATEST).await;
+    for arguments in [json!([1]), json!("text"), json!(7)] {
+        let fault = client.call_tool("echo", arguments).await.unwrap_err();
+        assert_eq!(fault.to_string(), "this cannot be sent: the arguments of a tool are an object");
+    }
+}

@@ -56,6 +56,19 @@ async fn a_server_need_not_have_one() {
 }
 
 #[tokio::test]
+async fn an_application_can_do_without_one() {
+    let server = Server::start().await;
+    let (wire, mut ears) = connect_with(&server, |settings| settings.standing_stream = false).await;
+    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    assert!(server.is_left_alone(Duration::from_millis(50)).await);
+    wire.clone().send(request(1, "ping", SESSIONS));
+    let (mut peer, seen) = server.request().await;
+    assert_eq!(seen.method, "POST");
+    peer.json(&result(1)).await;
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
 async fn one_that_closes_at_once_is_asked_less_and_less() {
     let server = Server::start().await;
     let (_wire, _ears, mut peer) = listening(&server).await;

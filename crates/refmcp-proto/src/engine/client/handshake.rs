@@ -12,6 +12,9 @@ use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObjec
 use crate::revision::{Revision, Rules};
 use crate::time::Timestamp;
 
+/// Attempts at the most: with a server that answers sensibly, four are enough.
+const MOST_ATTEMPTS: u32 = 5;
+
 /// How far a conversation has come.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -28,14 +31,16 @@ pub(super) struct Opening {
     exchange: Exchange,
     since: Timestamp,
     until: Timestamp,
-    /// Whether one of its kind was made before.
+    /// Whether one of its kind was made before, or the server said that it would be understood.
     again: bool,
+    /// How many there were, with this one.
+    number: u32,
 }
 
 impl ClientEngine {
     /// Begins to open the conversation.
     pub fn open(&mut self, now: Timestamp) {
-        self.attempt(now, opening::first(self.config.era), false);
+        self.attempt(now, opening::first(self.config.era), false, 1);
     }
 
     /// The revisions agreed on, forgotten: the session is opened anew, and whoever called before is told that nobody
@@ -48,14 +53,16 @@ impl ClientEngine {
         if std::mem::replace(&mut self.reopened, true) {
             return self.give_up(OpenError::Wire(WireError::SessionLost));
         }
-        self.attempt(now, Attempt::Initialize(revision), false);
+        self.attempt(now, Attempt::Initialize(revision), false, 1);
     }
 
-    fn attempt(&mut self, now: Timestamp, attempt: Attempt, again: bool) {
+    fn attempt(&mut self, now: Timestamp, attempt: Attempt, again: bool, number: u32) {
         let exchange = self.next_exchange();
         self.opened_by = exchange;
         let may_be_ignored = matches!(attempt, Attempt::Discover(_)) && self.config.way == Way::Pipe;
-        let patience = if may_be_ignored { self.config.probe_timeout } else { self.config.open_timeout };
+        // Where silence means nothing but that the server is slow, it may be as slow as with anything else.
+        let goes_on = may_be_ignored && opening::goes_on_after_silence(self.config.era, again);
+        let patience = if goes_on { self.config.probe_timeout } else { self.config.open_timeout };
         let (method, json, rules) = match attempt {
             Attempt::Discover(revision) => self.discover(exchange, revision),
             Attempt::Initialize(revision) => self.initialize(exchange, revision),
@@ -64,7 +71,7 @@ impl ClientEngine {
         self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules }));
         let until = now + patience;
         self.remind(until);
-        self.phase = Phase::Opening(Opening { attempt, exchange, since: now, until, again });
+        self.phase = Phase::Opening(Opening { attempt, exchange, since: now, until, again, number });
     }
 
     fn discover(
@@ -168,9 +175,13 @@ impl ClientEngine {
             (Verdict::Speak(revision), Some(server)) => {
                 self.opened(now, opening.attempt, ServerFacts { revision, ..server });
             }
+            (Verdict::Try(_), _) if opening.number >= MOST_ATTEMPTS => {
+                self.give_up(OpenError::Protocol("it sends us from one revision to the next".to_owned()));
+            }
             (Verdict::Try(next), _) => {
-                let again = std::mem::discriminant(&next) == std::mem::discriminant(&opening.attempt);
-                self.attempt(now, next, again);
+                let asked = matches!(next, Attempt::Discover(_));
+                let again = asked || matches!(opening.attempt, Attempt::Initialize(_));
+                self.attempt(now, next, again, opening.number + 1);
             }
             (Verdict::GiveUp(why), _) => self.give_up(why),
             // A server is only spoken to after it has said who it is.

@@ -220,8 +220,10 @@ struct Spell(u64);
 impl std::fmt::Display for Spell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            millis if millis % 1000 == 0 => write!(f, "{} s", millis / 1000),
-            millis => write!(f, "{millis} ms"),
+            millis if millis < 1000 => write!(f, "{millis} ms"),
+            // Timers ring a little late; nobody cares for that millisecond.
+            millis if millis % 1000 < 100 => write!(f, "{} s", millis / 1000),
+            millis => write!(f, "{}.{} s", millis / 1000, millis % 1000 / 100),
         }
     }
 }

@@ -81,10 +81,15 @@ pub(super) fn after_discover(era: Era, way: Way, again: bool, evidence: Evidence
         }
         Evidence::Wire(fault) => Verdict::GiveUp(fault.into()),
         Evidence::Silence { after_millis } => match (way, older) {
-            (Way::Pipe, Some(older)) => Verdict::Try(older),
+            (Way::Pipe, Some(older)) if !again => Verdict::Try(older),
             _ => Verdict::GiveUp(OpenError::TimedOut { after_millis }),
         },
     }
+}
+
+/// Whether there is something to try after a question which revisions the server speaks that was ignored.
+pub(super) fn goes_on_after_silence(era: Era, again: bool) -> bool {
+    !again && era.with(Lifecycle::Handshake).next().is_some()
 }
 
 /// What follows from the answer to an attempt to open a session in `asked`. `again`: whether another one was tried
@@ -105,10 +110,14 @@ pub(super) fn after_initialize(era: Era, asked: Revision, again: bool, evidence:
             let other = era
                 .with(Lifecycle::Handshake)
                 .find(|revision| *revision != asked && theirs.iter().any(|name| name == revision.as_str()));
-            match other {
-                Some(other) if !again => Verdict::Try(Attempt::Initialize(other)),
-                _ => no_common(era, theirs),
+            if let (Some(other), false) = (other, again) {
+                return Verdict::Try(Attempt::Initialize(other));
             }
+            // A server that was too slow to say so when it was asked: it has understood the question by now.
+            let stateless = era
+                .with(Lifecycle::PerRequest)
+                .find(|revision| theirs.iter().any(|name| name == revision.as_str()));
+            stateless.map_or_else(|| no_common(era, theirs), |it| Verdict::Try(Attempt::Discover(it)))
         }
         Evidence::Nonsense(what) => Verdict::GiveUp(OpenError::Protocol(what)),
         Evidence::Wire(WireError::Refused { error: Some(error), .. }) if !supported(&error).is_empty() => {
@@ -251,5 +260,16 @@ mod tests {
         assert!(matches!(after_initialize(Era::Auto, SESSION, true, other), Verdict::GiveUp(_)));
         let newest = after_initialize(Era::Auto, SESSION, false, speaks(&["2026-07-28"]));
         assert!(matches!(newest, Verdict::GiveUp(_)), "no handshake opens that one");
+    }
+
+    #[test]
+    fn a_server_that_was_too_slow_to_be_understood_is_asked_once_more() {
+        let needs_none = error(-32022, &["2026-07-28"]);
+        let ask = Verdict::Try(Attempt::Discover(MODERN));
+        assert_eq!(after_initialize(Era::Auto, SESSION, false, needs_none.clone()), ask);
+        assert!(matches!(after_initialize(Era::Legacy, SESSION, false, needs_none), Verdict::GiveUp(_)));
+        let silence = Evidence::Silence { after_millis: 1 };
+        let verdict = after_discover(Era::Auto, Way::Pipe, true, silence);
+        assert_eq!(verdict, Verdict::GiveUp(OpenError::TimedOut { after_millis: 1 }));
     }
 }

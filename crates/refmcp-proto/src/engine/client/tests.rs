@@ -140,6 +140,19 @@ fn a_silent_server_is_asked_for_a_session() {
 }
 
 #[test]
+fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_can() {
+    let mut rig = Rig::new(|config| config.era = Era::Modern);
+    rig.seen();
+    assert_eq!(rig.pass(20_000), []);
+    let needs_none = |id| json!({ "id": id, "error": { "code": -32022, "message": "no", "data": { "supported": ["2026-07-28", "2025-11-25"] } } });
+    let mut rig = Rig::new(|_| {});
+    rig.seen();
+    rig.pass(5_000);
+    assert!((2..5).all(|id| matches!(rig.hear(needs_none(id))[..], [Seen::Sent(_)])));
+    assert!(matches!(rig.hear(needs_none(5))[..], [Seen::Closed(_)]));
+}
+
+#[test]
 fn calls_made_before_the_opening_wait_for_it() {
     let mut rig = Rig::new(|config| config.era = Era::Legacy);
     rig.seen();
