@@ -1,14 +1,20 @@
 //! The command line: reads what was typed and runs the command.
 
 mod args;
+mod arguments;
+mod bridge;
 mod command;
 mod logging;
+mod shell;
+mod store;
+mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use anyhow::{Context, Result};
 
-use args::{Args, Command};
+use args::{Action, ExitReason};
+use ui::text::multi_line;
 
 /// Requests are many small things made by one thread and dropped by another, which the system's allocator is slow at;
 /// and what a crowd of clients has used is given back when they have left.
@@ -16,16 +22,41 @@ use args::{Args, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let done = logging::start(&args.log, args.log_format).and_then(|_log| match args.command {
-        Command::Stdio(options) => command::stdio::run(options),
-        Command::Serve(options) => command::serve::run(options),
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
+    let (log, action) = match args::parse() {
+        Ok(parsed) => parsed,
+        Err(code) => return code,
+    };
+    match logging::start(&log.log, log.log_format).and_then(|_log| run(action)) {
+        Ok(reason) => reason.into(),
         Err(fault) => {
-            eprintln!("refmcp: {fault:#}");
-            ExitCode::FAILURE
+            // An error may quote what a server said.
+            eprintln!("refmcp: {}", multi_line(&format!("{fault:#}")));
+            ExitReason::of(&fault).into()
         }
     }
+}
+
+fn run(action: Action) -> Result<ExitReason> {
+    match action {
+        Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
+        Action::Serve(options) => command::serve::run(options).map(|()| ExitReason::Done),
+        Action::Client(command, shared) => command::client::run(command, &shared),
+        Action::Trust(command) => command::trust::run(command),
+        Action::Log(query) => command::log::run(&query),
+        Action::Completions(shell) => {
+            let mut script = Vec::new();
+            args::print_completions(shell, &mut script).context("cannot write the script")?;
+            written(&script)
+        }
+        Action::Man => {
+            let mut page = Vec::new();
+            args::print_manual(&mut page).context("cannot write the page")?;
+            written(&page)
+        }
+    }
+}
+
+fn written(bytes: &[u8]) -> Result<ExitReason> {
+    ui::output::print(bytes).context("cannot write to standard output")?;
+    Ok(ExitReason::Done)
 }

@@ -1,7 +1,10 @@
 //! The commands, one file each.
 
+pub(crate) mod client;
+pub(crate) mod log;
 pub(crate) mod serve;
 pub(crate) mod stdio;
+pub(crate) mod trust;
 
 use refmcp_reference::Options;
 use refmcp_server::Timeouts;

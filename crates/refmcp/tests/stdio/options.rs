@@ -42,7 +42,7 @@ fn mistakes_go_to_stderr() {
         (&[], "Usage:"),
     ] {
         let exit = run(args);
-        assert_eq!(exit.status.code(), Some(2), "{args:?}: {exit:?}");
+        assert_eq!(exit.status.code(), Some(1), "{args:?}: {exit:?}");
         assert!(exit.lines.is_empty() && exit.errors.contains(word), "{args:?}: {exit:?}");
     }
 }

@@ -1,57 +1,12 @@
-//! What can be typed.
+//! The options of the commands that serve.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::ValueEnum;
 use refmcp_http::{Options, Rate};
 
-/// The reference for the Model Context Protocol (MCP).
-///
-/// refmcp speaks every revision of the protocol. Point your client at it to see every feature exercised.
-#[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES, arg_required_else_help = true)]
-pub(crate) struct Args {
-    /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
-    /// At info, every call is logged, without its arguments.
-    #[arg(long, global = true, value_name = "FILTER", default_value = "warn", env = "REFMCP_LOG")]
-    pub(crate) log: String,
-
-    /// How to write the log: for people, or one JSON object on each line.
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, env = "REFMCP_LOG_FORMAT")]
-    pub(crate) log_format: LogFormat,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines of text.
-    Text,
-    /// Lines of JSON.
-    Json,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  refmcp stdio
-      serve the program that started it, as clients do with an entry such as
-      { \"mcpServers\": { \"refmcp\": { \"command\": \"refmcp\", \"args\": [\"stdio\"] } } }
-  refmcp serve
-      listen on http://127.0.0.1:3000/mcp, for any client and every revision
-  refmcp stdio --resources ./docs --prompts ./prompts
-      the same, with the files of two folders as resources and prompts
-  refmcp --log info stdio
-      the same, with a line on stderr for every call";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Serve one client over standard input and output.
-    Stdio(ServerOptions),
-    /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
-    Serve(ServeOptions),
-}
+use super::value::seconds;
 
 /// Where to listen, and to whom.
 #[derive(Debug, clap::Args)]
@@ -169,29 +124,4 @@ pub(crate) enum Policy {
     Strict,
     /// Serve what can be understood.
     Lenient,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_definition_is_sound() {
-        Args::command().debug_assert();
-    }
-
-    #[test]
-    fn seconds_may_have_a_fraction() {
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for bad in ["-1", "x", "NaN", "1e300"] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,0 +1,244 @@
+//! The commands that drive a server, as they are typed. Every one of them can do without the word for the target
+//! when a command stands behind `--`, so which word means what is decided only when all are there.
+
+use clap::Subcommand;
+
+use super::shared::Shared;
+use super::value::pair;
+
+/// Commands that drive a server.
+#[derive(Debug, Subcommand)]
+pub(super) enum ClientWords {
+    /// Show what a server offers.
+    #[command(override_usage = "\
+refmcp list [OPTIONS] [tools|resources|templates|prompts|all] <TARGET>
+       refmcp list [OPTIONS] [tools|resources|templates|prompts|all] -- <COMMAND>...")]
+    List(ListWords),
+    /// Call a tool.
+    #[command(
+        override_usage = "\
+refmcp call [OPTIONS] <TARGET> <TOOL> [KEY=VALUE]...
+       refmcp call [OPTIONS] <TOOL> [KEY=VALUE]... -- <COMMAND>...",
+        after_help = ARGUMENTS
+    )]
+    Call(CallWords),
+    /// Read a resource.
+    #[command(override_usage = "\
+refmcp read [OPTIONS] <TARGET> <URI>
+       refmcp read [OPTIONS] <URI> -- <COMMAND>...")]
+    Read(ReadWords),
+    /// Get a prompt.
+    #[command(override_usage = "\
+refmcp prompt [OPTIONS] <TARGET> <NAME> [KEY=VALUE]...
+       refmcp prompt [OPTIONS] <NAME> [KEY=VALUE]... -- <COMMAND>...")]
+    Prompt(PromptWords),
+    /// Ask the server for values that an argument could have.
+    #[command(override_usage = "\
+refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <TARGET> <ARGUMENT=PREFIX>
+       refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <ARGUMENT=PREFIX> -- <COMMAND>...")]
+    Complete(CompleteWords),
+    /// Show what changes: the lists, and the resources that are named.
+    #[command(override_usage = "\
+refmcp watch [OPTIONS] <TARGET> [URI]...
+       refmcp watch [OPTIONS] [URI]... -- <COMMAND>...")]
+    Watch(WatchWords),
+    /// Show who the server is, what it can do and which revision it speaks.
+    #[command(override_usage = "\
+refmcp info [OPTIONS] <TARGET>
+       refmcp info [OPTIONS] -- <COMMAND>...")]
+    Info(InfoWords),
+    /// Send any request and show the answer.
+    #[command(override_usage = "\
+refmcp raw [OPTIONS] <TARGET> <METHOD> [JSON]
+       refmcp raw [OPTIONS] <METHOD> [JSON] -- <COMMAND>...")]
+    Raw(RawWords),
+    /// Talk to one or several servers, line by line.
+    #[command(override_usage = "\
+refmcp shell [OPTIONS] <TARGET>...
+       refmcp shell [OPTIONS] [TARGET]... -- <COMMAND>...
+       refmcp shell [OPTIONS] --config <FILE>")]
+    Shell(ShellWords),
+    /// Pass messages from one transport to another.
+    #[command(override_usage = "\
+refmcp bridge [OPTIONS] --from <FROM> --to <TO>
+       refmcp bridge [OPTIONS] --from <FROM> -- <COMMAND>...")]
+    Bridge(BridgeWords),
+}
+
+const ARGUMENTS: &str = "\
+Arguments:
+  message=hello       a value of the type that the tool's schema asks for
+  tags=a tags=b       a list, as is tags=a,b
+  size.width=3        a member of an object
+  size:='{\"width\":3}' a value in JSON
+  text=@FILE          the text of a file; @- is standard input, @@ begins a text with @
+  size:=@FILE         the JSON in a file
+  --json '{...}'      all arguments in JSON, or --json @FILE; single words are added to them";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListWords {
+    /// What to show: tools, resources, templates, prompts, or all; all if left out.
+    #[arg(value_name = "WHAT")]
+    pub(super) what: Option<String>,
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+/// A server that is started for this command.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServerCommand {
+    /// A command that starts the server, instead of TARGET.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CallWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The tool's name.
+    #[arg(value_name = "TOOL")]
+    pub(super) tool: Option<String>,
+    /// The tool's arguments; on a terminal, what is missing is asked for.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(super) arguments: Vec<String>,
+    /// All arguments as a JSON object, or @FILE with one in it.
+    #[arg(long, value_name = "JSON")]
+    pub(super) json: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ReadWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The resource's address.
+    #[arg(value_name = "URI")]
+    pub(super) uri: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PromptWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The prompt's name.
+    #[arg(value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// The prompt's arguments; on a terminal, what is missing is asked for.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(super) arguments: Vec<String>,
+    /// All arguments as a JSON object, or @FILE with one in it.
+    #[arg(long, value_name = "JSON")]
+    pub(super) json: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(id = "completable", required = true, multiple = false, args = ["prompt", "template"])]
+pub(super) struct CompleteWords {
+    /// The prompt that the argument belongs to.
+    #[arg(long, value_name = "NAME")]
+    pub(super) prompt: Option<String>,
+    /// The resource template that the variable belongs to.
+    #[arg(long, value_name = "URI")]
+    pub(super) template: Option<String>,
+    /// Another argument that already has a value; can be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(super) context: Vec<(String, String)>,
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The argument's name, and how its value begins.
+    #[arg(value_name = "ARGUMENT=PREFIX")]
+    pub(super) argument: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct WatchWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// Resources to watch.
+    #[arg(value_name = "URI")]
+    pub(super) uris: Vec<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InfoWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RawWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The request's method.
+    #[arg(value_name = "METHOD")]
+    pub(super) method: Option<String>,
+    /// The request's parameters, or @FILE with them in it.
+    #[arg(value_name = "JSON")]
+    pub(super) params: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShellWords {
+    /// The servers: URLs (http, https, ws, wss, sse+http, sse+https) or names from a configuration file; all that
+    /// the file names if left out.
+    #[arg(value_name = "TARGET")]
+    pub(super) targets: Vec<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct BridgeWords {
+    /// Where clients come from: stdio, or an address to listen on such as http://127.0.0.1:3000/mcp.
+    #[arg(long, value_name = "FROM")]
+    pub(super) from: String,
+    /// The server: a URL, a name from a configuration file, or stdio with a command after `--`.
+    #[arg(long, value_name = "TO")]
+    pub(super) to: Option<String>,
+    #[command(flatten)]
+    pub(super) server: ServerCommand,
+    #[command(flatten)]
+    pub(super) shared: Shared,
+}

@@ -1,0 +1,91 @@
+//! The commands that drive a server, as they are meant.
+
+use refmcp_proto::model::LogLevel;
+use url::Url;
+
+use super::{Target, UrlTransport};
+use crate::arguments::ArgumentWords;
+
+/// What to do with a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ClientCommand {
+    /// Show what it offers.
+    List { target: Target, what: Listing },
+    /// Call a tool.
+    Call { target: Target, tool: String, arguments: ArgumentWords },
+    /// Read a resource.
+    Read { target: Target, uri: String },
+    /// Get a prompt.
+    Prompt { target: Target, name: String, arguments: ArgumentWords },
+    /// Ask for values that an argument could have.
+    Complete {
+        target: Target,
+        /// What the argument belongs to.
+        of: Completable,
+        /// The argument's name.
+        argument: String,
+        /// How its value begins.
+        prefix: String,
+        /// Arguments that already have a value.
+        context: Vec<(String, String)>,
+    },
+    /// Show what changes.
+    Watch { target: Target, uris: Vec<String> },
+    /// Show who the server is.
+    Info { target: Target },
+    /// Send any request; the parameters are JSON, or `@FILE`.
+    Raw { target: Target, method: String, params: Option<String> },
+    /// Set the least severe log messages the server sends.
+    SetLevel { target: Target, level: LogLevel },
+    /// Talk to servers, line by line; with none named, to all of the configuration file.
+    Shell { targets: Vec<Target> },
+    /// Pass messages from one transport to another.
+    Bridge { from: BridgeSide, to: Target },
+}
+
+/// What to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Tools.
+    Tools,
+    /// Resources.
+    Resources,
+    /// Resource templates.
+    Templates,
+    /// Prompts.
+    Prompts,
+    /// All of it.
+    All,
+}
+
+impl Listing {
+    /// What a word means.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "tools" => Some(Self::Tools),
+            "resources" => Some(Self::Resources),
+            "templates" => Some(Self::Templates),
+            "prompts" => Some(Self::Prompts),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
+
+/// What an argument belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Completable {
+    /// A prompt, by name.
+    Prompt(String),
+    /// A resource template, by its URI.
+    Template(String),
+}
+
+/// Where a bridge's clients come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BridgeSide {
+    /// The process that started the bridge.
+    Stdio,
+    /// Whoever connects to this address.
+    Listen { url: Url, transport: UrlTransport },
+}

@@ -1,0 +1,221 @@
+//! The flags of the MCP Inspector's command line, in terms of our own commands.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use refmcp_client::Era;
+use refmcp_proto::model::LogLevel;
+use refmcp_proto::revision::Method;
+
+use super::shared::{Output, Shared, log_level};
+use super::value::{Header, header, pair, seconds};
+use super::{ClientCommand, Listing, LogOptions, Target, UrlTransport, UsageError};
+use crate::arguments::ArgumentWords;
+
+/// Drive a server with the flags of the MCP Inspector.
+#[derive(Debug, Parser)]
+#[command(
+    name = "refmcp",
+    override_usage = "refmcp --cli <URL|COMMAND...> --method <METHOD> [OPTIONS] [-- <ARGUMENT>...]"
+)]
+pub(super) struct Inspector {
+    #[command(flatten)]
+    logging: LogOptions,
+
+    /// Understand the flags of the MCP Inspector.
+    #[arg(long)]
+    cli: bool,
+
+    /// The server's URL, or the command that starts it.
+    #[arg(value_name = "TARGET")]
+    target: Vec<String>,
+
+    /// Further arguments of the command.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    rest: Vec<String>,
+
+    /// What to ask the server.
+    #[arg(long)]
+    method: String,
+
+    /// The tool of tools/call.
+    #[arg(long, value_name = "NAME")]
+    tool_name: Option<String>,
+
+    /// Arguments of tools/call.
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1..)]
+    tool_arg: Vec<String>,
+
+    /// The resource of resources/read.
+    #[arg(long)]
+    uri: Option<String>,
+
+    /// The prompt of prompts/get.
+    #[arg(long, value_name = "NAME")]
+    prompt_name: Option<String>,
+
+    /// Arguments of prompts/get.
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1..)]
+    prompt_args: Vec<String>,
+
+    /// The level of logging/setLevel.
+    #[arg(long, value_name = "LEVEL", value_parser = log_level())]
+    log_level: Option<LogLevel>,
+
+    /// How to talk to the server; found out if left out.
+    #[arg(long, value_enum)]
+    transport: Option<Transport>,
+
+    /// A header field for every HTTP request.
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, num_args = 1..)]
+    headers: Vec<Header>,
+
+    /// A variable in the environment of a server that is started.
+    #[arg(short = 'e', value_name = "KEY=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
+
+    /// A file that names servers.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The server's name in that file.
+    #[arg(long, value_name = "NAME", requires = "config")]
+    server: Option<String>,
+
+    /// The tool's arguments as one JSON object.
+    #[arg(long, value_name = "JSON")]
+    tool_args_json: Option<String>,
+
+    /// The server's URL, instead of a target.
+    #[arg(long, value_name = "URL", conflicts_with = "target")]
+    server_url: Option<String>,
+
+    /// Which revisions may be spoken.
+    #[arg(long, value_name = "ERA", default_value = "auto")]
+    protocol_era: Era,
+
+    /// The folder to start the server in.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+
+    /// A member of `_meta` in every request.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, num_args = 1..)]
+    metadata: Vec<(String, String)>,
+
+    /// A member of `_meta` when a tool is called; comes after those of all requests.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, num_args = 1..)]
+    tool_metadata: Vec<(String, String)>,
+
+    /// How many seconds to wait for a sign of life: an answer, or progress.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    timeout: std::time::Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    Stdio,
+    Sse,
+    Http,
+}
+
+impl Inspector {
+    /// The same in our own terms.
+    pub(super) fn translate(self) -> Result<(LogOptions, ClientCommand, Shared), UsageError> {
+        let target = target(
+            self.server_url.into_iter().chain(self.target).collect(),
+            self.rest,
+            self.transport,
+            self.config.is_some().then_some(self.server),
+        )?;
+        let needs = |what: &str| UsageError::new(format!("{} needs {what}", self.method));
+        let list = |what| ClientCommand::List { target: target.clone(), what };
+        let command = match Method::known(&self.method) {
+            Some(Method::ListTools) => list(Listing::Tools),
+            Some(Method::ListResources) => list(Listing::Resources),
+            Some(Method::ListResourceTemplates) => list(Listing::Templates),
+            Some(Method::ListPrompts) => list(Listing::Prompts),
+            Some(Method::CallTool) => {
+                let tool = self.tool_name.ok_or_else(|| needs("--tool-name"))?;
+                let arguments = ArgumentWords { words: self.tool_arg, json: self.tool_args_json };
+                ClientCommand::Call { target, tool, arguments }
+            }
+            Some(Method::ReadResource) => {
+                ClientCommand::Read { target, uri: self.uri.ok_or_else(|| needs("--uri"))? }
+            }
+            Some(Method::GetPrompt) => {
+                let name = self.prompt_name.ok_or_else(|| needs("--prompt-name"))?;
+                let arguments = ArgumentWords { words: self.prompt_args, json: None };
+                ClientCommand::Prompt { target, name, arguments }
+            }
+            Some(Method::SetLevel) => {
+                let level = self.log_level.ok_or_else(|| needs("--log-level"))?;
+                ClientCommand::SetLevel { target, level }
+            }
+            _ => ClientCommand::Raw { target, method: self.method, params: None },
+        };
+        let calls_tool = matches!(command, ClientCommand::Call { .. });
+        let of_tool = self.tool_metadata.into_iter().filter(|_| calls_tool);
+        let shared = Shared {
+            config: self.config,
+            era: self.protocol_era,
+            timeout: self.timeout,
+            total_timeout: self.timeout.saturating_mul(10),
+            headers: self.headers,
+            env: self.env,
+            meta: self.metadata.into_iter().chain(of_tool).collect(),
+            cwd: self.cwd,
+            trace: None,
+            // The Inspector does not ask, and whoever uses its flags does not expect it.
+            yes: true,
+            sampler: None,
+            roots: Vec::new(),
+            roots_may_come: false,
+            log_level: None,
+            output: Output::Json,
+            no_color: false,
+            mask_arguments: false,
+        };
+        Ok((self.logging, command, shared))
+    }
+}
+
+/// The server, from the words before and after `--`, or by its name in a file.
+fn target(
+    words: Vec<String>,
+    rest: Vec<String>,
+    transport: Option<Transport>,
+    configured: Option<Option<String>>,
+) -> Result<Target, UsageError> {
+    let words: Vec<String> = words.into_iter().chain(rest).collect();
+    match (words.first(), configured) {
+        (None, Some(Some(name))) => Ok(Target::Named(name)),
+        (None, Some(None)) => Err(UsageError::new("which server of the file? say --server NAME")),
+        (Some(word), Some(_)) => {
+            Err(UsageError::new(format!("there are two targets: {word:?} and the one of --config")))
+        }
+        (None, None) => Err(UsageError::new("missing: the server's URL, or the command that starts it")),
+        (Some(first), None) if Target::is_address(first) => {
+            if words.len() > 1 {
+                return Err(UsageError::new("a server at a URL takes no arguments"));
+            }
+            over(Target::from_word(first)?, transport)
+        }
+        (Some(_), None) => match transport {
+            None | Some(Transport::Stdio) => Ok(Target::Command(words)),
+            Some(_) => Err(UsageError::new("a command can only be talked to over stdio")),
+        },
+    }
+}
+
+fn over(target: Target, transport: Option<Transport>) -> Result<Target, UsageError> {
+    match (target, transport) {
+        (target, None) => Ok(target),
+        (Target::Url { url, .. }, Some(Transport::Http)) => {
+            Ok(Target::Url { url, transport: UrlTransport::StreamableHttp })
+        }
+        (Target::Url { url, .. }, Some(Transport::Sse)) => {
+            Ok(Target::Url { url, transport: UrlTransport::Sse })
+        }
+        (_, Some(_)) => Err(UsageError::new("a server at a URL cannot be talked to over stdio")),
+    }
+}

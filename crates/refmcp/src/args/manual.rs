@@ -1,0 +1,70 @@
+//! Completion scripts and the manual page, made from the definition of what can be typed.
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+
+use super::Args;
+
+/// Writes the script that completes words in this shell.
+///
+/// # Errors
+///
+/// The script cannot be written.
+pub(crate) fn print_completions(shell: clap_complete::Shell, to: &mut impl Write) -> io::Result<()> {
+    // The generator panics when it cannot write, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "refmcp", &mut script);
+    to.write_all(&script)
+}
+
+/// Writes the manual page, with a section for every command.
+///
+/// # Errors
+///
+/// The page cannot be written.
+pub(crate) fn print_manual(to: &mut impl Write) -> io::Result<()> {
+    let mut command = Args::command();
+    command.build();
+    let page = clap_mangen::Man::new(command.clone());
+    page.render(to)?;
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        writeln!(to, ".SH \"REFMCP {}\"", sub.get_name().to_uppercase())?;
+        let page = clap_mangen::Man::new(sub.clone());
+        page.render_description_section(to)?;
+        page.render_synopsis_section(to)?;
+        page.render_options_section(to)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_gets_a_script_with_all_commands() {
+        for shell in clap_complete::Shell::value_variants() {
+            let mut script = Vec::new();
+            print_completions(*shell, &mut script).unwrap();
+            let script = String::from_utf8(script).unwrap();
+            for command in ["serve", "call", "complete", "bridge", "trust"] {
+                assert!(script.contains(command), "{shell}: {command}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_every_command() {
+        let mut page = Vec::new();
+        print_manual(&mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        assert!(page.contains(".TH refmcp"), "{page}");
+        for command in ["STDIO", "SERVE", "LIST", "CALL", "WATCH", "SHELL", "TRUST", "LOG"] {
+            assert!(page.contains(&format!(".SH \"REFMCP {command}\"")), "{command}");
+        }
+        assert!(!page.contains("REFMCP HELP"));
+    }
+}

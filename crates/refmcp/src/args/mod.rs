@@ -1,0 +1,175 @@
+//! What can be typed, and what it means.
+
+mod client;
+mod command;
+mod exit;
+mod inspector;
+mod manual;
+mod resolve;
+mod server;
+mod shared;
+mod store;
+mod target;
+mod value;
+mod words;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use client::ClientWords;
+pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
+pub(crate) use exit::{Exit, ExitReason, UsageError};
+use inspector::Inspector;
+pub(crate) use manual::{print_completions, print_manual};
+pub(crate) use server::{Policy, Profile, ServeOptions, ServerOptions};
+pub(crate) use shared::{Output, Shared};
+pub(crate) use store::{LogQuery, TrustChange, TrustCommand};
+pub(crate) use target::{Target, UrlTransport};
+pub(crate) use words::{join_words, split_words};
+
+/// The reference for the Model Context Protocol (MCP).
+///
+/// refmcp speaks every revision of the protocol. Point your client at it to see every feature exercised, and drive
+/// any server with it.
+#[derive(Debug, Parser)]
+#[command(name = "refmcp", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    logging: LogOptions,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What is logged, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogOptions {
+    /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
+    /// At info, every call is logged, without its arguments.
+    #[arg(long, global = true, value_name = "FILTER", default_value = "warn", env = "REFMCP_LOG")]
+    pub(crate) log: String,
+
+    /// How to write the log: for people, or one JSON object on each line.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, env = "REFMCP_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines of text.
+    Text,
+    /// Lines of JSON.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  refmcp stdio
+      serve the program that started it, as clients do with an entry such as
+      { \"mcpServers\": { \"refmcp\": { \"command\": \"refmcp\", \"args\": [\"stdio\"] } } }
+  refmcp serve
+      listen on http://127.0.0.1:3000/mcp, for any client and every revision
+  refmcp stdio --resources ./docs --prompts ./prompts
+      the same, with the files of two folders as resources and prompts
+  refmcp --log info stdio
+      the same, with a line on stderr for every call
+  refmcp list tools http://127.0.0.1:3000/mcp
+      what that server can do
+  refmcp call echo message=hello -- refmcp stdio
+      start a server, call one of its tools, and end it";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve one client over standard input and output.
+    Stdio(ServerOptions),
+    /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
+    Serve(ServeOptions),
+    #[command(flatten)]
+    Client(ClientWords),
+    /// Which configured servers may be started and which tools may be called, without asking.
+    Trust {
+        #[command(subcommand)]
+        change: TrustCommand,
+    },
+    /// The calls that were made from here.
+    Log(LogQuery),
+    /// A script that completes refmcp's words in a shell.
+    Completions {
+        /// Whose script.
+        shell: clap_complete::Shell,
+    },
+    /// The manual page, in troff.
+    Man,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Serve one client over standard input and output.
+    Stdio(ServerOptions),
+    /// Serve over HTTP.
+    Serve(ServeOptions),
+    /// Drive a server.
+    Client(ClientCommand, Box<Shared>),
+    /// Show or change what is trusted.
+    Trust(TrustCommand),
+    /// Show the calls that were made.
+    Log(LogQuery),
+    /// Print a script for a shell.
+    Completions(clap_complete::Shell),
+    /// Print the manual page.
+    Man,
+}
+
+/// Reads the words the process was started with.
+///
+/// # Errors
+///
+/// What to exit with: they could not be understood, and it has been said why; or they asked for help, and it has been
+/// given.
+pub(crate) fn parse() -> Result<(LogOptions, Action), ExitCode> {
+    parse_from(std::env::args_os()).map_err(|fault| {
+        let wrong = fault.use_stderr();
+        if let Err(fault) = fault.print() {
+            // Whoever closed our output does not want to read it.
+            tracing::debug!(%fault, "the help was not read");
+        }
+        if wrong { ExitReason::Usage.into() } else { ExitCode::SUCCESS }
+    })
+}
+
+fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, Action), clap::Error> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if words.iter().take_while(|word| *word != "--").any(|word| word == "--cli") {
+        let inspector = Inspector::try_parse_from(&words)?;
+        let (log, command, shared) = inspector.translate().map_err(|fault| explain(&fault))?;
+        return Ok((log, Action::Client(command, Box::new(shared))));
+    }
+    let args = Args::try_parse_from(&words)?;
+    let action = match args.command {
+        Command::Stdio(options) => Action::Stdio(options),
+        Command::Serve(options) => Action::Serve(options),
+        Command::Client(words) => {
+            let (command, shared) = words.resolve().map_err(|fault| explain(&fault))?;
+            Action::Client(command, Box::new(shared))
+        }
+        Command::Trust { change } => Action::Trust(change),
+        Command::Log(query) => Action::Log(query),
+        Command::Completions { shell } => Action::Completions(shell),
+        Command::Man => Action::Man,
+    };
+    Ok((args.logging, action))
+}
+
+/// A fault of ours in the shape of clap's, so that all are printed alike.
+fn explain(fault: &UsageError) -> clap::Error {
+    clap::Error::raw(
+        clap::error::ErrorKind::ValueValidation,
+        format!("{fault}\n\nFor more information, try '--help'.\n"),
+    )
+}
+
+#[cfg(test)]
+mod tests;

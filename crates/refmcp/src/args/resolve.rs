@@ -1,0 +1,197 @@
+//! From the words of a command to what they mean.
+
+use std::collections::VecDeque;
+
+use super::client::{
+    BridgeWords, CallWords, ClientWords, CompleteWords, ListWords, PromptWords, RawWords, ServerCommand,
+    ShellWords, WatchWords,
+};
+use super::{BridgeSide, ClientCommand, Completable, Listing, Shared, Target, UsageError};
+use crate::arguments::ArgumentWords;
+
+impl ClientWords {
+    /// What the words mean.
+    ///
+    /// # Errors
+    ///
+    /// A word is missing, or one too many; the error says which.
+    pub(super) fn resolve(self) -> Result<(ClientCommand, Shared), UsageError> {
+        match self {
+            Self::List(words) => list(words),
+            Self::Call(words) => call(words),
+            Self::Read(words) => {
+                let mut line = Line::new([words.target, words.uri], words.server);
+                let target = line.target()?;
+                let uri = line.next("the URI of the resource")?;
+                line.end()?;
+                Ok((ClientCommand::Read { target, uri }, words.shared))
+            }
+            Self::Prompt(words) => prompt(words),
+            Self::Complete(words) => complete(words),
+            Self::Watch(words) => watch(words),
+            Self::Info(words) => {
+                let mut line = Line::new([words.target], words.server);
+                let target = line.target()?;
+                line.end()?;
+                Ok((ClientCommand::Info { target }, words.shared))
+            }
+            Self::Raw(words) => raw(words),
+            Self::Shell(words) => shell(words),
+            Self::Bridge(words) => bridge(words),
+        }
+    }
+}
+
+/// The words that are no options, in their order, and the command behind `--`.
+struct Line {
+    words: VecDeque<String>,
+    command: Vec<String>,
+}
+
+impl Line {
+    fn new(words: impl IntoIterator<Item = Option<String>>, server: ServerCommand) -> Self {
+        Self { words: words.into_iter().flatten().collect(), command: server.command }
+    }
+
+    /// The command behind `--`, or else what the next word names.
+    fn target(&mut self) -> Result<Target, UsageError> {
+        if !self.command.is_empty() {
+            return Ok(Target::Command(std::mem::take(&mut self.command)));
+        }
+        Target::from_word(&self.next("the target: a URL, a configured name, or a command after `--`")?)
+    }
+
+    /// The same, where no other word can be an address: one that is must have been meant as the target.
+    fn only_target(&mut self) -> Result<Target, UsageError> {
+        match self.words.front() {
+            Some(word) if !self.command.is_empty() && Target::is_address(word) => {
+                Err(UsageError::new(format!("there are two targets: {word} and the command after `--`")))
+            }
+            _ => self.target(),
+        }
+    }
+
+    fn next(&mut self, what: &str) -> Result<String, UsageError> {
+        self.words.pop_front().ok_or_else(|| UsageError::new(format!("missing: {what}")))
+    }
+
+    fn end(self) -> Result<(), UsageError> {
+        match self.words.front() {
+            None => Ok(()),
+            Some(word) => Err(UsageError::new(format!("one word too many: {word:?}"))),
+        }
+    }
+}
+
+fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let mut line = Line::new([words.what, words.target], words.server);
+    let what = match line.words.front().and_then(|word| Listing::from_word(word)) {
+        Some(what) => {
+            line.words.pop_front();
+            what
+        }
+        None if line.words.len() > 1 || (line.words.len() == 1 && !line.command.is_empty()) => {
+            let word = line.next("what to list")?;
+            if !Target::is_address(&word) {
+                let kinds = "tools, resources, templates, prompts or all";
+                return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}")));
+            }
+            line.words.push_front(word);
+            Listing::All
+        }
+        None => Listing::All,
+    };
+    let target = line.only_target()?;
+    line.end()?;
+    Ok((ClientCommand::List { target, what }, words.shared))
+}
+
+fn call(words: CallWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let named = [words.target, words.tool].into_iter();
+    let mut line = Line::new(named.chain(words.arguments.into_iter().map(Some)), words.server);
+    let target = line.only_target()?;
+    let tool = line.next("the tool's name")?;
+    let arguments = ArgumentWords { words: line.words.into(), json: words.json };
+    Ok((ClientCommand::Call { target, tool, arguments }, words.shared))
+}
+
+fn prompt(words: PromptWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let named = [words.target, words.name].into_iter();
+    let mut line = Line::new(named.chain(words.arguments.into_iter().map(Some)), words.server);
+    let target = line.only_target()?;
+    let name = line.next("the prompt's name")?;
+    let arguments = ArgumentWords { words: line.words.into(), json: words.json };
+    Ok((ClientCommand::Prompt { target, name, arguments }, words.shared))
+}
+
+fn complete(words: CompleteWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let of = match (words.prompt, words.template) {
+        (Some(name), None) => Completable::Prompt(name),
+        (None, Some(uri)) => Completable::Template(uri),
+        _ => {
+            return Err(UsageError::new("say what the argument belongs to: --prompt NAME or --template URI"));
+        }
+    };
+    let mut line = Line::new([words.target, words.argument], words.server);
+    let target = line.only_target()?;
+    let word = line.next("the argument: NAME=PREFIX, or NAME= for any value")?;
+    let Some((argument, prefix)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+        return Err(UsageError::new(format!("{word:?} is no NAME=PREFIX; for any value write {word}=")));
+    };
+    line.end()?;
+    let (argument, prefix) = (argument.to_owned(), prefix.to_owned());
+    Ok((ClientCommand::Complete { target, of, argument, prefix, context: words.context }, words.shared))
+}
+
+fn watch(words: WatchWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let uris = words.uris.into_iter().map(Some);
+    let mut line = Line::new([words.target].into_iter().chain(uris), words.server);
+    let target = line.target()?;
+    Ok((ClientCommand::Watch { target, uris: line.words.into() }, words.shared))
+}
+
+fn raw(words: RawWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let mut line = Line::new([words.target, words.method, words.params], words.server);
+    let target = line.only_target()?;
+    let method = line.next("the request's method")?;
+    let params = line.words.pop_front();
+    line.end()?;
+    Ok((ClientCommand::Raw { target, method, params }, words.shared))
+}
+
+fn shell(words: ShellWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let mut targets =
+        words.targets.iter().map(|word| Target::from_word(word)).collect::<Result<Vec<_>, _>>()?;
+    if !words.server.command.is_empty() {
+        targets.push(Target::Command(words.server.command));
+    }
+    if targets.is_empty() && words.shared.config.is_none() {
+        return Err(UsageError::new("missing: a target, a command after `--`, or --config FILE"));
+    }
+    Ok((ClientCommand::Shell { targets }, words.shared))
+}
+
+fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
+    let from = match words.from.as_str() {
+        "stdio" => BridgeSide::Stdio,
+        address => match Target::from_word(address)? {
+            Target::Url { url, transport } => BridgeSide::Listen { url, transport },
+            Target::Command(_) | Target::Named(_) => {
+                let what = "expected stdio, or an address to listen on such as http://127.0.0.1:3000/mcp";
+                return Err(UsageError::new(format!("--from {address}: {what}")));
+            }
+        },
+    };
+    let to = match (words.to.as_deref(), words.server.command) {
+        (None | Some("stdio"), command) if !command.is_empty() => Target::Command(command),
+        (None, _) => return Err(UsageError::new("missing: --to URL, or a command after `--`")),
+        (Some("stdio"), _) => {
+            return Err(UsageError::new("--to stdio needs the server's command after `--`"));
+        }
+        (Some(word), command) if command.is_empty() => Target::from_word(word)?,
+        (Some(word), _) => {
+            return Err(UsageError::new(format!("there are two servers: {word} and the command after `--`")));
+        }
+    };
+    Ok((ClientCommand::Bridge { from, to }, words.shared))
+}

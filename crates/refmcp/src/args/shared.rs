@@ -1,0 +1,99 @@
+//! The options of every command that drives a server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use refmcp_client::Era;
+use refmcp_proto::model::LogLevel;
+
+use super::value::{Header, header, pair, seconds};
+
+/// How to connect, how long to wait, and how to show what comes back.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Shared {
+    /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Which revisions to speak: auto, legacy (with sessions), modern (without), or the date of one.
+    #[arg(long, default_value = "auto", value_name = "ERA", help_heading = "Connection")]
+    pub(crate) era: Era,
+
+    /// How many seconds to wait for a sign of life: an answer, or progress.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = "Connection")]
+    pub(crate) timeout: Duration,
+
+    /// How many seconds to wait for an answer in all, whatever progress there is.
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds, help_heading = "Connection")]
+    pub(crate) total_timeout: Duration,
+
+    /// A header field for every HTTP request; can be repeated.
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = "Connection")]
+    pub(crate) headers: Vec<Header>,
+
+    /// A variable in the environment of a server that is started; can be repeated.
+    #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, help_heading = "Connection")]
+    pub(crate) env: Vec<(String, String)>,
+
+    /// A member of `_meta` in every request; can be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Connection")]
+    pub(crate) meta: Vec<(String, String)>,
+
+    /// The folder in which a server is started.
+    #[arg(long, value_name = "DIR", help_heading = "Connection")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Write every byte in both directions to this file, with times.
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Do not ask before a tool runs or a configured server is started.
+    #[arg(long, short = 'y', help_heading = "Questions")]
+    pub(crate) yes: bool,
+
+    /// A command that answers when the server asks for a model: it reads the request and writes the message.
+    #[arg(long, value_name = "COMMAND", help_heading = "Questions")]
+    pub(crate) sampler: Option<String>,
+
+    /// A folder the server may know about; can be repeated.
+    #[arg(long = "root", value_name = "PATH", help_heading = "Questions")]
+    pub(crate) roots: Vec<PathBuf>,
+
+    /// Whether servers are told of folders even while there are none, since some may come later.
+    #[arg(skip)]
+    pub(crate) roots_may_come: bool,
+
+    /// The least severe log messages the server should send.
+    #[arg(long, value_name = "LEVEL", value_parser = log_level(), help_heading = "Output")]
+    pub(crate) log_level: Option<LogLevel>,
+
+    /// How to write what comes back.
+    #[arg(long, short = 'o', value_enum, default_value_t = Output::Text, help_heading = "Output")]
+    pub(crate) output: Output,
+
+    /// Do not use colours, even on a terminal.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_color: bool,
+
+    /// Leave the arguments of calls out of the log of calls.
+    #[arg(long, env = "REFMCP_MASK_ARGUMENTS", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Output")]
+    pub(crate) mask_arguments: bool,
+}
+
+/// How to write what comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// The result, as one JSON document.
+    Json,
+    /// Every message, as one JSON document on each line.
+    Jsonl,
+}
+
+/// Levels by their names on the wire.
+pub(super) fn log_level() -> impl TypedValueParser<Value = LogLevel> {
+    PossibleValuesParser::new(LogLevel::ALL.map(LogLevel::as_str)).try_map(|name| name.parse::<LogLevel>())
+}

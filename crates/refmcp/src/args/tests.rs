@@ -1,0 +1,323 @@
+//! Tests of what can be typed and what it means.
+
+use clap::CommandFactory;
+use refmcp_client::Era;
+use refmcp_proto::model::LogLevel;
+use refmcp_proto::revision::Revision;
+
+use super::*;
+use crate::arguments::ArgumentWords;
+
+#[test]
+fn the_definitions_are_sound() {
+    Args::command().debug_assert();
+    Inspector::command().debug_assert();
+}
+
+fn parsed(line: &str) -> Result<Action, clap::Error> {
+    let words = split_words(&format!("refmcp {line}")).unwrap();
+    parse_from(words.into_iter().map(OsString::from)).map(|(_, action)| action)
+}
+
+fn client(line: &str) -> (ClientCommand, Shared) {
+    match parsed(line) {
+        Ok(Action::Client(command, shared)) => (command, *shared),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn fault(line: &str) -> String {
+    parsed(line).map(|action| panic!("{line}: {action:?}")).unwrap_err().to_string()
+}
+
+fn at(url: &str) -> Target {
+    Target::from_word(url).unwrap()
+}
+
+fn started(words: &[&str]) -> Target {
+    Target::Command(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+fn words(words: &[&str], json: Option<&str>) -> ArgumentWords {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    ArgumentWords { words, json: json.map(str::to_owned) }
+}
+
+#[test]
+fn commands_mean_what_they_say() {
+    let url = at("http://localhost/mcp");
+    for (line, expected) in [
+        ("list http://localhost/mcp", ClientCommand::List { target: url.clone(), what: Listing::All }),
+        (
+            "list tools http://localhost/mcp",
+            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+        ),
+        ("list prompts named", ClientCommand::List { target: at("named"), what: Listing::Prompts }),
+        (
+            "list templates -- npx x --flag",
+            ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: Listing::Templates },
+        ),
+        ("list -- npx", ClientCommand::List { target: started(&["npx"]), what: Listing::All }),
+        (
+            "call http://localhost/mcp echo message=hi n:=1 --json @a",
+            ClientCommand::Call {
+                target: url.clone(),
+                tool: "echo".to_owned(),
+                arguments: words(&["message=hi", "n:=1"], Some("@a")),
+            },
+        ),
+        (
+            "call echo message=hi -- ./server --yes",
+            ClientCommand::Call {
+                target: started(&["./server", "--yes"]),
+                tool: "echo".to_owned(),
+                arguments: words(&["message=hi"], None),
+            },
+        ),
+        ("read named file:///a", ClientCommand::Read { target: at("named"), uri: "file:///a".to_owned() }),
+        (
+            "read http://a/b -- s",
+            ClientCommand::Read { target: started(&["s"]), uri: "http://a/b".to_owned() },
+        ),
+        (
+            "prompt named review code=x",
+            ClientCommand::Prompt {
+                target: at("named"),
+                name: "review".to_owned(),
+                arguments: words(&["code=x"], None),
+            },
+        ),
+        (
+            "complete named --prompt review language=py --context a=b",
+            ClientCommand::Complete {
+                target: at("named"),
+                of: Completable::Prompt("review".to_owned()),
+                argument: "language".to_owned(),
+                prefix: "py".to_owned(),
+                context: vec![("a".to_owned(), "b".to_owned())],
+            },
+        ),
+        (
+            "complete --template file:///{p} p= -- s",
+            ClientCommand::Complete {
+                target: started(&["s"]),
+                of: Completable::Template("file:///{p}".to_owned()),
+                argument: "p".to_owned(),
+                prefix: String::new(),
+                context: Vec::new(),
+            },
+        ),
+        (
+            "watch named a:b c:d",
+            ClientCommand::Watch { target: at("named"), uris: vec!["a:b".to_owned(), "c:d".to_owned()] },
+        ),
+        ("watch a:b -- s", ClientCommand::Watch { target: started(&["s"]), uris: vec!["a:b".to_owned()] }),
+        ("info -- s", ClientCommand::Info { target: started(&["s"]) }),
+        (
+            "raw named ping",
+            ClientCommand::Raw { target: at("named"), method: "ping".to_owned(), params: None },
+        ),
+        (
+            "raw x/y '{}' -- s",
+            ClientCommand::Raw {
+                target: started(&["s"]),
+                method: "x/y".to_owned(),
+                params: Some("{}".to_owned()),
+            },
+        ),
+        (
+            "shell a http://localhost/mcp -- s",
+            ClientCommand::Shell { targets: vec![at("a"), url.clone(), started(&["s"])] },
+        ),
+        ("shell --config f", ClientCommand::Shell { targets: Vec::new() }),
+        (
+            "bridge --from stdio --to http://localhost/mcp",
+            ClientCommand::Bridge { from: BridgeSide::Stdio, to: url.clone() },
+        ),
+        (
+            "bridge --from stdio --to stdio -- s",
+            ClientCommand::Bridge { from: BridgeSide::Stdio, to: started(&["s"]) },
+        ),
+    ] {
+        assert_eq!(client(line).0, expected, "{line}");
+    }
+    let (ClientCommand::Bridge { from, to }, _) = client("bridge --from ws://127.0.0.1:1/ -- s --to x")
+    else {
+        panic!("no bridge");
+    };
+    assert!(matches!(from, BridgeSide::Listen { transport: UrlTransport::WebSocket, .. }));
+    assert_eq!(to, started(&["s", "--to", "x"]));
+}
+
+#[test]
+fn words_that_make_no_sense_are_explained() {
+    for (line, hint) in [
+        ("list", "missing: the target"),
+        ("list tools", "missing: the target"),
+        ("list tols http://a", "cannot list \"tols\": expected tools, resources"),
+        ("list tols -- s", "cannot list \"tols\""),
+        ("list http://a http://b", "one word too many: \"http://b\""),
+        ("list http://a -- s", "two targets"),
+        ("call", "missing: the target"),
+        ("call http://a", "missing: the tool's name"),
+        ("call -- s", "missing: the tool's name"),
+        ("call http://a echo -- s", "two targets"),
+        ("call ./server echo", "after `--`"),
+        ("call ftp://a echo", "ftp is not one of"),
+        ("read named", "missing: the URI"),
+        ("read named a:b c:d", "unexpected argument"),
+        ("read a:b c:d -- s", "one word too many"),
+        ("complete named a=b", "--prompt"),
+        ("complete named a=b --prompt x --template y", "cannot be used with"),
+        ("complete named a --prompt x", "write a="),
+        ("info a b", "unexpected argument"),
+        ("info a -- s", "one word too many"),
+        ("raw named", "missing: the request's method"),
+        ("shell", "missing: a target"),
+        ("bridge --to http://a", "--from"),
+        ("bridge --from stdio", "missing: --to"),
+        ("bridge --from stdio --to stdio", "needs the server's command"),
+        ("bridge --from stdio --to a -- s", "two servers"),
+        ("bridge --from named --to http://a", "expected stdio, or an address"),
+        ("info a --era 1999", "neither auto, legacy, modern nor a revision: 2024-11-05"),
+        ("info a --header x", "expected 'NAME: VALUE'"),
+        ("info a --env x", "expected KEY=VALUE"),
+        ("info a --timeout x", "not a number of seconds"),
+        ("info a --log-level loud", "possible values: debug"),
+        ("trust allow", "required"),
+        ("nonsense", "unrecognized subcommand"),
+    ] {
+        let fault = fault(line);
+        assert!(fault.contains(hint), "{line}: {fault}");
+    }
+}
+
+#[test]
+fn shared_options_are_read() {
+    let (_, shared) = client(
+        "info a --era legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
+         --output jsonl --trace t --yes --sampler 'llm -m x' --root /a --root /b --log-level warning --no-color \
+         --config f --mask-arguments",
+    );
+    assert_eq!((shared.era, shared.output), (Era::Legacy, Output::Jsonl));
+    assert_eq!((shared.timeout.as_millis(), shared.total_timeout.as_secs()), (1500, 9));
+    assert_eq!(shared.headers.iter().map(|header| header.name.as_str()).collect::<Vec<_>>(), ["A", "C"]);
+    assert_eq!(shared.env, [("K".to_owned(), "V=W".to_owned())]);
+    assert_eq!((shared.roots.len(), shared.log_level), (2, Some(LogLevel::Warning)));
+    assert!(shared.yes && shared.no_color && shared.mask_arguments);
+    assert!(shared.cwd.is_some() && shared.trace.is_some() && shared.config.is_some());
+    assert_eq!(shared.sampler.as_deref(), Some("llm -m x"));
+    for revision in Revision::ALL {
+        assert_eq!(client(&format!("info a --era {}", revision.as_str())).1.era, Era::Exactly(revision));
+    }
+    assert_eq!((client("info a").1.era, client("info a --era modern").1.era), (Era::Auto, Era::Modern));
+}
+
+#[test]
+fn the_inspectors_flags_are_translated() {
+    let url = at("http://localhost/mcp");
+    let over = |transport| match at("http://localhost/mcp") {
+        Target::Url { url, .. } => Target::Url { url, transport },
+        other => panic!("{other}"),
+    };
+    for (line, expected) in [
+        (
+            "--cli http://localhost/mcp --method tools/list",
+            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+        ),
+        (
+            "--cli --method resources/list http://localhost/mcp --transport sse",
+            ClientCommand::List { target: over(UrlTransport::Sse), what: Listing::Resources },
+        ),
+        (
+            "--cli --method resources/templates/list http://localhost/mcp --transport http",
+            ClientCommand::List { target: over(UrlTransport::StreamableHttp), what: Listing::Templates },
+        ),
+        (
+            "--cli node build/index.js --method prompts/list -- --flag x",
+            ClientCommand::List {
+                target: started(&["node", "build/index.js", "--flag", "x"]),
+                what: Listing::Prompts,
+            },
+        ),
+        (
+            "--cli node s.js --transport stdio --method tools/call --tool-name t --tool-arg a=1 b='x y' --tool-arg c=[]",
+            ClientCommand::Call {
+                target: started(&["node", "s.js"]),
+                tool: "t".to_owned(),
+                arguments: words(&["a=1", "b=x y", "c=[]"], None),
+            },
+        ),
+        (
+            "--cli --config f --server s --method resources/read --uri a:b",
+            ClientCommand::Read { target: at("s"), uri: "a:b".to_owned() },
+        ),
+        (
+            "--cli s --method prompts/get --prompt-name p --prompt-args a=b c=d",
+            ClientCommand::Prompt {
+                target: started(&["s"]),
+                name: "p".to_owned(),
+                arguments: words(&["a=b", "c=d"], None),
+            },
+        ),
+        (
+            "--cli s --method logging/setLevel --log-level debug",
+            ClientCommand::SetLevel { target: started(&["s"]), level: LogLevel::Debug },
+        ),
+        (
+            "--cli s --method ping",
+            ClientCommand::Raw { target: started(&["s"]), method: "ping".to_owned(), params: None },
+        ),
+    ] {
+        let (command, shared) = client(line);
+        assert_eq!(command, expected, "{line}");
+        assert_eq!((shared.output, shared.yes), (Output::Json, true));
+    }
+    let (_, shared) = client("--cli http://a --method ping --header 'A: b' 'C: d' -e K=V");
+    assert_eq!((shared.headers.len(), shared.env.len()), (2, 1));
+}
+
+#[test]
+fn the_inspectors_mistakes_are_explained() {
+    for (line, hint) in [
+        ("--cli http://a", "--method"),
+        ("--cli --method tools/list", "missing: the server's URL"),
+        ("--cli s --method tools/call", "tools/call needs --tool-name"),
+        ("--cli s --method resources/read", "needs --uri"),
+        ("--cli s --method prompts/get", "needs --prompt-name"),
+        ("--cli s --method logging/setLevel", "needs --log-level"),
+        ("--cli s --method x --transport http", "only be talked to over stdio"),
+        ("--cli http://a --method x --transport stdio", "cannot be talked to over stdio"),
+        ("--cli http://a more --method x", "takes no arguments"),
+        ("--cli --method x --config f", "say --server NAME"),
+        ("--cli a --method x --config f --server s", "two targets"),
+        ("--cli --method x --server s", "--config"),
+    ] {
+        let fault = fault(line);
+        assert!(fault.contains(hint), "{line}: {fault}");
+    }
+}
+
+#[test]
+fn cli_behind_the_command_is_the_servers_own() {
+    assert_eq!(
+        client("info -- server --cli").0,
+        ClientCommand::Info { target: started(&["server", "--cli"]) }
+    );
+}
+
+#[test]
+fn commands_without_a_server_are_read() {
+    assert!(matches!(parsed("trust list --json"), Ok(Action::Trust(TrustCommand::List { json: true }))));
+    let Ok(Action::Trust(TrustCommand::Allow(change))) = parsed("trust allow --config f -- npx --tool x")
+    else {
+        panic!("not allowed");
+    };
+    assert_eq!((change.command.len(), change.tool), (3, None));
+    assert!(matches!(parsed("trust revoke http://a --tool t"), Ok(Action::Trust(TrustCommand::Revoke(_)))));
+    assert!(matches!(parsed("log --tool t -n 3"), Ok(Action::Log(LogQuery { last: Some(3), .. }))));
+    assert!(matches!(parsed("completions bash"), Ok(Action::Completions(clap_complete::Shell::Bash))));
+    assert!(matches!(parsed("man"), Ok(Action::Man)));
+    assert!(matches!(parsed("stdio"), Ok(Action::Stdio(_))));
+    assert!(matches!(parsed("serve --port 0"), Ok(Action::Serve(_))));
+}

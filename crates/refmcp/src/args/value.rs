@@ -1,0 +1,75 @@
+//! Single values as they are typed: durations, pairs, headers.
+
+use std::time::Duration;
+
+/// A duration in seconds; fractions are fine.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
+}
+
+/// `KEY=VALUE`, with a key that is not empty.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// A header field of HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// The field's name.
+    pub(crate) name: String,
+    /// The field's value, without space around it.
+    pub(crate) value: String,
+}
+
+/// `NAME: VALUE`, in characters that HTTP can carry.
+pub(super) fn header(text: &str) -> Result<Header, String> {
+    let Some((name, value)) = text.split_once(':') else {
+        return Err("expected 'NAME: VALUE'".to_owned());
+    };
+    let (name, value) = (name.trim(), value.trim());
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(in_name) {
+        return Err(format!("{name:?} is no name of a header"));
+    }
+    // A line break in a value would begin another header.
+    if value.chars().any(char::is_control) {
+        return Err(format!("the value of {name} has a control character in it"));
+    }
+    Ok(Header { name: name.to_owned(), value: value.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["-1", "x", "NaN", "1e300"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pairs_are_split_at_the_first_sign() {
+        assert_eq!(pair("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(pair("a="), Ok(("a".to_owned(), String::new())));
+        for bad in ["", "a", "=b"] {
+            assert!(pair(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn headers_are_what_http_can_carry() {
+        let good = header("Authorization:  Bearer a:b ").unwrap();
+        assert_eq!((good.name.as_str(), good.value.as_str()), ("Authorization", "Bearer a:b"));
+        assert_eq!(header("X-Empty:").unwrap().value, "");
+        for bad in ["", "x", ": y", "a b: c", "a: b\nc: d", "ä: b"] {
+            assert!(header(bad).is_err(), "{bad}");
+        }
+    }
+}

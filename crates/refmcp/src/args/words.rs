@@ -1,0 +1,96 @@
+//! A line of words as a shell would take it apart, without anything a shell would do besides.
+
+use super::UsageError;
+
+/// Takes a line apart at its spaces. Single quotes keep everything, double quotes everything but `\"` and `\\`, a
+/// backslash outside of quotes the next character.
+///
+/// # Errors
+///
+/// A quote is not closed, or a backslash ends the line.
+pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                quoted(&mut rest, '\'', word)?;
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                quoted(&mut rest, '"', word)?;
+            }
+            '\\' => {
+                let next = rest.next().ok_or_else(|| UsageError::new("a backslash ends the line"))?;
+                word.get_or_insert_default().push(next);
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Reads up to the quote that closes.
+fn quoted(rest: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), UsageError> {
+    let open = || UsageError::new(format!("the quote {quote} is not closed"));
+    loop {
+        match rest.next().ok_or_else(open)? {
+            c if c == quote => return Ok(()),
+            '\\' if quote == '"' => match rest.next().ok_or_else(open)? {
+                c @ ('"' | '\\') => word.push(c),
+                c => word.extend(['\\', c]),
+            },
+            c => word.push(c),
+        }
+    }
+}
+
+/// Words as one line that [`split_words`] and a shell take apart again.
+pub(crate) fn join_words(words: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_apart() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("", &[]),
+            ("  a  b ", &["a", "b"]),
+            ("'a b' c", &["a b", "c"]),
+            (r#""a \"b\" \n" c"#, &[r#"a "b" \n"#, "c"]),
+            (r"a\ b", &["a b"]),
+            ("a'b'\"c\"", &["abc"]),
+            ("''", &[""]),
+            ("a=$HOME `x` *", &["a=$HOME", "`x`", "*"]),
+            (r"'\'", &[r"\"]),
+        ];
+        for (line, words) in cases {
+            assert_eq!(split_words(line).unwrap(), words, "{line}");
+        }
+        for bad in ["'a", "\"a", "\"a\\", "a\\"] {
+            assert!(split_words(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn joined_words_come_apart_again() {
+        let words = ["npx", "-y", "", "a b", "it's", "$x", "\"q\"", "back\\slash"].map(str::to_owned);
+        assert_eq!(split_words(&join_words(&words)).unwrap(), words);
+        assert_eq!(join_words(&["a".to_owned(), "b c".to_owned()]), "a 'b c'");
+    }
+}

@@ -1,0 +1,58 @@
+//! Values that come from files and standard input: `@FILE` and `@-`.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Bytes that are read of one file.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Where values come from.
+pub(crate) struct Inputs<'a> {
+    stdin: &'a mut dyn Read,
+    stdin_is_read: bool,
+}
+
+impl std::fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inputs").field("stdin_is_read", &self.stdin_is_read).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// Files of this machine, and this as standard input.
+    pub(crate) fn new(stdin: &'a mut dyn Read) -> Self {
+        Self { stdin, stdin_is_read: false }
+    }
+
+    /// The text that a value stands for: `@FILE` and `@-` for what is there, `@@…` for a text that begins with `@`,
+    /// anything else for itself.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is too large, or is no text.
+    pub(super) fn text(&mut self, value: &str) -> Result<String, String> {
+        match value.strip_prefix('@') {
+            None => Ok(value.to_owned()),
+            Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+            Some("-") => {
+                if std::mem::replace(&mut self.stdin_is_read, true) {
+                    return Err("standard input can be read only once".to_owned());
+                }
+                bounded(self.stdin).map_err(|fault| format!("cannot read standard input: {fault}"))
+            }
+            Some("") => Err("`@` needs the name of a file after it".to_owned()),
+            Some(path) => File::open(path)
+                .and_then(|mut file| bounded(&mut file))
+                .map_err(|fault| format!("cannot read the file {path:?}: {fault}")),
+        }
+    }
+}
+
+fn bounded(input: &mut dyn Read) -> io::Result<String> {
+    let mut text = String::new();
+    input.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other(format!("longer than {MOST_BYTES} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,51 @@
+//! From words to the arguments of a tool or a prompt: typed by the schema, and explained where they do not fit it,
+//! before anything is sent.
+
+mod describe;
+mod inputs;
+mod mistake;
+mod question;
+mod read;
+mod schema;
+mod typed;
+mod validate;
+
+pub(crate) use describe::expected;
+pub(crate) use inputs::Inputs;
+pub(crate) use question::{Question, all_questions, answer, questions};
+pub(crate) use read::{json_value, read};
+
+use refmcp_proto::model::{JsonObject, PromptArgument};
+use serde_json::{Value, json};
+
+/// Arguments as they were typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ArgumentWords {
+    /// `KEY=VALUE` and `KEY:=JSON`.
+    pub(crate) words: Vec<String>,
+    /// An object of arguments in JSON, or `@FILE`.
+    pub(crate) json: Option<String>,
+}
+
+/// The arguments of a prompt as a schema: strings, and nothing else.
+pub(crate) fn prompt_schema(arguments: &[PromptArgument]) -> JsonObject {
+    let property = |argument: &PromptArgument| {
+        let texts = [("title", &argument.title), ("description", &argument.description)].into_iter();
+        let texts = texts.filter_map(|(key, text)| text.as_deref().map(|text| (key, text)));
+        let members = texts.chain([("type", "string")]);
+        let schema = members.map(|(key, text)| (key.to_owned(), Value::from(text))).collect();
+        (argument.name.clone(), Value::Object(schema))
+    };
+    let required = arguments.iter().filter(|argument| argument.required == Some(true));
+    let required: Vec<&str> = required.map(|argument| argument.name.as_str()).collect();
+    let properties: JsonObject = arguments.iter().map(property).collect();
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), Value::from("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("required".to_owned(), json!(required));
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    schema
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Who listens to the server for a crossing.
+
+use std::sync::{Arc, Weak};
+
+use refmcp_client::wire::Ear;
+use refmcp_proto::engine::client::{Exchange, WireError};
+
+use super::crossing::Crossing;
+
+/// Hears one wire; once another has taken its place, nothing.
+pub(super) struct FarEar {
+    /// The wire must not keep the crossing alive, which has the wire.
+    crossing: Weak<Crossing>,
+    connected: u64,
+}
+
+impl FarEar {
+    pub(super) fn new(crossing: &Arc<Crossing>, connected: u64) -> Self {
+        Self { crossing: Arc::downgrade(crossing), connected }
+    }
+
+    fn crossing(&self) -> Option<Arc<Crossing>> {
+        let crossing = self.crossing.upgrade()?;
+        let current = crossing.state().connected == self.connected;
+        current.then_some(crossing)
+    }
+}
+
+impl Ear for FarEar {
+    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+        if let Some(crossing) = self.crossing() {
+            crossing.heard(exchange, json);
+        }
+    }
+
+    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+        tracing::warn!(limit, "the server sent a message that is too long to be passed on");
+    }
+
+    fn ended(&self, exchange: Exchange, why: WireError) {
+        if let Some(crossing) = self.crossing() {
+            crossing.ended(exchange, &why);
+        }
+    }
+
+    fn closed(&self, why: WireError) {
+        if let Some(crossing) = self.crossing() {
+            crossing.end(why);
+        }
+    }
+
+    fn noise(&self, what: &str) {
+        tracing::warn!(what, "the server sent something that is no message");
+    }
+}

@@ -1,0 +1,73 @@
+//! `refmcp bridge`: a client on one transport, a server on another, and every message passed on as it is.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `crossing`, `hearing` | one conversation: a wire to the server, and which requests wait for answers |
+//! | `far_ear`, `first_words` | hearing the server, and finding out which transport it speaks |
+//! | `asked`, `learned`, `glance` | what is known of requests, of the session, of a single message |
+//! | `pipe`, `outbox` | a client at the end of a pipe |
+//! | `listen` | clients that come over HTTP or WebSocket |
+//! | `words` | what the bridge has to say itself |
+
+mod asked;
+mod crossing;
+mod far_ear;
+mod first_words;
+mod glance;
+mod hearing;
+mod learned;
+mod listen;
+mod outbox;
+mod pipe;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use refmcp_client::WireError;
+use refmcp_client::wire::Connector;
+use refmcp_transport::stdio::{stdio, told_to_stop_or_alone};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{BridgeSide, Exit, ExitReason, Shared};
+use crossing::{Over, Why};
+
+/// Passes messages between clients that come from one side and a server on the other, until there are no more clients
+/// or it is told to stop. Where clients come over a listener, each has a connection to the server of its own.
+pub(crate) async fn run(
+    from: &BridgeSide,
+    to: Arc<dyn Connector>,
+    options: &Shared,
+    stop: &CancellationToken,
+) -> Result<()> {
+    match from {
+        BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
+        BridgeSide::Listen { url, transport } => {
+            listen::run(url, *transport, to, options.timeout, stop).await
+        }
+    }
+}
+
+async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &CancellationToken) -> Result<()> {
+    let name = to.name();
+    let pipe = stdio(pipe::MAX_MESSAGE).context("standard input and output cannot be used")?;
+    let alone = stop.child_token();
+    let watching = tokio::spawn(told_to_stop_or_alone(alone.clone()));
+    let passed = pipe::run(pipe, to, patience, &alone).await;
+    watching.abort();
+    passed.map_err(|over| explain(&name, &over))
+}
+
+/// Why the bridge ends, for whoever started it.
+fn explain(server: &str, over: &Over) -> anyhow::Error {
+    let Why::Server(why) = &over.why else {
+        return Exit::new(ExitReason::Failed, over.why.to_string()).into();
+    };
+    let reason = match why {
+        WireError::Unauthorized { .. } => ExitReason::Authorization,
+        _ if !over.reached => ExitReason::Unreachable,
+        _ => ExitReason::Failed,
+    };
+    Exit::new(reason, format!("{server}: {why}")).into()
+}

@@ -1,0 +1,123 @@
+//! `call`: a tool, once somebody has agreed to it.
+
+use std::sync::Mutex;
+use std::time::{Instant, SystemTime};
+
+use anyhow::Result;
+use refmcp_client::model::{CallToolResult, JsonObject, Tool};
+use refmcp_client::{CallError, Client, Error};
+use serde_json::Value;
+
+use super::requests::unknown;
+use super::session::Session;
+use super::{approval, fault};
+use crate::args::{ExitReason, UsageError};
+use crate::arguments::ArgumentWords;
+use crate::store::StateFolder;
+use crate::store::log::{CallEntry, Outcome, append};
+use crate::ui::progress::Bars;
+use crate::ui::render;
+
+/// Calls a tool and shows what it says.
+pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentWords) -> Result<ExitReason> {
+    let tool = find(&session.client, name).await?;
+    let arguments = session.person.arguments(words, &tool.input_schema).await?;
+    let arguments = approval::approved(session, &tool, arguments).await?;
+    let note = Note::begin(session, name, &arguments);
+    let ended = watched(&session.client, &session.bars, name, &arguments).await;
+    note.end(&ended);
+    let result = ended.map_err(|fault| fault::of_request(&fault))?;
+    session.printer.show(&result, |view| render::tool_result(&result, view))?;
+    Ok(if result.is_error == Some(true) { ExitReason::ToolError } else { ExitReason::Done })
+}
+
+/// The tool of this name.
+pub(crate) async fn find(client: &Client, name: &str) -> Result<Tool> {
+    let tools = client.list_tools().await.map_err(|fault| fault::of_request(&fault))?;
+    tools.iter().find(|tool| tool.name == name).cloned().ok_or_else(|| {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        UsageError::new(unknown("tool", name, &names)).into()
+    })
+}
+
+/// Makes the call, with a bar that shows how far it is.
+pub(crate) async fn watched(
+    client: &Client,
+    bars: &Bars,
+    name: &str,
+    arguments: &JsonObject,
+) -> Result<CallToolResult, Error> {
+    let bar = Mutex::new(bars.call(name));
+    client
+        .call_tool(name, arguments)
+        .on_progress(move |progress| {
+            if let Ok(mut bar) = bar.lock() {
+                bar.update(&progress.progress, progress.total.as_ref(), progress.message.as_deref());
+            }
+        })
+        .await
+}
+
+/// Makes the call as it was typed. Nobody is asked, but it is written down as any other.
+pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Value, Error> {
+    let arguments = params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
+    let note = Note::begin(session, tool, &arguments);
+    let ended = session.client.raw("tools/call", params).await;
+    let result = match &ended {
+        Ok(result) => {
+            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
+            Ok(CallToolResult::default().is_error(is_error))
+        }
+        Err(fault) => Err(fault.clone()),
+    };
+    note.end(&result);
+    ended
+}
+
+/// A call that goes into the log, also when nobody waits for its end.
+pub(crate) struct Note<'a> {
+    session: &'a Session,
+    tool: &'a str,
+    arguments: &'a JsonObject,
+    began: SystemTime,
+    clock: Instant,
+    ended: bool,
+}
+
+impl<'a> Note<'a> {
+    pub(crate) fn begin(session: &'a Session, tool: &'a str, arguments: &'a JsonObject) -> Self {
+        let (began, clock) = (SystemTime::now(), Instant::now());
+        Self { session, tool, arguments, began, clock, ended: false }
+    }
+
+    pub(crate) fn end(mut self, ended: &Result<CallToolResult, Error>) {
+        self.ended = true;
+        match ended {
+            Ok(result) if result.is_error == Some(true) => self.write(Outcome::ToolError, None),
+            Ok(_) => self.write(Outcome::Ok, None),
+            Err(fault @ Error::Call(CallError::Rpc(_))) => self.write(Outcome::Error, Some(fault)),
+            Err(fault) => self.write(Outcome::NoAnswer, Some(fault)),
+        }
+    }
+
+    fn write(&self, outcome: Outcome, fault: Option<&Error>) {
+        let masked = self.session.shared.mask_arguments;
+        let took = self.clock.elapsed();
+        let target = &self.session.name;
+        let mut entry = CallEntry::new(self.began, target, self.tool, self.arguments, masked, outcome, took);
+        if let Some(fault) = fault {
+            entry = entry.detail(&fault.to_string());
+        }
+        if let Err(fault) = StateFolder::from_env().and_then(|folder| append(&folder, &entry)) {
+            tracing::warn!("the call is not in the log: {fault:#}");
+        }
+    }
+}
+
+impl Drop for Note<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.write(Outcome::Cancelled, None);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! From what was typed to a server that may be connected.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use refmcp_client::child::{ChildProcess, Complaint, StderrTo};
+use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry};
+use refmcp_client::http::{HttpSse, StreamableHttp};
+use refmcp_client::websocket::WebSocket;
+use refmcp_client::wire::Connector;
+use refmcp_client::{Client, Revision};
+
+use super::host::Person;
+use super::trace::Tracer;
+use crate::args::{Exit, ExitReason, Output, Shared, Target, UrlTransport, UsageError, join_words};
+use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
+use crate::store::{StateFolder, eras, trust};
+use crate::ui::progress::Bars;
+use crate::ui::text::one_line;
+
+/// A server that may be connected.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) connector: Arc<dyn Connector>,
+    /// What it is called in logs and in what was decided about its tools.
+    pub(crate) name: String,
+}
+
+/// Finds servers, as the options say.
+#[derive(Debug)]
+pub(crate) struct Servers<'a> {
+    shared: &'a Shared,
+    person: &'a Person,
+    tracer: Tracer,
+    bars: Bars,
+}
+
+impl<'a> Servers<'a> {
+    pub(crate) fn new(shared: &'a Shared, person: &'a Person) -> Result<Self> {
+        let tracer = Tracer::new(shared.trace.as_deref(), shared.output == Output::Jsonl)?;
+        Ok(Self { shared, person, tracer, bars: Bars::hidden() })
+    }
+
+    /// Shows what programs say on their stderr beside these bars.
+    pub(crate) fn beside(mut self, bars: &Bars) -> Self {
+        self.bars = bars.clone();
+        self
+    }
+
+    /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
+    pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
+        let (connector, name) = match target {
+            Target::Url { url, transport } => (self.at(url.as_str(), *transport, &[])?, target.to_string()),
+            Target::Command(words) => (self.typed(words)?, target.to_string()),
+            Target::Named(name) => (self.configured(name).await?, name.clone()),
+        };
+        Ok(Server { connector: self.tracer.around(connector), name })
+    }
+
+    fn at(
+        &self,
+        url: &str,
+        transport: UrlTransport,
+        headers: &[(String, String)],
+    ) -> Result<Arc<dyn Connector>> {
+        let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
+        let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
+        let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+        Ok(match transport {
+            UrlTransport::Auto | UrlTransport::StreamableHttp => {
+                let mut server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?;
+                for (name, value) in &headers {
+                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
+                }
+                Arc::new(server)
+            }
+            UrlTransport::Sse => {
+                let mut server = HttpSse::new(url).map_err(|fault| usage(&fault))?;
+                for (name, value) in &headers {
+                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
+                }
+                Arc::new(server)
+            }
+            UrlTransport::WebSocket => {
+                let mut server = WebSocket::new(url).map_err(|fault| usage(&fault))?;
+                for (name, value) in &headers {
+                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
+                }
+                Arc::new(server)
+            }
+        })
+    }
+
+    /// A command that somebody typed: that is agreement enough.
+    fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
+        let Some((program, args)) = words.split_first() else {
+            return Err(UsageError::new("there is no command after `--`").into());
+        };
+        Ok(Arc::new(self.child(ChildProcess::new(program).args(args))))
+    }
+
+    fn child(&self, child: ChildProcess) -> ChildProcess {
+        let paint = crate::ui::style::Paint::for_stderr(&std::io::stderr(), self.shared.no_color);
+        let bars = self.bars.clone();
+        let say = move |complaint: Complaint<'_>| match complaint {
+            Complaint::Line(line) => bars.say(&format!("{}\n", paint.faint(&one_line(line)))),
+            Complaint::LeftOut(bytes) => {
+                bars.say(&format!("{}\n", paint.faint(&format!("({bytes} bytes left out)"))));
+            }
+        };
+        let child = child.envs(self.shared.env.iter().cloned()).stderr(StderrTo::Lines(Arc::new(say)));
+        match &self.shared.cwd {
+            Some(folder) => child.current_dir(folder),
+            None => child,
+        }
+    }
+
+    /// A server that a configuration file names.
+    async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
+        let known = self.known()?;
+        let Some(entry) = known.get(name) else { return Err(self.unknown(name, &known)) };
+        if entry.disabled {
+            let file = entry.source.display();
+            return Err(UsageError::new(format!("{name} is disabled in {file}")).into());
+        }
+        let entry = self.resolved(&known, entry).await?;
+        match &entry.launch {
+            Launch::Command { program, args, .. } => {
+                let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
+                self.agreed(name, &words, &entry.source).await?;
+                let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
+                let child = child.context("a command that is none")?;
+                Ok(Arc::new(self.child(child)))
+            }
+            Launch::Http { url, headers } => self.at(url, UrlTransport::Auto, &revealed(headers)),
+            Launch::Sse { url, headers } => self.at(url, UrlTransport::Sse, &revealed(headers)),
+            Launch::WebSocket { url, headers } => self.at(url, UrlTransport::WebSocket, &revealed(headers)),
+            _ => Err(UsageError::new(format!("{name} is reached in a way that is not known here")).into()),
+        }
+    }
+
+    /// Every server that the files name.
+    pub(crate) fn known(&self) -> Result<config::Servers> {
+        let known = match &self.shared.config {
+            Some(file) => {
+                if !file.exists() {
+                    return Err(UsageError::new(format!("there is no file {}", file.display())).into());
+                }
+                config::read(file)
+            }
+            None => config::read_all(&usual_places()),
+        };
+        for problem in &known.problems {
+            tracing::warn!("{problem}");
+        }
+        Ok(known)
+    }
+
+    fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {
+        let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
+        let hint = if names.is_empty() {
+            "no configuration file names any; give a URL, or a command after `--`".to_owned()
+        } else {
+            format!("there is {}", names.join(", "))
+        };
+        UsageError::new(format!("no server is called {name:?}: {hint}")).into()
+    }
+
+    /// The entry with its variables filled in; those that a person has to know are asked for.
+    async fn resolved(&self, known: &config::Servers, entry: &ServerEntry) -> Result<ServerEntry> {
+        let (known, entry, person) = (known.clone(), entry.clone(), self.person.clone());
+        let resolved = tokio::task::spawn_blocking(move || {
+            let ask = |input: &Input| person.input(input);
+            known.resolve(&entry, &ask, &|name| std::env::var(name).ok())
+        });
+        Ok(resolved.await?.map_err(|fault| UsageError::new(fault.to_string()))?)
+    }
+
+    /// Whether a command that a file names may be started: decided once for each command, and asked again when the
+    /// file has changed.
+    async fn agreed(&self, name: &str, words: &[String], source: &Path) -> Result<()> {
+        let folder = StateFolder::from_env()?;
+        let identity = ServerIdentity { command: words.to_vec(), source: Some(Source::of(source)?) };
+        let verdict = Trust::load(&folder)?.server(&identity);
+        match verdict {
+            Verdict::Allowed => return Ok(()),
+            Verdict::Disabled => {
+                let how = format!("refmcp trust allow {name}");
+                return Err(
+                    UsageError::new(format!("{name} was disabled here; to use it again: {how}")).into()
+                );
+            }
+            Verdict::Unknown | Verdict::Changed if self.shared.yes => return Ok(()),
+            Verdict::Unknown | Verdict::Changed => {}
+        }
+        let changed = verdict == Verdict::Changed;
+        let shown = (name.to_owned(), join_words(words), source.display().to_string());
+        let answer = self.person.ask(move |terminal| {
+            let (name, command, file) = shown;
+            terminal.say_strong(&format!("The server {name} is started by this command:"))?;
+            terminal.say(&format!("  {command}"))?;
+            terminal.say_faint(&format!("  from {file}"))?;
+            if changed {
+                terminal.warn("  careful: the file has changed since you allowed it")?;
+            }
+            terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n')
+        });
+        match answer.await {
+            Some(Ok('a')) => trust::decide(&folder, Subject::Server(identity), Decision::Allowed),
+            Some(Ok('y')) => Ok(()),
+            Some(_) => Err(Exit::new(ExitReason::Failed, "it was not started").into()),
+            None => {
+                let file = self.shared.config.as_ref().map(|file| format!(" --config {}", file.display()));
+                let how = format!(
+                    "run `refmcp trust allow {name}{}` first, or give --yes",
+                    file.unwrap_or_default()
+                );
+                let command = join_words(words);
+                let what = format!("{name} would start `{command}`, and nobody is there to agree: {how}");
+                Err(UsageError::new(what).into())
+            }
+        }
+    }
+}
+
+fn revealed(headers: &[(String, config::Secret)]) -> Vec<(String, String)> {
+    headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect()
+}
+
+/// Where configuration files are looked for.
+pub(crate) fn usual_places() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    config::discover(Path::new("."), home.as_deref())
+}
+
+impl Person {
+    /// What a configuration file leaves to the person in front of the terminal.
+    fn input(&self, input: &Input) -> Result<String, String> {
+        let answer = self.ask_now(|terminal| {
+            let label = if input.description.is_empty() { &input.id } else { &input.description };
+            match &input.kind {
+                InputKind::Pick { options } => {
+                    let preset = options.iter().position(|(_, value)| Some(value) == input.default.as_ref());
+                    let shown: Vec<String> = options.iter().map(|(shown, _)| shown.clone()).collect();
+                    let chosen = terminal.choose(label, &shown, preset)?;
+                    Ok(options.get(chosen).map(|(_, value)| value.clone()).unwrap_or_default())
+                }
+                _ if input.is_secret() => terminal.hidden(label),
+                _ => terminal.text(label, input.default.as_deref()),
+            }
+        });
+        match answer {
+            Some(Ok(text)) => Ok(text),
+            Some(Err(fault)) => Err(fault.to_string()),
+            None => input.default.clone().ok_or_else(|| "nobody is there to be asked".to_owned()),
+        }
+    }
+}
+
+/// What a server spoke when it was last connected from here.
+pub(crate) fn remembered(server: &str) -> Option<Revision> {
+    eras::recall(&StateFolder::from_env().ok()?, server, SystemTime::now())
+}
+
+/// Remembers what a server speaks.
+pub(crate) fn remember(server: &str, client: &Client) {
+    let remembered = StateFolder::from_env()
+        .and_then(|folder| eras::remember(&folder, server, client.server().revision, SystemTime::now()));
+    if let Err(fault) = remembered {
+        tracing::debug!("what {server} speaks is not remembered: {fault:#}");
+    }
+}

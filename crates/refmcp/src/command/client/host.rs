@@ -1,0 +1,222 @@
+//! What refmcp does for servers: the person in front of the terminal answers, or a command does, or nobody.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::Result;
+use refmcp_client::model::{
+    Content, CreateMessageParams, CreateMessageResult, ElicitResult, JsonObject, Role, Root,
+};
+use refmcp_client::{Host, RpcError};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use crate::args::{Shared, UsageError, split_words};
+use crate::arguments::{ArgumentWords, Inputs, read};
+use crate::ui::consent::{ask_to_visit, open_url};
+use crate::ui::form::fill_form;
+use crate::ui::prompt::{AskError, Terminal};
+use crate::ui::questions::ask_missing;
+
+/// The person in front of the terminal, if there is one.
+#[derive(Clone)]
+pub(crate) struct Person {
+    /// Whoever waits for it gets it in turn.
+    terminal: Option<Arc<Mutex<Terminal>>>,
+    /// Told when a question has to wait for the terminal.
+    on_waiting: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Person").field("terminal", &self.terminal).finish_non_exhaustive()
+    }
+}
+
+impl Person {
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let terminal = Terminal::open(shared.no_color).map(|terminal| Arc::new(Mutex::new(terminal)));
+        Self { terminal, on_waiting: None }
+    }
+
+    /// The same person, typing commands between the questions: ctrl-c gives up a question and nothing else.
+    pub(crate) fn typing(shared: &Shared, on_waiting: impl Fn() + Send + Sync + 'static) -> Self {
+        let terminal =
+            Terminal::open(shared.no_color).map(|terminal| Arc::new(Mutex::new(terminal.by_keys())));
+        Self { terminal, on_waiting: Some(Arc::new(on_waiting)) }
+    }
+
+    /// Does something with the terminal while no question is asked, on this thread; questions wait.
+    pub(crate) fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _kept = self.terminal.as_ref().map(|terminal| terminal.blocking_lock());
+        work()
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Asks, on a thread that may wait; one question at a time. `None` when nobody is there.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Terminal) -> Result<T, AskError> + Send + 'static,
+    ) -> Option<Result<T, AskError>> {
+        let person = self.clone();
+        let asked = tokio::task::spawn_blocking(move || person.ask_now(question));
+        // A question that panics was not answered.
+        asked.await.unwrap_or(Some(Err(AskError::Ended)))
+    }
+
+    /// The same, on this thread.
+    pub(crate) fn ask_now<T>(
+        &self,
+        question: impl FnOnce(&mut Terminal) -> Result<T, AskError>,
+    ) -> Option<Result<T, AskError>> {
+        let terminal = self.terminal.as_ref()?;
+        let mut terminal = terminal.try_lock().unwrap_or_else(|_| {
+            if let Some(tell) = &self.on_waiting {
+                tell();
+            }
+            terminal.blocking_lock()
+        });
+        Some(question(&mut terminal))
+    }
+
+    /// The arguments that were typed, and those that are missing from whoever can be asked.
+    pub(crate) async fn arguments(&self, words: &ArgumentWords, schema: &JsonObject) -> Result<JsonObject> {
+        let (words, schema, person) = (words.clone(), schema.clone(), self.clone());
+        let reading = tokio::task::spawn_blocking(move || -> Result<JsonObject> {
+            let mut reading = read(&words, &schema, &mut Inputs::new(&mut std::io::stdin()));
+            if reading.mistakes.is_empty() && !reading.questions(&schema).is_empty() {
+                let asked = person.ask_now(|terminal| ask_missing(terminal, &schema, &mut reading.arguments));
+                if let Some(Err(fault)) = asked {
+                    return Err(UsageError::new(fault.to_string()).into());
+                }
+            }
+            reading.finish(&schema).map_err(|mistakes| UsageError::new(mistakes.to_string()).into())
+        });
+        reading.await?
+    }
+}
+
+/// What servers may ask for, as the options and the terminal allow.
+pub(crate) fn host(shared: &Shared, person: &Person, server: &str) -> Host {
+    let mut host = Host::new();
+    if !shared.roots.is_empty() || shared.roots_may_come {
+        host = host.roots(shared.roots.iter().map(|path| root(path)));
+    }
+    host = match (&shared.sampler, person.is_there()) {
+        (Some(command), _) => {
+            let command = command.clone();
+            host.sampling(move |params| sample_by(command.clone(), params))
+        }
+        (None, true) => {
+            let (person, server) = (person.clone(), server.to_owned());
+            host.sampling(move |params| sample_by_hand(person.clone(), server.clone(), params))
+        }
+        (None, false) => host,
+    };
+    if !person.is_there() {
+        return if shared.yes { host.forms_by_default() } else { host };
+    }
+    let (of_forms, for_forms) = (person.clone(), server.to_owned());
+    let (of_pages, for_pages) = (person.clone(), server.to_owned());
+    host.forms(move |params| {
+        let (person, server) = (of_forms.clone(), for_forms.clone());
+        async move {
+            let answer = person.ask(move |terminal| fill_form(terminal, &server, &params)).await;
+            answered(answer)
+        }
+    })
+    .urls(move |params| {
+        let (person, server) = (of_pages.clone(), for_pages.clone());
+        async move {
+            let consent =
+                answered(person.ask(move |terminal| ask_to_visit(terminal, &server, &params)).await)?;
+            if let Some(page) = &consent.open
+                && let Err(fault) = open_url(page)
+            {
+                tracing::warn!("the page was not opened, do so by hand: {page} ({fault})");
+            }
+            Ok(ElicitResult::new(consent.action))
+        }
+    })
+}
+
+fn answered<T>(answer: Option<Result<T, AskError>>) -> Result<T, RpcError> {
+    match answer {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(fault)) => Err(RpcError::internal(fault.to_string())),
+        None => Err(RpcError::internal("nobody is there to be asked")),
+    }
+}
+
+/// A folder, as servers are told of it.
+pub(crate) fn root(path: &Path) -> Root {
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let uri = url::Url::from_directory_path(&full).map_or_else(|()| full.display().to_string(), String::from);
+    let mut root = Root::new(uri.trim_end_matches('/'));
+    root.name = full.file_name().map(|name| name.to_string_lossy().into_owned());
+    root
+}
+
+/// Lets a command play the model: the request comes in as JSON, what it writes is what the model says.
+async fn sample_by(command: String, params: CreateMessageParams) -> Result<CreateMessageResult, RpcError> {
+    let failed = |what: String| RpcError::internal(format!("the sampler failed: {what}"));
+    let words = split_words(&command).map_err(|fault| failed(fault.to_string()))?;
+    let Some((program, args)) = words.split_first() else { return Err(failed("it has no name".to_owned())) };
+    let request = serde_json::to_vec(&params).map_err(|fault| failed(fault.to_string()))?;
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|fault| failed(format!("{program}: {fault}")))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A sampler that does not read its input says what it says without it.
+        let _ = stdin.write_all(&request).await;
+    }
+    let output = child.wait_with_output().await.map_err(|fault| failed(fault.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(serde_json::from_str(&said)
+        .unwrap_or_else(|_| CreateMessageResult::text(program.as_str(), said.trim_end())))
+}
+
+/// Lets a person play the model.
+async fn sample_by_hand(
+    person: Person,
+    server: String,
+    params: CreateMessageParams,
+) -> Result<CreateMessageResult, RpcError> {
+    let answer = person.ask(move |terminal| {
+        terminal.say_strong(&format!("The server {server} asks for an answer of your model:"))?;
+        if let Some(system) = &params.system_prompt {
+            terminal.say_faint(&format!("  system: {system}"))?;
+        }
+        for message in &params.messages {
+            let role = if message.role == Role::User { "user" } else { "assistant" };
+            for block in message.content.as_slice() {
+                terminal.say(&format!("  {role}: {}", spoken(block)))?;
+            }
+        }
+        match terminal.letter("Answer it? [yes, No = refuse]", &["yes", "no"], 'n')? {
+            'y' => terminal.line("You are the model; what do you say?").map(Some),
+            _ => Ok(None),
+        }
+    });
+    match answered(answer.await)? {
+        Some(text) => Ok(CreateMessageResult::text("a person", text)),
+        None => Err(RpcError::new(-1, "the user refused the request for an answer of the model")),
+    }
+}
+
+fn spoken(block: &Content) -> String {
+    block.as_text().map_or_else(|| serde_json::to_string(block).unwrap_or_default(), str::to_owned)
+}

@@ -1,0 +1,152 @@
+//! Commands that drive a server.
+
+pub(crate) mod approval;
+pub(crate) mod call;
+mod connect;
+pub(crate) mod fault;
+mod host;
+pub(crate) mod list;
+pub(crate) mod output;
+pub(crate) mod requests;
+mod session;
+mod trace;
+pub(crate) mod watch;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use refmcp_client::model::LogLevel;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, UsageError};
+use crate::arguments::ArgumentWords;
+use crate::ui::progress::Bars;
+pub(crate) use connect::Servers;
+pub(crate) use host::{Person, root};
+pub(crate) use session::Session;
+
+/// Runs a command until it is done or somebody has had enough.
+pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason> {
+    let runtime = Runtime::new()?;
+    // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
+    let hears_itself = matches!(command, ClientCommand::Shell { .. });
+    let done = runtime.block_on(async {
+        let stopped = CancellationToken::new();
+        tokio::select! {
+            done = carry_out(command, shared, &stopped) => done,
+            () = stop_after(told_to_stop(), &stopped), if !hears_itself => Err(fault::interrupted()),
+        }
+    });
+    // A thread that waits for somebody to type cannot be ended otherwise.
+    runtime.shutdown_background();
+    done
+}
+
+/// Lets whatever is going on end in order, for a while.
+async fn stop_after(told: impl Future<Output = ()>, stopped: &CancellationToken) {
+    told.await;
+    stopped.cancel();
+    tokio::time::sleep(FAREWELL).await;
+}
+
+/// How long a connection may take to end in order once somebody has had enough.
+const FAREWELL: Duration = Duration::from_secs(6);
+
+async fn carry_out(
+    command: ClientCommand,
+    shared: &Shared,
+    stopped: &CancellationToken,
+) -> Result<ExitReason> {
+    let (target, command) = match command {
+        ClientCommand::List { target, what } => (target, OneShot::List(what)),
+        ClientCommand::Call { target, tool, arguments } => (target, OneShot::Call(tool, arguments)),
+        ClientCommand::Read { target, uri } => (target, OneShot::Read(uri)),
+        ClientCommand::Prompt { target, name, arguments } => (target, OneShot::Prompt(name, arguments)),
+        ClientCommand::Complete { target, of, argument, prefix, context } => {
+            (target, OneShot::Complete { of, argument, prefix, context })
+        }
+        ClientCommand::Watch { target, uris } => (target, OneShot::Watch(uris)),
+        ClientCommand::Info { target } => (target, OneShot::Info),
+        ClientCommand::Raw { target, method, params } => (target, OneShot::Raw(method, params)),
+        ClientCommand::SetLevel { target, level } => (target, OneShot::SetLevel(level)),
+        ClientCommand::Shell { targets } => return crate::shell::run(&targets, shared).await,
+        ClientCommand::Bridge { from, to } => {
+            if from == BridgeSide::Stdio && shared.output != Output::Text {
+                let what = "standard output is the client's: write messages to a file with --trace";
+                return Err(UsageError::new(what).into());
+            }
+            let person = Person::new(shared);
+            let server = Servers::new(shared, &person)?.find(&to).await?;
+            let done = crate::bridge::run(&from, server.connector, shared, stopped).await;
+            return done.map(|()| ExitReason::Done);
+        }
+    };
+    let (person, bars) = (Person::new(shared), Bars::on_stderr());
+    let session = tokio::select! {
+        session = Session::open(&target, shared, &person, &bars) => session?,
+        () = stopped.cancelled() => return Err(fault::interrupted()),
+    };
+    let done = tokio::select! {
+        done = command.run(&session) => done,
+        () = stopped.cancelled() => match command {
+            // Watching ends when somebody has seen enough.
+            OneShot::Watch(_) => Ok(ExitReason::Done),
+            _ => Err(fault::interrupted()),
+        },
+    };
+    session.close().await;
+    done
+}
+
+/// A command that connects to one server, does one thing, and is done.
+enum OneShot {
+    List(Listing),
+    Call(String, ArgumentWords),
+    Read(String),
+    Prompt(String, ArgumentWords),
+    Complete { of: Completable, argument: String, prefix: String, context: Vec<(String, String)> },
+    Watch(Vec<String>),
+    Info,
+    Raw(String, Option<String>),
+    SetLevel(LogLevel),
+}
+
+impl OneShot {
+    async fn run(&self, session: &Session) -> Result<ExitReason> {
+        match self {
+            Self::Call(tool, words) => return call::call(session, tool, words).await,
+            Self::List(what) => list::list(session, *what).await,
+            Self::Read(uri) => requests::read(session, uri).await,
+            Self::Prompt(name, words) => requests::prompt(session, name, words).await,
+            Self::Complete { of, argument, prefix, context } => {
+                requests::complete(session, of, argument, prefix, context).await
+            }
+            Self::Watch(uris) => watch::watch(session, uris).await,
+            Self::Info => requests::info(session),
+            Self::Raw(method, params) => requests::raw(session, method, params.as_deref()).await,
+            Self::SetLevel(level) => requests::set_level(session, *level).await,
+        }
+        .map(|()| ExitReason::Done)
+    }
+}
+
+async fn told_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}

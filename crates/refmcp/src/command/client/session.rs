@@ -1,0 +1,89 @@
+//! One server that a command talks to, and the person in front of the terminal.
+
+use anyhow::Result;
+use refmcp_client::model::{LogLevel, ServerNotification};
+use refmcp_client::{Client, Era, Event};
+use tokio::sync::broadcast;
+
+use super::connect::{Servers, remember, remembered};
+use super::fault;
+use super::host::{Person, host};
+use super::output::Printer;
+use crate::args::{Output, Shared, Target};
+use crate::ui::progress::Bars;
+use crate::ui::render;
+
+/// Events that are kept for a listener who is slow.
+const KEPT_EVENTS: usize = 4096;
+
+/// A connected server, and how to show what it says.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) printer: Printer,
+    pub(crate) person: Person,
+    pub(crate) bars: Bars,
+    pub(crate) shared: Shared,
+    /// What the server is called in logs and in what was decided about its tools.
+    pub(crate) name: String,
+    /// What happens without being asked for.
+    pub(crate) events: broadcast::Sender<Event>,
+}
+
+impl Session {
+    /// Connects to a server.
+    pub(crate) async fn open(target: &Target, shared: &Shared, person: &Person, bars: &Bars) -> Result<Self> {
+        let server = Servers::new(shared, person)?.beside(bars).find(target).await?;
+        let printer = Printer::new(shared);
+        let events = broadcast::Sender::new(KEPT_EVENTS);
+        let listen = listener(printer.clone(), bars.clone(), events.clone());
+        let host = host(shared, person, &server.name).on_event(listen);
+        let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
+            .host(host)
+            .era(shared.era)
+            .timeout(shared.timeout)
+            .total_timeout(shared.total_timeout)
+            .open_timeout(shared.timeout)
+            .meta(shared.meta.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect());
+        if let Some(revision) = remembered(&server.name) {
+            builder = builder.spoken(&server.connector.name(), revision);
+        }
+        let client = builder.connect_to(server.connector).await;
+        let client = client.map_err(|fault| fault::of_connecting(&fault))?;
+        // What somebody insisted on says nothing about what the server would rather speak.
+        if shared.era == Era::Auto {
+            remember(&server.name, &client);
+        }
+        let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
+        let session = Self { client, printer, person, bars, shared, name: server.name, events };
+        if let Some(level) = session.shared.log_level {
+            session.set_level(level).await?;
+        }
+        Ok(session)
+    }
+
+    /// From which level on the server's log messages are wanted.
+    pub(crate) async fn set_level(&self, level: LogLevel) -> Result<()> {
+        self.client.set_log_level(level).await.map_err(|fault| fault::of_request(&fault))
+    }
+
+    /// Ends the connection in order.
+    pub(crate) async fn close(&self) {
+        self.client.close().await;
+    }
+}
+
+/// Log messages are shown as they come; the rest is for whoever listens.
+fn listener(printer: Printer, bars: Bars, events: broadcast::Sender<Event>) -> impl Fn(&Event) + Send + Sync {
+    move |event| {
+        match event {
+            Event::Told(ServerNotification::Log(log)) if printer.output() == Output::Text => {
+                bars.say(&render::log_message(log, printer.view()));
+            }
+            Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
+            _ => {}
+        }
+        // Nobody need listen.
+        let _ = events.send(event.clone());
+    }
+}

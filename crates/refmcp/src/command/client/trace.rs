@@ -1,0 +1,212 @@
+//! Every message that passes, with its time: to a file, or to standard output as it happens.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use refmcp_client::WireError;
+use refmcp_client::wire::{BoxFuture, Connector, Ear, Exchange, Outgoing, Rules, Wire};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::output;
+
+/// Where messages are written.
+#[derive(Clone, Default)]
+pub(crate) struct Tracer {
+    file: Option<Arc<Mutex<File>>>,
+    stdout: bool,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("file", &self.file.is_some()).field("stdout", &self.stdout).finish()
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    /// Milliseconds since the Unix epoch.
+    at: u128,
+    server: &'a str,
+    direction: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+impl Tracer {
+    /// Writes to a file, to standard output, to both or to neither.
+    pub(crate) fn new(file: Option<&Path>, stdout: bool) -> Result<Self> {
+        let file = match file {
+            Some(path) => {
+                let file = File::options().create(true).append(true).open(path);
+                let file = file.with_context(|| format!("cannot write the trace to {}", path.display()))?;
+                Some(Arc::new(Mutex::new(file)))
+            }
+            None => None,
+        };
+        Ok(Self { file, stdout })
+    }
+
+    /// The same server, with everything that passes written down.
+    pub(crate) fn around(&self, server: Arc<dyn Connector>) -> Arc<dyn Connector> {
+        if self.file.is_none() && !self.stdout {
+            return server;
+        }
+        Arc::new(Traced { server, tracer: self.clone() })
+    }
+
+    fn message(&self, server: &str, direction: &str, exchange: Option<Exchange>, json: &[u8]) {
+        let exchange = exchange.map(|exchange| exchange.0);
+        match serde_json::from_slice::<&RawValue>(json) {
+            Ok(message) => self.write(&Line {
+                at: now(),
+                server,
+                direction,
+                exchange,
+                message: Some(message),
+                text: None,
+            }),
+            Err(_) => {
+                let text = String::from_utf8_lossy(json);
+                self.write(&Line {
+                    at: now(),
+                    server,
+                    direction,
+                    exchange,
+                    message: None,
+                    text: Some(&text),
+                });
+            }
+        }
+    }
+
+    fn event(&self, server: &str, direction: &str, exchange: Option<Exchange>, text: &str) {
+        let exchange = exchange.map(|exchange| exchange.0);
+        self.write(&Line { at: now(), server, direction, exchange, message: None, text: Some(text) });
+    }
+
+    fn write(&self, line: &Line<'_>) {
+        // Strings and numbers do not fail to be written.
+        let Ok(mut text) = serde_json::to_vec(line) else { return };
+        text.push(b'\n');
+        if let Some(file) = &self.file
+            && let Err(fault) = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text)
+        {
+            tracing::warn!("the trace is incomplete: {fault}");
+        }
+        if self.stdout
+            && let Err(fault) = output::write(&text)
+        {
+            tracing::warn!("the output is incomplete: {fault}");
+        }
+    }
+}
+
+fn now() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_millis()
+}
+
+#[derive(Debug)]
+struct Traced {
+    server: Arc<dyn Connector>,
+    tracer: Tracer,
+}
+
+impl Connector for Traced {
+    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+        Box::pin(async move {
+            let name: Arc<str> = self.server.name().into();
+            let ear = TracedEar { ear, tracer: self.tracer.clone(), name: name.clone() };
+            let wire = self.server.connect(Arc::new(ear)).await?;
+            Ok(Arc::new(TracedWire { wire, tracer: self.tracer.clone(), name }) as Arc<dyn Wire>)
+        })
+    }
+
+    fn name(&self) -> String {
+        self.server.name()
+    }
+
+    fn older(&self) -> Option<Arc<dyn Connector>> {
+        self.server.older().map(|older| self.tracer.around(older))
+    }
+
+    fn sessions_only(&self) -> bool {
+        self.server.sessions_only()
+    }
+
+    fn probe_may_be_ignored(&self) -> bool {
+        self.server.probe_may_be_ignored()
+    }
+}
+
+struct TracedEar {
+    ear: Arc<dyn Ear>,
+    tracer: Tracer,
+    name: Arc<str>,
+}
+
+impl Ear for TracedEar {
+    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+        self.tracer.message(&self.name, "received", exchange, json);
+        self.ear.message(exchange, json);
+    }
+
+    fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
+        self.tracer.event(&self.name, "dropped", exchange, &format!("longer than {limit} bytes"));
+        self.ear.too_long(exchange, limit);
+    }
+
+    fn ended(&self, exchange: Exchange, why: WireError) {
+        self.tracer.event(&self.name, "ended", Some(exchange), &why.to_string());
+        self.ear.ended(exchange, why);
+    }
+
+    fn closed(&self, why: WireError) {
+        self.tracer.event(&self.name, "closed", None, &why.to_string());
+        self.ear.closed(why);
+    }
+
+    fn noise(&self, what: &str) {
+        self.tracer.event(&self.name, "noise", None, what);
+        self.ear.noise(what);
+    }
+}
+
+#[derive(Debug)]
+struct TracedWire {
+    wire: Arc<dyn Wire>,
+    tracer: Tracer,
+    name: Arc<str>,
+}
+
+impl Wire for TracedWire {
+    fn send(self: Arc<Self>, message: Outgoing) {
+        self.tracer.message(&self.name, "sent", Some(message.exchange), &message.json);
+        self.wire.clone().send(message);
+    }
+
+    fn abandon(&self, exchange: Exchange) {
+        self.wire.abandon(exchange);
+    }
+
+    fn opened(self: Arc<Self>, rules: &'static Rules) {
+        self.wire.clone().opened(rules);
+    }
+
+    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+        self.wire.room()
+    }
+
+    fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        self.wire.clone().close()
+    }
+}

@@ -1,0 +1,106 @@
+//! `refmcp log`: the calls that were made.
+
+use anyhow::{Context, Result};
+
+use crate::args::{ExitReason, LogQuery};
+use crate::store::StateFolder;
+use crate::store::log::{CallEntry, read};
+use crate::ui::output::print;
+use crate::ui::render::View;
+use crate::ui::table::Table;
+use crate::ui::text::one_line;
+
+pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
+    let calls = read(&StateFolder::from_env()?)?;
+    if calls.damaged > 0 {
+        tracing::warn!(lines = calls.damaged, "lines of the log of calls could not be read");
+    }
+    let entries = wanted(calls.entries, query);
+    let text = if query.json { lines(&entries)? } else { table(&entries, &View::for_stdout(false)) };
+    print(text.as_bytes()).context("cannot write to standard output")?;
+    Ok(ExitReason::Done)
+}
+
+fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
+    entries.retain(|entry| {
+        query.target.as_ref().is_none_or(|text| entry.target.contains(text))
+            && query.tool.as_ref().is_none_or(|name| entry.tool == *name)
+    });
+    let surplus = query.last.map_or(0, |last| entries.len().saturating_sub(last));
+    entries.split_off(surplus)
+}
+
+fn lines(entries: &[CallEntry]) -> Result<String> {
+    let mut text = String::new();
+    for entry in entries {
+        text.push_str(&serde_json::to_string(entry).context("cannot show a call")?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn table(entries: &[CallEntry], view: &View) -> String {
+    if entries.is_empty() {
+        return "no calls\n".to_owned();
+    }
+    let mut table = Table::new(&["TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS", "DETAIL"]);
+    for entry in entries {
+        table.row(vec![
+            one_line(&entry.time).into_owned(),
+            one_line(&entry.target).into_owned(),
+            one_line(&entry.tool).into_owned(),
+            entry.outcome.as_str().to_owned(),
+            format!("{} ms", entry.duration_ms),
+            one_line(&entry.arguments.to_string()).into_owned(),
+            entry.detail.as_deref().map(one_line).unwrap_or_default().into_owned(),
+        ]);
+    }
+    table.render(view.paint, view.width)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use refmcp_proto::model::JsonObject;
+
+    use super::*;
+    use crate::store::log::Outcome;
+
+    fn entries() -> Vec<CallEntry> {
+        let entry = |target, tool| {
+            CallEntry::new(UNIX_EPOCH, target, tool, &JsonObject::new(), false, Outcome::Ok, Duration::ZERO)
+        };
+        vec![entry("http://a/", "one"), entry("npx b", "two"), entry("http://a/", "two")]
+    }
+
+    #[test]
+    fn calls_are_picked_by_server_tool_and_age() {
+        let query = |target: Option<&str>, tool: Option<&str>, last| LogQuery {
+            target: target.map(str::to_owned),
+            tool: tool.map(str::to_owned),
+            last,
+            json: false,
+        };
+        for (query, expected) in [
+            (query(None, None, None), 3),
+            (query(Some("http"), None, None), 2),
+            (query(None, Some("two"), None), 2),
+            (query(Some("http"), Some("two"), None), 1),
+            (query(None, None, Some(2)), 2),
+            (query(None, None, Some(9)), 3),
+            (query(Some("nowhere"), None, None), 0),
+        ] {
+            assert_eq!(wanted(entries(), &query).len(), expected, "{query:?}");
+        }
+        let latest = wanted(entries(), &query(None, None, Some(1)));
+        assert_eq!((latest[0].target.as_str(), latest[0].tool.as_str()), ("http://a/", "two"));
+    }
+
+    #[test]
+    fn lines_can_be_read_again() {
+        let text = lines(&entries()).unwrap();
+        let back: Vec<CallEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(back, entries());
+    }
+}

@@ -1,0 +1,213 @@
+//! `refmcp trust`: what may be done without asking.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use refmcp_client::config;
+
+use crate::args::{ExitReason, Target, TrustChange, TrustCommand, UsageError, join_words};
+use crate::store::StateFolder;
+use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, decide, revoke};
+use crate::ui::output::print;
+use crate::ui::style::Paint;
+use crate::ui::table::Table;
+use crate::ui::text::one_line;
+
+pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
+    let folder = StateFolder::from_env()?;
+    let said = match command {
+        TrustCommand::List { json } => {
+            let trust = Trust::load(&folder)?;
+            if json {
+                serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n"
+            } else {
+                listed(&trust)
+            }
+        }
+        TrustCommand::Allow(change) => changed(&folder, change, Some(Decision::Allowed))?,
+        TrustCommand::Disable(change) => changed(&folder, change, Some(Decision::Disabled))?,
+        TrustCommand::Revoke(change) => changed(&folder, change, None)?,
+    };
+    print(said.as_bytes()).context("cannot write to standard output")?;
+    Ok(ExitReason::Done)
+}
+
+fn changed(folder: &StateFolder, change: TrustChange, decision: Option<Decision>) -> Result<String> {
+    let subject = subject(change)?;
+    let what = match &subject {
+        Subject::Server(server) => join_words(&server.command),
+        Subject::Tool { target, tool } => format!("{tool} of {target}"),
+    };
+    let done = match decision {
+        Some(Decision::Allowed) => "allowed",
+        Some(Decision::Disabled) => "disabled",
+        None => "forgotten",
+    };
+    match decision {
+        Some(decision) => decide(folder, subject, decision)?,
+        None if !revoke(folder, &subject)? => {
+            return Ok(format!("nothing was decided about {}\n", one_line(&what)));
+        }
+        None => {}
+    }
+    Ok(format!("{done}: {}\n", one_line(&what)))
+}
+
+/// What the words are about.
+fn subject(change: TrustChange) -> Result<Subject> {
+    let target = match (change.target, change.command) {
+        (Some(word), _) => Target::from_word(&word)?,
+        (None, command) => Target::Command(command),
+    };
+    match (change.tool, target) {
+        (Some(tool), target) => Ok(Subject::Tool { target: target.to_string(), tool }),
+        (None, Target::Command(command)) => {
+            let source = change.config.as_deref().map(Source::of).transpose()?;
+            Ok(Subject::Server(ServerIdentity { command, source }))
+        }
+        (None, Target::Named(name)) => configured(&name, change.config.as_deref()).map(Subject::Server),
+        (None, target @ Target::Url { .. }) => {
+            let what = "nothing is started for an address; say which tool there, with --tool";
+            Err(UsageError::new(format!("{target}: {what}")).into())
+        }
+    }
+}
+
+/// The command that a configuration file has for a name.
+fn configured(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
+    let known = match file {
+        Some(file) => config::read(file),
+        None => {
+            let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+            config::read_all(&config::discover(Path::new("."), home.as_deref()))
+        }
+    };
+    let Some(entry) = known.get(name) else {
+        let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
+        return Err(
+            UsageError::new(format!("no configuration file names a server {name:?}{problems}")).into()
+        );
+    };
+    let unasked = |input: &config::Input| Err(format!("{} is asked for only when it is started", input.id));
+    let entry = known
+        .resolve(entry, &unasked, &|variable| std::env::var(variable).ok())
+        .map_err(|fault| UsageError::new(format!("{name}: {fault}")))?;
+    match entry.launch {
+        config::Launch::Command { program, args, .. } => {
+            let command = std::iter::once(program).chain(args).collect();
+            Ok(ServerIdentity { command, source: Some(Source::of(&entry.source)?) })
+        }
+        _ => {
+            let what = "nothing is started for it; say which tool of it, with --tool";
+            Err(UsageError::new(format!("{name}: {what}")).into())
+        }
+    }
+}
+
+fn listed(trust: &Trust) -> String {
+    let mut table = Table::new(&["DECISION", "WHAT", "SERVER", "SOURCE", "SINCE"]);
+    for entry in &trust.servers {
+        let source = entry.server.source.as_ref().map(|source| one_line(&source.file).into_owned());
+        table.row(vec![
+            decision(entry.decision),
+            "start".to_owned(),
+            one_line(&join_words(&entry.server.command)).into_owned(),
+            source.unwrap_or_default(),
+            one_line(&entry.time).into_owned(),
+        ]);
+    }
+    for entry in &trust.tools {
+        table.row(vec![
+            decision(entry.decision),
+            format!("call {}", one_line(&entry.tool)),
+            one_line(&entry.target).into_owned(),
+            String::new(),
+            one_line(&entry.time).into_owned(),
+        ]);
+    }
+    if trust.servers.is_empty() && trust.tools.is_empty() {
+        return "nothing was decided yet\n".to_owned();
+    }
+    table.render(Paint::PLAIN, None)
+}
+
+fn decision(decision: Decision) -> String {
+    match decision {
+        Decision::Allowed => "allowed".to_owned(),
+        Decision::Disabled => "disabled".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn change(
+        target: Option<&str>,
+        tool: Option<&str>,
+        config: Option<&Path>,
+        command: &[&str],
+    ) -> TrustChange {
+        TrustChange {
+            target: target.map(str::to_owned),
+            tool: tool.map(str::to_owned),
+            config: config.map(Path::to_owned),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn decisions_are_about_commands_names_or_tools() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        let text = r#"{"mcpServers": {"a": {"command": "run", "args": ["-x"]}, "b": {"url": "http://b/"}}}"#;
+        fs::write(&file, text).unwrap();
+        let source = Some(Source::of(&file).unwrap());
+        let run = || ["run", "-x"].map(str::to_owned).to_vec();
+        let tool = |target: &str| Subject::Tool { target: target.to_owned(), tool: "t".to_owned() };
+        for (change, expected) in [
+            (
+                change(None, None, None, &["run", "-x"]),
+                Subject::Server(ServerIdentity { command: run(), source: None }),
+            ),
+            (
+                change(Some("a"), None, Some(&file), &[]),
+                Subject::Server(ServerIdentity { command: run(), source: source.clone() }),
+            ),
+            (
+                change(None, None, Some(&file), &["run", "-x"]),
+                Subject::Server(ServerIdentity { command: run(), source }),
+            ),
+            (change(Some("a"), Some("t"), None, &[]), tool("a")),
+            (change(Some("http://b"), Some("t"), None, &[]), tool("http://b/")),
+            (change(None, Some("t"), None, &["run", "a b"]), tool("run 'a b'")),
+        ] {
+            let shown = format!("{change:?}");
+            assert_eq!(subject(change).unwrap(), expected, "{shown}");
+        }
+        for (change, hint) in [
+            (change(Some("b"), None, Some(&file), &[]), "nothing is started"),
+            (change(Some("http://b/"), None, None, &[]), "nothing is started"),
+            (change(Some("c"), None, Some(&file), &[]), "names a server \"c\""),
+            (change(None, None, Some(&folder.path().join("none")), &["run"]), "cannot find"),
+        ] {
+            let fault = format!("{:#}", subject(change).unwrap_err());
+            assert!(fault.contains(hint), "{fault}");
+        }
+    }
+
+    #[test]
+    fn what_was_decided_is_changed_and_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(folder.path());
+        let wipe = || change(Some("shop"), Some("wipe"), None, &[]);
+        assert_eq!(changed(&state, wipe(), Some(Decision::Disabled)).unwrap(), "disabled: wipe of shop\n");
+        let shown = listed(&Trust::load(&state).unwrap());
+        assert!(shown.contains("disabled  call wipe  shop"), "{shown}");
+        assert_eq!(changed(&state, wipe(), None).unwrap(), "forgotten: wipe of shop\n");
+        assert_eq!(changed(&state, wipe(), None).unwrap(), "nothing was decided about wipe of shop\n");
+        assert_eq!(listed(&Trust::load(&state).unwrap()), "nothing was decided yet\n");
+    }
+}

@@ -1,0 +1,182 @@
+//! What is shown beside the line that is being typed: changes, log messages, what servers complain about. Whoever says
+//! something never waits; one thread shows it, above the line where there is one.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustyline::ExternalPrinter;
+use tokio::sync::oneshot;
+
+use crate::ui::progress::Bars;
+
+/// Texts that wait to be shown; more are counted and left out.
+const MOST_WAITING: usize = 1024;
+
+/// How long to wait for what was said to be shown.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Prints above a line that is being typed.
+pub(super) type Above = Box<dyn ExternalPrinter + Send>;
+
+/// Where to say something.
+#[derive(Clone)]
+pub(super) struct Asides {
+    waiting: SyncSender<Aside>,
+    left_out: Arc<AtomicU64>,
+    /// Whether a line is being typed.
+    typing: Arc<AtomicBool>,
+    /// The editor's printer, where lines are edited.
+    above: Arc<Mutex<Option<Above>>>,
+}
+
+impl fmt::Debug for Asides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asides").field("typing", &self.typing).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+enum Aside {
+    Text(String),
+    /// Everything before this has been shown.
+    Shown(oneshot::Sender<()>),
+}
+
+impl Asides {
+    /// Starts to show.
+    pub(super) fn start(bars: Bars) -> Result<Self> {
+        let (waiting, texts) = sync_channel(MOST_WAITING);
+        let asides =
+            Self { waiting, left_out: Arc::default(), typing: Arc::default(), above: Arc::default() };
+        let (typing, left_out, above) =
+            (asides.typing.clone(), asides.left_out.clone(), asides.above.clone());
+        std::thread::Builder::new()
+            .name("asides".to_owned())
+            .spawn(move || show_all(&texts, &bars, &typing, &left_out, &above))
+            .context("cannot start a thread")?;
+        Ok(asides)
+    }
+
+    /// Uses the editor's printer while a line is typed.
+    pub(super) fn show_by(&self, above: Above) {
+        *self.above.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
+    }
+
+    /// What the editor sets while a line is typed.
+    pub(super) fn typing(&self) -> Arc<AtomicBool> {
+        self.typing.clone()
+    }
+
+    /// Shows a text; harmless already, with a line break at its end.
+    pub(super) fn say(&self, text: String) {
+        if self.waiting.try_send(Aside::Text(text)).is_err() {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_typing(&self) -> bool {
+        self.typing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until everything that was said is shown, for a while.
+    pub(super) async fn shown(&self) {
+        let (shown, all_shown) = oneshot::channel();
+        if self.waiting.try_send(Aside::Shown(shown)).is_ok() {
+            // It is shown later otherwise.
+            let _ = tokio::time::timeout(PATIENCE, all_shown).await;
+        }
+    }
+}
+
+fn show_all(
+    texts: &Receiver<Aside>,
+    bars: &Bars,
+    typing: &AtomicBool,
+    left_out: &AtomicU64,
+    above: &Mutex<Option<Above>>,
+) {
+    let show = |text: String| {
+        let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
+        match above.as_mut().filter(|_| typing.load(Ordering::SeqCst)) {
+            // The bars are not held meanwhile: this may wait for the next line to be typed, and calls must not.
+            Some(above) => {
+                if let Err(fault) = above.print(text) {
+                    tracing::debug!(%fault, "something was not shown");
+                }
+            }
+            None => bars.aside(|| eprint!("{text}")),
+        }
+    };
+    for aside in texts {
+        match aside {
+            Aside::Text(text) => show(text),
+            // Nobody waits any more.
+            Aside::Shown(shown) => drop(shown.send(())),
+        }
+        match left_out.swap(0, Ordering::Relaxed) {
+            0 => {}
+            count => show(format!("({count} lines came too fast and are left out)\n")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Prints when it is let, and hands over what it prints.
+    struct Slow {
+        go: mpsc::Receiver<()>,
+        printed: mpsc::Sender<String>,
+    }
+
+    impl ExternalPrinter for Slow {
+        fn print(&mut self, text: String) -> rustyline::Result<()> {
+            // A test that is over lets everything go.
+            let _ = self.go.recv();
+            let _ = self.printed.send(text);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn whoever_says_something_never_waits() {
+        let asides = Asides::start(Bars::hidden()).unwrap();
+        let ((let_go, go), (printed, shown)) = (mpsc::channel(), mpsc::channel());
+        asides.show_by(Box::new(Slow { go, printed }));
+        asides.typing().store(true, Ordering::SeqCst);
+        // One may be on its way to be printed; the others beyond the limit are left out.
+        for number in 0..MOST_WAITING + 10 {
+            asides.say(format!("{number}\n"));
+        }
+        drop(let_go);
+        let patience = Duration::from_secs(20);
+        let mut texts = Vec::new();
+        while !texts.last().is_some_and(|text: &String| text.contains("left out")) {
+            texts.push(shown.recv_timeout(patience).unwrap());
+        }
+        let left_out = texts.last().unwrap().clone();
+        assert!(left_out.starts_with("(9 ") || left_out.starts_with("(10 "), "{left_out}");
+        assert_eq!(texts[0], "0\n");
+    }
+
+    #[tokio::test]
+    async fn everything_said_before_is_shown() {
+        let asides = Asides::start(Bars::hidden()).unwrap();
+        let ((let_go, go), (printed, shown)) = (mpsc::channel(), mpsc::channel());
+        asides.show_by(Box::new(Slow { go, printed }));
+        asides.typing().store(true, Ordering::SeqCst);
+        drop(let_go);
+        for number in 0..10 {
+            asides.say(number.to_string());
+        }
+        asides.shown().await;
+        assert_eq!(shown.try_iter().collect::<String>(), "0123456789");
+    }
+}

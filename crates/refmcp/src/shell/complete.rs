@@ -1,0 +1,301 @@
+//! How a line may go on: from what the servers offer, without asking them; and from what they answer when they are
+//! asked, for a short time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
+use rustyline::completion::Pair;
+
+use super::offer::{self, Offer, Offers};
+use super::parse::COMMANDS;
+use super::servers::Roster;
+use super::template::variables;
+use crate::args::{Completable, join_words, split_words};
+use crate::arguments::{Question, all_questions, prompt_schema};
+use crate::command::client::requests::reference;
+use crate::ui::text::one_line;
+
+/// How long somebody who presses tab waits for a server.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Suggestions that are shown; nobody reads more.
+const MOST: usize = 500;
+
+/// What could stand in place of the last word.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Suggestions {
+    /// Where the word begins.
+    pub(super) start: usize,
+    pub(super) words: Vec<Word>,
+    /// What to ask a server for besides.
+    pub(super) ask: Option<Ask>,
+    /// The beginning of a file's name, and what stands before it.
+    pub(super) file: Option<(String, String)>,
+}
+
+/// A word, and whether something is to follow at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) text: String,
+    pub(super) open: bool,
+}
+
+/// A question for a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) server: String,
+    pub(super) of: Completable,
+    pub(super) argument: String,
+    pub(super) prefix: String,
+    /// What is known already.
+    pub(super) context: Vec<(String, String)>,
+}
+
+/// How the line may go on at this place.
+pub(super) async fn complete(line: &str, position: usize, roster: &Roster) -> (usize, Vec<Pair>) {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let offers = tokio::time::timeout_at(until, roster.offers()).await.unwrap_or_default();
+    let mut found = suggest(line.get(..position).unwrap_or(line), &offers);
+    if let Some(ask) = &found.ask {
+        // A server that is slow or does not know has nothing to say.
+        let values = tokio::time::timeout_at(until, values(ask, roster)).await.unwrap_or_default();
+        let word = |value: String| Word { text: format!("{}={value}", ask.argument), open: false };
+        found.words.extend(values.into_iter().map(word));
+    }
+    if let Some((before, prefix)) = &found.file {
+        found.words.extend(files(before, prefix));
+    }
+    (found.start, found.words.into_iter().filter(is_harmless).take(MOST).map(pair).collect())
+}
+
+/// What a server would complete an argument with.
+pub(super) async fn values(ask: &Ask, roster: &Roster) -> Vec<String> {
+    let Ok(server) = roster.named(&ask.server) else { return Vec::new() };
+    let argument = CompletionArgument {
+        name: ask.argument.clone(),
+        value: ask.prefix.clone(),
+        extra: JsonObject::new(),
+    };
+    let context = ask.context.iter().cloned().collect();
+    match server.client().complete(&reference(&ask.of), &argument, &context).await {
+        Ok(result) => result.completion.values,
+        Err(fault) => {
+            tracing::debug!("{} completes nothing: {fault}", ask.server);
+            Vec::new()
+        }
+    }
+}
+
+/// What is known to fit behind this, which is the line up to where somebody types.
+pub(super) fn suggest(typed: &str, offers: &Offers) -> Suggestions {
+    let (words, start, partial) = cut(typed);
+    let mut found = match words.split_first() {
+        None => first(&partial, offers),
+        Some((first, rest)) => further(first, rest, &partial, offers),
+    };
+    found.start = start;
+    found.words.retain(|word| word.text.starts_with(&partial));
+    found.words.dedup();
+    found
+}
+
+/// The whole words, where the last one begins, and as much as there is of it.
+fn cut(typed: &str) -> (Vec<String>, usize, String) {
+    let mut start = typed.len();
+    for (at, c) in typed.char_indices().rev() {
+        let is_boundary = c.is_whitespace() && split_words(typed.get(..at).unwrap_or_default()).is_ok();
+        if is_boundary {
+            break;
+        }
+        start = at;
+    }
+    let (before, partial) = typed.split_at_checked(start).unwrap_or((typed, ""));
+    let words = split_words(before).unwrap_or_default();
+    let partial = [partial.to_owned(), format!("{partial}'"), format!("{partial}\"")]
+        .iter()
+        .find_map(|closed| split_words(closed).ok())
+        .map(|words| words.concat());
+    (words, start, partial.unwrap_or_default())
+}
+
+fn first(partial: &str, offers: &Offers) -> Suggestions {
+    if partial.starts_with('/') {
+        return closed(qualified(offers, offer::prompts).map(|name| format!("/{name}")));
+    }
+    let commands = COMMANDS.iter().map(|(word, ..)| (*word).to_owned()).chain(["exit".to_owned()]);
+    closed(commands.chain(qualified(offers, offer::tools)))
+}
+
+fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Suggestions {
+    let servers = || closed(offers.servers.iter().map(|(server, _)| server.clone()));
+    if let Some(name) = first.strip_prefix('/') {
+        return of_prompt(name, rest, partial, offers);
+    }
+    match (first, rest) {
+        ("call", []) => closed(qualified(offers, offer::tools)),
+        ("call", [tool, given @ ..]) => of_tool(tool, given, partial, offers),
+        ("prompt", []) => closed(qualified(offers, offer::prompts)),
+        ("prompt", [name, given @ ..]) => of_prompt(name, given, partial, offers),
+        ("read", []) => closed(qualified(offers, offer::resources).chain(qualified(offers, template_names))),
+        ("read", [name, given @ ..]) => of_template(name, given, partial, offers),
+        ("subscribe" | "unsubscribe", []) => closed(qualified(offers, offer::resources)),
+        ("level", []) => closed(LogLevel::ALL.iter().map(|level| level.as_str().to_owned())),
+        ("list", []) => {
+            closed(["tools", "resources", "templates", "prompts", "all"].map(str::to_owned).into_iter())
+        }
+        ("tools" | "resources" | "templates" | "prompts" | "ping" | "info" | "use" | "disconnect", [])
+        | ("list", [_]) => servers(),
+        ("connect", []) => closed(offers.absent.iter().cloned()),
+        ("roots", _) => {
+            Suggestions { file: Some((String::new(), partial.to_owned())), ..Suggestions::default() }
+        }
+        ("servers" | "history" | "help" | "exit" | "raw", _) => Suggestions::default(),
+        (word, _) if COMMANDS.iter().any(|(command, ..)| *command == word) => Suggestions::default(),
+        (tool, given) => of_tool(tool, given, partial, offers),
+    }
+}
+
+fn closed(words: impl Iterator<Item = String>) -> Suggestions {
+    let words = words.map(|text| Word { text, open: false }).collect();
+    Suggestions { words, ..Suggestions::default() }
+}
+
+fn template_names(offer: &Offer) -> Vec<&str> {
+    offer.templates.iter().map(|template| template.name.as_str()).collect()
+}
+
+/// The names that lead to one server each: alone where that is clear, with the server's name where there are several.
+fn qualified(offers: &Offers, names: impl Fn(&Offer) -> Vec<&str> + Copy) -> impl Iterator<Item = String> {
+    let mut all = Vec::new();
+    let several = offers.servers.len() > 1;
+    for (server, offer) in &offers.servers {
+        for name in names(offer) {
+            if offers.find(name, names).is_ok_and(|(found, _)| found == *server) {
+                all.push(name.to_owned());
+            }
+            if several {
+                all.push(format!("{server}.{name}"));
+            }
+        }
+    }
+    all.into_iter()
+}
+
+fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
+    let Ok((server, name)) = offers.find(word, offer::tools) else { return Suggestions::default() };
+    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
+    let tool = offer.and_then(|offer| offer.tools.iter().find(|tool| tool.name == name));
+    let Some(tool) = tool else { return Suggestions::default() };
+    let questions = all_questions(&tool.input_schema);
+    match partial.split_once('=') {
+        None => argument_names(questions.iter().map(|question| question.name.as_str()), given),
+        Some((key, value)) => {
+            let key = key.trim_end_matches(':');
+            match value.strip_prefix('@') {
+                Some(file) => {
+                    let before = partial.get(..partial.len() - file.len()).unwrap_or_default();
+                    Suggestions { file: Some((before.to_owned(), file.to_owned())), ..Suggestions::default() }
+                }
+                None => {
+                    let choices = questions.iter().find(|question| question.name == key).map(choices);
+                    closed(choices.unwrap_or_default().into_iter().map(|choice| format!("{key}={choice}")))
+                }
+            }
+        }
+    }
+}
+
+fn choices(question: &Question) -> Vec<String> {
+    if question.choices.is_empty() && question.expected == "true or false" {
+        return vec!["false".to_owned(), "true".to_owned()];
+    }
+    question.choices.clone()
+}
+
+fn of_prompt(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
+    let Ok((server, name)) = offers.find(word, offer::prompts) else { return Suggestions::default() };
+    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
+    let prompt = offer.and_then(|offer| offer.prompts.iter().find(|prompt| prompt.name == name));
+    let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
+    let names: Vec<String> = all_questions(&schema).into_iter().map(|question| question.name).collect();
+    asked_of_server(&names, server, Completable::Prompt(name), given, partial)
+}
+
+fn of_template(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
+    let Ok((server, name)) = offers.find(word, offer::templates) else { return Suggestions::default() };
+    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
+    let Some(template) = offer.and_then(|offer| offer.template(&name)) else { return Suggestions::default() };
+    let names: Vec<String> =
+        variables(&template.uri_template).into_iter().map(|variable| variable.name).collect();
+    let of = Completable::Template(template.uri_template.clone());
+    asked_of_server(&names, server, of, given, partial)
+}
+
+/// Names from what is known, values from the server.
+fn asked_of_server(
+    names: &[String],
+    server: String,
+    of: Completable,
+    given: &[String],
+    partial: &str,
+) -> Suggestions {
+    let Some((key, value)) = partial.split_once('=') else {
+        return argument_names(names.iter().map(String::as_str), given);
+    };
+    if !names.iter().any(|name| name == key) {
+        return Suggestions::default();
+    }
+    let pair = |word: &String| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let context = given.iter().filter_map(pair).collect();
+    let ask = Ask { server, of, argument: key.to_owned(), prefix: value.to_owned(), context };
+    Suggestions { ask: Some(ask), ..Suggestions::default() }
+}
+
+/// The arguments that have no value yet.
+fn argument_names<'a>(names: impl Iterator<Item = &'a str>, given: &[String]) -> Suggestions {
+    let is_given = |name: &str| given.iter().any(|word| word.split(['=', ':', '.']).next() == Some(name));
+    let words =
+        names.filter(|name| !is_given(name)).map(|name| Word { text: format!("{name}="), open: true });
+    Suggestions { words: words.collect(), ..Suggestions::default() }
+}
+
+/// Files whose names begin like this.
+fn files(before: &str, prefix: &str) -> Vec<Word> {
+    let (folder, name) = prefix.rsplit_once('/').map_or(("", prefix), |(folder, name)| (folder, name));
+    let shown = prefix.get(..prefix.len() - name.len()).unwrap_or_default();
+    let place = match (folder, shown) {
+        ("", "") => Path::new("."),
+        ("", _) => Path::new("/"),
+        (folder, _) => Path::new(folder),
+    };
+    // A folder that cannot be read has nothing to suggest.
+    let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
+    let mut words: Vec<Word> = entries
+        .flatten()
+        .take(MOST)
+        .filter_map(|entry| {
+            let file = entry.file_name().into_string().ok()?;
+            let is_wanted = file.starts_with(name) && (name.starts_with('.') || !file.starts_with('.'));
+            let is_folder = entry.path().is_dir();
+            let end = if is_folder { "/" } else { "" };
+            is_wanted.then(|| Word { text: format!("{before}{shown}{file}{end}"), open: is_folder })
+        })
+        .collect();
+    words.sort_by(|one, other| one.text.cmp(&other.text));
+    words
+}
+
+/// What servers suggest is put onto the line and shown as it is, so nothing may be in it that does something.
+fn is_harmless(word: &Word) -> bool {
+    one_line(&word.text) == word.text.as_str() && !word.text.contains(['\n', '\t'])
+}
+
+fn pair(word: Word) -> Pair {
+    let quoted = join_words(std::slice::from_ref(&word.text));
+    let replacement = if word.open { quoted } else { format!("{quoted} ") };
+    Pair { display: word.text, replacement }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What was typed, in this session and in those before: a file of lines, for nobody else to read, with an end.
+
+use std::collections::VecDeque;
+
+use crate::store::StateFolder;
+
+/// The file.
+const FILE: &str = "history";
+
+/// Lines that are kept.
+const MOST: usize = 1000;
+
+/// Bytes of a line that is kept; longer ones are only for this session.
+const LONGEST: usize = 4096;
+
+/// Lines that were typed, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    folder: Option<StateFolder>,
+    lines: VecDeque<String>,
+}
+
+impl History {
+    /// What was typed before, and where to keep what comes.
+    pub(super) fn load() -> Self {
+        match StateFolder::from_env() {
+            Ok(folder) => Self { lines: read(&folder), folder: Some(folder) },
+            Err(fault) => {
+                tracing::debug!("what is typed is not kept: {fault:#}");
+                Self::default()
+            }
+        }
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(String::as_str)
+    }
+
+    /// Keeps a line; not one that begins with a space, and not the same twice in a row.
+    pub(super) fn add(&mut self, line: &str) {
+        if line.trim().is_empty()
+            || line.starts_with(' ')
+            || self.lines.back().is_some_and(|last| last == line)
+        {
+            return;
+        }
+        push(&mut self.lines, line);
+        let Some(folder) = self.folder.as_ref().filter(|_| line.len() <= LONGEST) else { return };
+        if let Err(fault) = keep(folder, line) {
+            // Once is enough: what was typed before does not come back, and the rest works without.
+            tracing::warn!("what is typed is not kept: {fault:#}");
+            self.folder = None;
+        }
+    }
+}
+
+fn push(lines: &mut VecDeque<String>, line: &str) {
+    lines.push_back(line.to_owned());
+    while lines.len() > MOST {
+        lines.pop_front();
+    }
+}
+
+/// Other sessions keep their lines as well, so the file is read again each time.
+fn keep(folder: &StateFolder, line: &str) -> anyhow::Result<()> {
+    let _locked = folder.lock()?;
+    let mut lines = read(folder);
+    push(&mut lines, line);
+    let mut content = lines.make_contiguous().join("\n");
+    content.push('\n');
+    folder.replace(FILE, content.as_bytes())
+}
+
+fn read(folder: &StateFolder) -> VecDeque<String> {
+    let content = folder.read(FILE).unwrap_or_else(|fault| {
+        tracing::warn!("what was typed before is lost: {fault:#}");
+        None
+    });
+    let content = String::from_utf8_lossy(&content.unwrap_or_default()).into_owned();
+    // Lines go to the terminal as they are, so nothing may be in them that could not have been typed.
+    let harmless = |line: &&str| !line.is_empty() && !line.chars().any(char::is_control);
+    let lines: Vec<&str> = content.lines().filter(harmless).collect();
+    lines.iter().skip(lines.len().saturating_sub(MOST)).map(|line| (*line).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &std::path::Path) -> History {
+        let folder = StateFolder::at(path);
+        History { lines: read(&folder), folder: Some(folder) }
+    }
+
+    fn kept(path: &std::path::Path) -> Vec<String> {
+        at(path).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn lines_of_all_sessions_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (at(folder.path()), at(folder.path()));
+        for line in ["tools", "tools", "", "  ", " secret", "echo message=ä"] {
+            one.add(line);
+        }
+        other.add("prompts");
+        one.add("exit");
+        assert_eq!(kept(folder.path()), ["tools", "echo message=ä", "prompts", "exit"]);
+        assert_eq!(one.lines().collect::<Vec<_>>(), ["tools", "echo message=ä", "exit"]);
+    }
+
+    #[test]
+    fn what_is_kept_has_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let before: String = (0..MOST).map(|number| format!("line {number}\n")).collect();
+        std::fs::write(folder.path().join(FILE), before).unwrap();
+        let mut history = at(folder.path());
+        history.add("the newest");
+        history.add(&"x".repeat(LONGEST + 1));
+        let lines = kept(folder.path());
+        assert_eq!((lines.len(), lines[0].as_str()), (MOST, "line 1"));
+        assert_eq!(lines.last().unwrap(), "the newest");
+    }
+
+    #[test]
+    fn a_damaged_file_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), b"good\n\n\x1b[2J\n\xff\xfe\nlast").unwrap();
+        assert_eq!(kept(folder.path()), ["good", "\u{fffd}\u{fffd}", "last"]);
+    }
+}

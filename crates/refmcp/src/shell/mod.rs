@@ -1,0 +1,173 @@
+//! `shell`: a session with one or several servers, typed line by line.
+//!
+//! One thread reads lines when it is asked for one, and one shows what comes beside them; commands are carried out
+//! here, one after the other. The terminal belongs to the line while it is typed: questions of servers wait until it
+//! is entered.
+
+mod aside;
+mod complete;
+mod editor;
+mod history;
+mod offer;
+mod parse;
+mod resources;
+mod run;
+mod servers;
+mod signals;
+mod template;
+mod watching;
+
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use tokio::runtime::Handle;
+
+use crate::args::{Exit, ExitReason, Shared, Target, UsageError};
+use crate::command::client::{Person, Servers, fault};
+use crate::ui::progress::Bars;
+use crate::ui::style::Paint;
+use crate::ui::text::multi_line;
+use aside::Asides;
+use editor::{Lines, Typed};
+use history::History;
+use parse::{Command, parse};
+use run::Shell;
+use servers::Roster;
+use signals::{Heard, Signals, TerminalKept};
+
+/// Runs until somebody leaves. A script ends as the last of its commands that failed.
+pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReason> {
+    let mut signals = Signals::new()?;
+    let _kept = TerminalKept::now();
+    let mut shell = new_shell(shared)?;
+    let targets = if targets.is_empty() { configured(shared, &shell.person)? } else { targets.to_vec() };
+    let connected = tokio::select! {
+        connected = connect_all(&shell, &targets) => connected,
+        _ = signals.next() => Err(fault::interrupted()),
+    };
+    let ended = match connected {
+        Ok(()) => Box::pin(converse(&mut shell, &mut signals)).await,
+        Err(fault) => Err(fault),
+    };
+    shell.close().await;
+    ended
+}
+
+fn new_shell(shared: &Shared) -> Result<Shell> {
+    let bars = Bars::on_stderr();
+    let asides = Asides::start(bars.clone())?;
+    let beside = asides.clone();
+    let person = Person::typing(shared, move || {
+        if beside.is_typing() {
+            beside.say("A server asks something: press Enter to see it.\n".to_owned());
+        }
+    });
+    let shared = Shared { roots_may_come: true, ..shared.clone() };
+    let history = Arc::new(Mutex::new(History::default()));
+    Ok(Shell { roster: Roster::default(), shared, person, bars, asides, history })
+}
+
+/// All servers that the configuration file names.
+fn configured(shared: &Shared, person: &Person) -> Result<Vec<Target>> {
+    let known = Servers::new(shared, person)?.known()?;
+    let usable = known.servers.iter().filter(|entry| !entry.disabled);
+    let targets: Vec<Target> = usable.map(|entry| Target::Named(entry.name.clone())).collect();
+    if targets.is_empty() {
+        return Err(UsageError::new("the configuration file names no server that may be used").into());
+    }
+    Ok(targets)
+}
+
+/// Connects to all at once; one that fails does not stop the others.
+async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
+    let attempts = targets.iter().map(|target| async {
+        let name = shell.roster.add(target);
+        let connected = shell.connect(&name, target).await;
+        connected.map_err(|fault| (name, fault))
+    });
+    let faults: Vec<_> =
+        futures_util::future::join_all(attempts).await.into_iter().filter_map(Result::err).collect();
+    for (name, fault) in &faults {
+        complain(&shell.shared, &format!("{name}: {fault:#}"));
+    }
+    match faults.last() {
+        Some((_, fault)) if shell.roster.connected().is_empty() => {
+            Err(Exit::new(ExitReason::of(fault), "no server could be connected").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes line after line.
+async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason> {
+    let is_typed = io::stdin().is_terminal();
+    let mut lines = if is_typed { edited(shell)? } else { Lines::plain()? };
+    let mut failure = ExitReason::Done;
+    loop {
+        shell.asides.shown().await;
+        lines.ask(shell.prompt());
+        let line = loop {
+            tokio::select! {
+                typed = lines.typed() => break typed,
+                // Somebody who types has other means to be heard.
+                heard = signals.next() => if !is_typed || heard == Heard::End {
+                    return Err(fault::interrupted());
+                },
+            }
+        };
+        let line = match line {
+            Typed::Line(line) => line,
+            Typed::Interrupted => continue,
+            Typed::End if is_typed => {
+                // The line that was not typed ends here.
+                eprintln!();
+                return Ok(ExitReason::Done);
+            }
+            Typed::End => return Ok(failure),
+            Typed::Unreadable(what) => {
+                failure = ExitReason::Usage;
+                complain(&shell.shared, &what);
+                continue;
+            }
+            Typed::Fault(what) => return Err(Exit::new(ExitReason::Failed, what).into()),
+        };
+        let done = match parse(&line) {
+            Ok(None) => continue,
+            Ok(Some(Command::Exit)) => return Ok(if is_typed { ExitReason::Done } else { failure }),
+            Ok(Some(command)) => tokio::select! {
+                done = Box::pin(shell.run(command)) => done,
+                heard = signals.next() => match heard {
+                    Heard::Interrupt if is_typed => Err(Exit::new(ExitReason::Failed, "cancelled").into()),
+                    _ => return Err(fault::interrupted()),
+                },
+            },
+            Err(fault) => Err(fault.into()),
+        };
+        match done {
+            Ok(ExitReason::Done) => {}
+            Ok(reason) => failure = reason,
+            Err(fault) => {
+                failure = ExitReason::of(&fault);
+                complain(&shell.shared, &format!("{fault:#}"));
+            }
+        }
+    }
+}
+
+/// Lines that are edited, with completion.
+fn edited(shell: &Shell) -> Result<Lines> {
+    *shell.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = History::load();
+    let (runtime, roster) = (Handle::current(), shell.roster.clone());
+    let complete = move |line: &str, position| runtime.block_on(complete::complete(line, position, &roster));
+    let (person, typing) = (shell.person.clone(), shell.asides.typing());
+    let (lines, above) = Lines::edited(Box::new(complete), shell.history.clone(), person, typing)?;
+    shell.asides.show_by(above);
+    Ok(lines)
+}
+
+/// Says what went wrong; an error may quote what a server said.
+fn complain(shared: &Shared, what: &str) {
+    let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
+    eprintln!("{} {}", paint.wrong("error:"), multi_line(what));
+}

@@ -1,0 +1,193 @@
+//! What servers offer, as far as it is known: names are found and completed by it.
+
+use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
+use refmcp_client::{Client, Listed};
+
+/// What one server offers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Offer {
+    pub(super) tools: Vec<Tool>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) templates: Vec<ResourceTemplate>,
+    pub(super) prompts: Vec<Prompt>,
+}
+
+impl Offer {
+    /// Asks the server for its lists, those that it says it has.
+    pub(super) async fn of(client: &Client) -> Self {
+        let has = client.server().capabilities.clone();
+        let (tools, resources, templates, prompts) = tokio::join!(
+            listed(client, has.tools.is_some()),
+            listed(client, has.resources.is_some()),
+            listed(client, has.resources.is_some()),
+            listed(client, has.prompts.is_some()),
+        );
+        Self { tools, resources, templates, prompts }
+    }
+
+    /// The template that a name means.
+    pub(super) fn template(&self, name: &str) -> Option<&ResourceTemplate> {
+        self.templates.iter().find(|template| names_of(template).any(|known| known == name))
+    }
+}
+
+/// A list that cannot be had is complained about where somebody asks for it.
+async fn listed<T: Listed>(client: &Client, has: bool) -> Vec<T> {
+    if !has {
+        return Vec::new();
+    }
+    client.pages().all().await.unwrap_or_else(|fault| {
+        tracing::debug!("{}: {} is not known: {fault}", client.name(), T::METHOD);
+        Vec::new()
+    })
+}
+
+/// What several servers offer at one time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Offers {
+    /// The connected servers by name.
+    pub(super) servers: Vec<(String, std::sync::Arc<Offer>)>,
+    /// Servers that are known and not connected.
+    pub(super) absent: Vec<String>,
+    /// The server that is preferred.
+    pub(super) used: Option<String>,
+}
+
+/// Why a name leads nowhere.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    /// Nobody has it.
+    Unknown,
+    /// Several have it: what to write instead.
+    Several(Vec<String>),
+}
+
+impl Offers {
+    /// The server that a name means, and the name it has there. `SERVER.NAME` is clear; a name alone means the server
+    /// that is preferred, or else the only one that has it.
+    pub(super) fn find(
+        &self,
+        word: &str,
+        names: impl Fn(&Offer) -> Vec<&str>,
+    ) -> Result<(String, String), Unresolved> {
+        for (server, offer) in &self.servers {
+            if let Some(name) = without_server(word, server)
+                && names(offer).contains(&name)
+            {
+                return Ok((server.clone(), name.to_owned()));
+            }
+        }
+        let having: Vec<&String> = self
+            .servers
+            .iter()
+            .filter(|(_, offer)| names(offer).contains(&word))
+            .map(|(server, _)| server)
+            .collect();
+        let preferred = having.iter().find(|server| Some(**server) == self.used.as_ref());
+        match (preferred, having.as_slice()) {
+            (Some(server), _) | (None, [server]) => Ok(((*server).clone(), word.to_owned())),
+            (None, []) => Err(Unresolved::Unknown),
+            (None, several) => {
+                Err(Unresolved::Several(several.iter().map(|server| format!("{server}.{word}")).collect()))
+            }
+        }
+    }
+
+    /// The server that is written before a name and is not connected.
+    pub(super) fn absent_of(&self, word: &str) -> Option<&str> {
+        self.absent.iter().map(String::as_str).find(|server| without_server(word, server).is_some())
+    }
+
+    /// The server that a name must mean although it is not known to have it: the one that is written before it, or the
+    /// one that is preferred, or the only one.
+    pub(super) fn only(&self, word: &str) -> Option<(String, String)> {
+        let written =
+            self.servers.iter().find_map(|(server, _)| Some((server, without_server(word, server)?)));
+        if let Some((server, name)) = written {
+            return Some((server.clone(), name.to_owned()));
+        }
+        let only = match self.servers.as_slice() {
+            [(server, _)] => Some(server),
+            _ => self.used.as_ref(),
+        };
+        only.map(|server| (server.clone(), word.to_owned()))
+    }
+}
+
+fn without_server<'a>(word: &'a str, server: &str) -> Option<&'a str> {
+    word.strip_prefix(server)?.strip_prefix('.').filter(|name| !name.is_empty())
+}
+
+/// The names of an offer's tools.
+pub(super) fn tools(offer: &Offer) -> Vec<&str> {
+    offer.tools.iter().map(|tool| tool.name.as_str()).collect()
+}
+
+/// The names of an offer's prompts.
+pub(super) fn prompts(offer: &Offer) -> Vec<&str> {
+    offer.prompts.iter().map(|prompt| prompt.name.as_str()).collect()
+}
+
+/// The addresses of an offer's resources.
+pub(super) fn resources(offer: &Offer) -> Vec<&str> {
+    offer.resources.iter().map(|resource| resource.uri.as_str()).collect()
+}
+
+/// The names of an offer's templates, also those for people, and the templates themselves.
+pub(super) fn templates(offer: &Offer) -> Vec<&str> {
+    offer.templates.iter().flat_map(names_of).collect()
+}
+
+fn names_of(template: &ResourceTemplate) -> impl Iterator<Item = &str> {
+    [template.name.as_str(), template.uri_template.as_str()].into_iter().chain(template.title.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn offers(servers: &[(&str, &[&str])], used: Option<&str>) -> Offers {
+        let offer = |names: &[&str]| {
+            let tools = names.iter().map(|name| Tool::new(*name, "")).collect();
+            Arc::new(Offer { tools, ..Offer::default() })
+        };
+        let servers = servers.iter().map(|(server, names)| ((*server).to_owned(), offer(names))).collect();
+        Offers { servers, absent: Vec::new(), used: used.map(str::to_owned) }
+    }
+
+    #[test]
+    fn names_lead_to_servers() {
+        let servers: [(&str, &[&str]); 3] =
+            [("a", &["echo", "sum", "b.echo"]), ("b", &["echo", "b.x"]), ("127.0.0.1:3000", &["web"])];
+        for (word, used, expected) in [
+            ("sum", None, Ok(("a", "sum"))),
+            ("a.sum", None, Ok(("a", "sum"))),
+            ("web", None, Ok(("127.0.0.1:3000", "web"))),
+            ("127.0.0.1:3000.web", None, Ok(("127.0.0.1:3000", "web"))),
+            ("echo", None, Err(Unresolved::Several(vec!["a.echo".to_owned(), "b.echo".to_owned()]))),
+            ("echo", Some("b"), Ok(("b", "echo"))),
+            ("sum", Some("b"), Ok(("a", "sum"))),
+            ("b.echo", None, Ok(("b", "echo"))),
+            ("a.b.echo", None, Ok(("a", "b.echo"))),
+            ("b.x", None, Ok(("b", "b.x"))),
+            ("nothing", None, Err(Unresolved::Unknown)),
+            ("a.nothing", None, Err(Unresolved::Unknown)),
+            ("a.", None, Err(Unresolved::Unknown)),
+        ] {
+            let expected = expected.map(|(server, name)| (server.to_owned(), name.to_owned()));
+            assert_eq!(offers(&servers, used).find(word, tools), expected, "{word} {used:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_may_still_mean_one_server() {
+        let two: [(&str, &[&str]); 2] = [("a", &[]), ("b", &[])];
+        let pair = |server: &str, name: &str| Some((server.to_owned(), name.to_owned()));
+        assert_eq!(offers(&two, None).only("x"), None);
+        assert_eq!(offers(&two, Some("b")).only("x"), pair("b", "x"));
+        assert_eq!(offers(&two, None).only("a.x"), pair("a", "x"));
+        assert_eq!(offers(&two[..1], None).only("x"), pair("a", "x"));
+    }
+}

@@ -1,0 +1,163 @@
+//! Resources: reading them, filling in the templates of their addresses, and hearing of their changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use refmcp_client::model::ResourceTemplate;
+
+use super::complete::{Ask, values};
+use super::offer::{self, Unresolved};
+use super::run::{Shell, several};
+use super::servers::Connected;
+use super::template::{expand, variables};
+use super::watching::is_stateless;
+use crate::args::{Completable, UsageError};
+use crate::command::client::{fault, requests};
+use crate::ui::prompt::{AskError, Terminal};
+use crate::ui::text::one_line;
+
+/// How long to wait for a server to say what a variable could be.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Values that are offered for a variable.
+const MOST_VALUES: usize = 20;
+
+impl Shell {
+    /// Reads a resource, or one that a template and these variables lead to.
+    pub(super) async fn read(&self, what: &str, given: Vec<(String, String)>) -> Result<()> {
+        let offers = self.roster.offers().await;
+        match offers.find(what, offer::resources) {
+            Ok((server, uri)) if given.is_empty() => {
+                return requests::read(&self.roster.named(&server)?.session, &uri).await;
+            }
+            Err(Unresolved::Several(names)) => return Err(several(&names)),
+            _ => {}
+        }
+        match offers.find(what, offer::templates) {
+            Ok((server, name)) => {
+                let server = self.roster.named(&server)?;
+                let known = offers.servers.iter().find(|(known, _)| *known == server.name);
+                let uri = match known.and_then(|(_, offer)| offer.template(&name)) {
+                    Some(template) => self.fill_in(&server, template, given).await?,
+                    None => name,
+                };
+                requests::read(&server.session, &uri).await
+            }
+            Err(Unresolved::Several(names)) => Err(several(&names)),
+            Err(Unresolved::Unknown) if given.is_empty() => {
+                let (server, uri) = self.place_of(what).await?;
+                requests::read(&server.session, &uri).await
+            }
+            Err(Unresolved::Unknown) => {
+                Err(UsageError::new(format!("no server has a template {what:?}")).into())
+            }
+        }
+    }
+
+    /// The server that an address belongs to: the one that lists it, or has a template that begins like it.
+    async fn place_of(&self, what: &str) -> Result<(Arc<Connected>, String)> {
+        let offers = self.roster.offers().await;
+        match offers.find(what, offer::resources) {
+            Ok((server, uri)) => return Ok((self.roster.named(&server)?, uri)),
+            Err(Unresolved::Several(names)) => return Err(several(&names)),
+            Err(Unresolved::Unknown) => {}
+        }
+        if let Some(server) = offers.absent_of(what) {
+            self.roster.named(server)?;
+        }
+        if let Some((server, uri)) = offers.only(what) {
+            return Ok((self.roster.named(&server)?, uri));
+        }
+        let begins = |one: &ResourceTemplate| {
+            let text = one.uri_template.split('{').next().unwrap_or_default();
+            !text.is_empty() && what.starts_with(text)
+        };
+        let mut servers = offers.servers.iter().filter(|(_, offer)| offer.templates.iter().any(begins));
+        match (servers.next(), servers.next()) {
+            (Some((server, _)), None) => Ok((self.roster.named(server)?, what.to_owned())),
+            _ => Err(UsageError::new("which server has it? write SERVER.URI, or use SERVER first").into()),
+        }
+    }
+
+    /// The address that a template and its variables make; variables that are missing are asked for.
+    async fn fill_in(
+        &self,
+        server: &Connected,
+        template: &ResourceTemplate,
+        given: Vec<(String, String)>,
+    ) -> Result<String> {
+        let all = variables(&template.uri_template);
+        let mut known: BTreeMap<String, String> = given.into_iter().collect();
+        if let Some(key) = known.keys().find(|key| !all.iter().any(|variable| variable.name == **key)) {
+            let names: Vec<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
+            return Err(
+                UsageError::new(format!("the template has no {key}; it has {}", names.join(", "))).into()
+            );
+        }
+        for variable in all.iter().filter(|variable| !variable.optional) {
+            if known.contains_key(&variable.name) {
+                continue;
+            }
+            if !self.person.is_there() {
+                return Err(UsageError::new(format!("{}= is missing", variable.name)).into());
+            }
+            let ask = Ask {
+                server: server.name.clone(),
+                of: Completable::Template(template.uri_template.clone()),
+                argument: variable.name.clone(),
+                prefix: String::new(),
+                context: known.clone().into_iter().collect(),
+            };
+            let offered =
+                tokio::time::timeout(PATIENCE, values(&ask, &self.roster)).await.unwrap_or_default();
+            let name = variable.name.clone();
+            match self.person.ask(move |terminal| ask_for(terminal, &name, &offered)).await {
+                Some(Ok(value)) => drop(known.insert(variable.name.clone(), value)),
+                Some(Err(fault)) => return Err(UsageError::new(fault.to_string()).into()),
+                None => return Err(UsageError::new(format!("{}= is missing", variable.name)).into()),
+            }
+        }
+        Ok(expand(&template.uri_template, &known))
+    }
+
+    /// Lets a server tell of the changes of a resource.
+    pub(super) async fn subscribe(&self, uri: &str) -> Result<()> {
+        let (server, uri) = self.place_of(uri).await?;
+        if !is_stateless(server.client()) {
+            server.client().subscribe(&uri).await.map_err(|fault| fault::of_request(&fault))?;
+        }
+        server.subscriptions.send_if_modified(|uris| uris.insert(uri));
+        Ok(())
+    }
+
+    /// Lets it tell of them no more.
+    pub(super) async fn unsubscribe(&self, uri: &str) -> Result<()> {
+        let (server, uri) = self.place_of(uri).await?;
+        if !server.subscriptions.send_if_modified(|uris| uris.remove(&uri)) {
+            return Err(UsageError::new(format!("{} was not told to tell of it", server.name)).into());
+        }
+        if !is_stateless(server.client()) {
+            server.client().unsubscribe(&uri).await.map_err(|fault| fault::of_request(&fault))?;
+        }
+        Ok(())
+    }
+}
+
+/// Asks for the value of a variable: one of those that the server offers, by its number, or any other.
+fn ask_for(terminal: &mut Terminal, name: &str, offered: &[String]) -> Result<String, AskError> {
+    for (number, value) in (1..).zip(offered.iter().take(MOST_VALUES)) {
+        terminal.say(&format!("  {number:>2}  {}", one_line(value)))?;
+    }
+    loop {
+        let typed = terminal.line(name)?;
+        let by_number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let chosen = by_number.filter(|index| *index < MOST_VALUES).and_then(|index| offered.get(index));
+        match chosen {
+            Some(value) => return Ok(value.clone()),
+            None if typed.is_empty() => terminal.say("Please answer, or give up with ctrl-c.")?,
+            None => return Ok(typed),
+        }
+    }
+}

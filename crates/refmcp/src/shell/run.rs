@@ -1,0 +1,278 @@
+//! Carrying out commands.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::Result;
+use refmcp_client::model::LogLevel;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::aside::Asides;
+use super::history::History;
+use super::offer::{self, Offer, Unresolved};
+use super::parse::{Command, help};
+use super::servers::{Connected, Roster, State, nobody};
+use super::watching::Watching;
+use crate::args::{ExitReason, Listing, Output, Shared, Target, UsageError};
+use crate::command::client::output::{Printer, write};
+use crate::command::client::{Person, Session, call, fault, list, requests, root};
+use crate::ui::progress::Bars;
+use crate::ui::table::Table;
+use crate::ui::text::one_line;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Shell {
+    pub(super) roster: Roster,
+    pub(super) shared: Shared,
+    pub(super) person: Person,
+    pub(super) bars: Bars,
+    pub(super) asides: Asides,
+    pub(super) history: Arc<Mutex<History>>,
+}
+
+impl Shell {
+    /// What stands before the line: the server that is meant where none is named.
+    pub(super) fn prompt(&self) -> String {
+        let only = || match self.roster.entries().as_slice() {
+            [one] => Some(one.name.clone()),
+            _ => None,
+        };
+        let name = self.roster.used().or_else(only).unwrap_or_else(|| "refmcp".to_owned());
+        format!("{}> ", one_line(&name))
+    }
+
+    /// Connects to a server that the session knows by this name.
+    pub(super) async fn connect(&self, name: &str, target: &Target) -> Result<()> {
+        let (asides, label) = (self.asides.clone(), name.to_owned());
+        let bars = self.bars.saying(move |text| asides.say(format!("[{label}] {text}")));
+        let session = match Box::pin(Session::open(target, &self.shared, &self.person, &bars)).await {
+            Ok(session) => session,
+            Err(fault) => {
+                self.roster.set(name, State::Absent(one_line(&format!("{fault:#}")).into_owned()));
+                return Err(fault);
+            }
+        };
+        let offer: Arc<watch::Sender<Option<Arc<Offer>>>> = Arc::default();
+        let subscriptions = Arc::new(watch::Sender::default());
+        let watching = Watching {
+            name: name.to_owned(),
+            client: session.client.clone(),
+            events: session.events.subscribe(),
+            offer: offer.clone(),
+            subscriptions: subscriptions.subscribe(),
+            asides: self.asides.clone(),
+            roster: self.roster.clone(),
+        };
+        let watching = AbortOnDropHandle::new(tokio::spawn(watching.run()));
+        let connected = Connected { name: name.to_owned(), session, offer, subscriptions, watching };
+        self.roster.set(name, State::Connected(Arc::new(connected)));
+        Ok(())
+    }
+
+    /// Leaves all servers.
+    pub(super) async fn close(&self) {
+        let all = self.roster.connected();
+        futures_util::future::join_all(all.iter().map(|server| leave(server))).await;
+    }
+
+    /// Carries out a command.
+    pub(super) async fn run(&mut self, command: Command) -> Result<ExitReason> {
+        match command {
+            Command::Call { tool, arguments } => {
+                let (server, tool) = self.find("tool", &tool, offer::tools).await?;
+                return call::call(&server.session, &tool, &arguments).await;
+            }
+            Command::List { what, of } => return self.list(what, of.as_deref()).await,
+            Command::Read { what, variables } => self.read(&what, variables).await?,
+            Command::Prompt { name, arguments } => {
+                let (server, name) = self.find("prompt", &name, offer::prompts).await?;
+                requests::prompt(&server.session, &name, &arguments).await?;
+            }
+            Command::Subscribe(uri) => self.subscribe(&uri).await?,
+            Command::Unsubscribe(uri) => self.unsubscribe(&uri).await?,
+            Command::Level(level) => self.level(level).await?,
+            Command::Ping { of } => self.ping(of.as_deref()).await?,
+            Command::Info { of } => {
+                for server in self.roster.chosen(of.as_deref())? {
+                    requests::info(&server.session)?;
+                }
+            }
+            Command::Raw { method, params } => {
+                let server = self.roster.one()?;
+                requests::raw(&server.session, &method, params.as_deref()).await?;
+            }
+            Command::Servers => self.servers()?,
+            Command::Use(name) => {
+                if let Some(name) = &name {
+                    self.roster.named(name)?;
+                }
+                self.roster.set_used(name);
+            }
+            Command::Connect(target) => self.connect_typed(&target).await?,
+            Command::Disconnect(name) => {
+                let server = self.roster.named(&name)?;
+                self.roster.set(&name, State::Absent("it was left".to_owned()));
+                leave(&server).await;
+            }
+            Command::Roots(paths) => self.roots(paths)?,
+            Command::History => self.show_history()?,
+            Command::Help => write(help().as_bytes())?,
+            // Whoever reads the lines leaves.
+            Command::Exit => {}
+        }
+        Ok(ExitReason::Done)
+    }
+
+    /// The server that a name means, and the name there. What is not known may be new, so it is asked for once.
+    async fn find(
+        &self,
+        what: &str,
+        word: &str,
+        names: impl Fn(&Offer) -> Vec<&str> + Copy,
+    ) -> Result<(Arc<Connected>, String)> {
+        let offers = self.roster.offers().await;
+        let mut found = offers.find(word, names);
+        if found == Err(Unresolved::Unknown) {
+            if let Some(server) = offers.absent_of(word) {
+                self.roster.named(server)?;
+            }
+            // Its own server says best what is wrong with a name.
+            if let Some((server, name)) = offers.only(word) {
+                return Ok((self.roster.named(&server)?, name));
+            }
+            self.roster.refresh().await;
+            found = self.roster.offers().await.find(word, names);
+        }
+        match found {
+            Ok((server, name)) => Ok((self.roster.named(&server)?, name)),
+            Err(Unresolved::Several(names)) => Err(several(&names)),
+            Err(Unresolved::Unknown) if self.roster.connected().is_empty() => Err(nobody().into()),
+            Err(Unresolved::Unknown) => {
+                Err(UsageError::new(format!("no server has a {what} {word:?}")).into())
+            }
+        }
+    }
+
+    async fn list(&self, what: Listing, of: Option<&str>) -> Result<ExitReason> {
+        let servers = self.roster.chosen(of)?;
+        let several = servers.len() > 1;
+        let mut reason = ExitReason::Done;
+        for server in servers {
+            if several && self.shared.output == Output::Text {
+                let heading = format!("[{}]", server.name);
+                write(format!("{}\n", server.session.printer.view().paint.strong(&heading)).as_bytes())?;
+            }
+            match list::list(&server.session, what).await {
+                // One that has no such list does not keep the others from being shown.
+                Err(fault) if several => {
+                    reason = ExitReason::of(&fault);
+                    self.asides.say(format!("[{}] {}\n", server.name, one_line(&format!("{fault:#}"))));
+                }
+                done => done?,
+            }
+        }
+        Ok(reason)
+    }
+
+    async fn level(&self, level: LogLevel) -> Result<()> {
+        for server in self.roster.chosen(None)? {
+            server.session.set_level(level).await?;
+        }
+        Ok(())
+    }
+
+    async fn ping(&self, of: Option<&str>) -> Result<()> {
+        for server in self.roster.chosen(of)? {
+            let began = Instant::now();
+            server.client().ping().await.map_err(|fault| fault::of_request(&fault))?;
+            let took = began.elapsed().as_secs_f64() * 1000.0;
+            let document = json!({ "server": server.name, "milliseconds": took });
+            let text = |_: &_| format!("{} answered after {took:.1} ms\n", server.name);
+            server.session.printer.show(&document, text)?;
+        }
+        Ok(())
+    }
+
+    fn servers(&self) -> Result<()> {
+        let mut table = Table::new(&["SERVER", "REVISION", "STATE", "TARGET"]);
+        let mut document = Vec::new();
+        let used = self.roster.used();
+        for entry in self.roster.entries() {
+            let (revision, state) = match &entry.state {
+                State::Connected(server) => {
+                    (server.client().server().revision.as_str(), "connected".to_owned())
+                }
+                State::Absent(why) => ("", why.clone()),
+            };
+            let target = entry.target.to_string();
+            let mark = if used.as_ref() == Some(&entry.name) { " *" } else { "" };
+            document.push(json!({
+                "server": entry.name, "revision": revision, "state": state, "target": target,
+            }));
+            let name = format!("{}{mark}", one_line(&entry.name));
+            table.row(vec![name, revision.to_owned(), state, one_line(&target).into_owned()]);
+        }
+        Printer::new(&self.shared).show(&document, |view| table.render(view.paint, view.width))
+    }
+
+    /// Connects to a server that was there before, or to another one.
+    async fn connect_typed(&self, target: &Target) -> Result<()> {
+        let before = match target {
+            Target::Named(name) => self.roster.entry(name),
+            _ => None,
+        };
+        let Some(entry) = before else {
+            let name = self.roster.add(target);
+            return self.connect(&name, target).await;
+        };
+        if let State::Connected(server) = &entry.state {
+            self.roster.set(&entry.name, State::Absent("it was left".to_owned()));
+            leave(server).await;
+        }
+        self.connect(&entry.name, &entry.target).await
+    }
+
+    fn roots(&mut self, paths: Vec<PathBuf>) -> Result<()> {
+        if paths.is_empty() {
+            let roots: Vec<_> = self.shared.roots.iter().map(|path| root(path)).collect();
+            return Printer::new(&self.shared).show(&roots, |_| {
+                if roots.is_empty() {
+                    return "Servers know of no folders.\n".to_owned();
+                }
+                roots.iter().map(|root| format!("{}\n", one_line(&root.uri))).collect()
+            });
+        }
+        for path in &paths {
+            if !path.is_dir() {
+                return Err(UsageError::new(format!("{} is no folder", path.display())).into());
+            }
+        }
+        for server in self.roster.connected() {
+            let roots = paths.iter().map(|path| root(path)).collect();
+            server.client().set_roots(roots).map_err(|fault| fault::of_request(&fault))?;
+        }
+        self.shared.roots = paths;
+        Ok(())
+    }
+
+    fn show_history(&self) -> Result<()> {
+        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: String = history.lines().map(|line| format!("{}\n", one_line(line))).collect();
+        write(lines.as_bytes())
+    }
+}
+
+/// Leaves a server; its end is nothing to be told of.
+async fn leave(server: &Connected) {
+    server.watching.abort();
+    server.session.close().await;
+}
+
+/// Says which names would be clear.
+pub(super) fn several(names: &[String]) -> anyhow::Error {
+    UsageError::new(format!("several servers have it: write {}", names.join(" or "))).into()
+}

@@ -1,0 +1,254 @@
+//! The servers of a session: which there are, what they are called, and which of them are connected.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use refmcp_client::Client;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::offer::{Offer, Offers};
+use crate::args::{Target, UsageError};
+use crate::command::client::Session;
+
+/// How long to wait for what a server offers to be known.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// All servers of the session, shared by whoever needs them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Roster(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: Vec<Entry>,
+    used: Option<String>,
+}
+
+/// One server.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) target: Target,
+    pub(super) state: State,
+}
+
+/// Whether a server is connected.
+#[derive(Debug, Clone)]
+pub(super) enum State {
+    Connected(Arc<Connected>),
+    /// It is not, and why.
+    Absent(String),
+}
+
+/// A connected server.
+#[derive(Debug)]
+pub(super) struct Connected {
+    pub(super) name: String,
+    pub(super) session: Session,
+    /// What it offers, once that is known.
+    pub(super) offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
+    /// The resources whose changes are of interest.
+    pub(super) subscriptions: Arc<watch::Sender<BTreeSet<String>>>,
+    pub(super) watching: AbortOnDropHandle<()>,
+}
+
+impl Connected {
+    pub(super) fn client(&self) -> &Client {
+        &self.session.client
+    }
+
+    /// Asks for its lists again.
+    pub(super) async fn refresh(&self) {
+        self.offer.send_replace(Some(Arc::new(Offer::of(self.client()).await)));
+    }
+
+    async fn known(&self) -> Arc<Offer> {
+        let mut offer = self.offer.subscribe();
+        match offer.wait_for(Option::is_some).await {
+            Ok(offer) => offer.clone().unwrap_or_default(),
+            Err(_) => Arc::default(),
+        }
+    }
+}
+
+impl Roster {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a server that is not connected yet; its name is made unlike all others.
+    pub(super) fn add(&self, target: &Target) -> String {
+        let mut inner = self.lock();
+        let wanted = name_of(target);
+        let is_taken = |name: &str| inner.entries.iter().any(|entry| entry.name == name);
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while is_taken(&name) {
+            name = format!("{wanted}-{number}");
+            number += 1;
+        }
+        let state = State::Absent("not connected yet".to_owned());
+        inner.entries.push(Entry { name: name.clone(), target: target.clone(), state });
+        name
+    }
+
+    pub(super) fn set(&self, name: &str, state: State) {
+        // What was connected before is dropped when nobody holds the lock: that may take a while.
+        let mut before = None;
+        if let Some(entry) = self.lock().entries.iter_mut().find(|entry| entry.name == name) {
+            before = Some(std::mem::replace(&mut entry.state, state));
+        }
+        drop(before);
+    }
+
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.lock().entries.clone()
+    }
+
+    pub(super) fn entry(&self, name: &str) -> Option<Entry> {
+        self.lock().entries.iter().find(|entry| entry.name == name).cloned()
+    }
+
+    pub(super) fn connected(&self) -> Vec<Arc<Connected>> {
+        let connected = |entry: &Entry| match &entry.state {
+            State::Connected(connected) => Some(connected.clone()),
+            State::Absent(_) => None,
+        };
+        self.lock().entries.iter().filter_map(connected).collect()
+    }
+
+    pub(super) fn used(&self) -> Option<String> {
+        self.lock().used.clone()
+    }
+
+    pub(super) fn set_used(&self, name: Option<String>) {
+        self.lock().used = name;
+    }
+
+    /// The connected server of this name.
+    pub(super) fn named(&self, name: &str) -> Result<Arc<Connected>, UsageError> {
+        match self.entry(name).map(|entry| entry.state) {
+            Some(State::Connected(connected)) => Ok(connected),
+            Some(State::Absent(why)) => {
+                Err(UsageError::new(format!("{name} is not connected: {why}; to try again: connect {name}")))
+            }
+            None => {
+                let names: Vec<String> = self.entries().into_iter().map(|entry| entry.name).collect();
+                Err(UsageError::new(format!("no server is called {name:?}; there is {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// The server of this name, or the one that is preferred, or all.
+    pub(super) fn chosen(&self, name: Option<&str>) -> Result<Vec<Arc<Connected>>, UsageError> {
+        let all = match name.map(str::to_owned).or_else(|| self.used()) {
+            Some(name) => vec![self.named(&name)?],
+            None => self.connected(),
+        };
+        if all.is_empty() { Err(nobody()) } else { Ok(all) }
+    }
+
+    /// The server that is preferred, or the only one.
+    pub(super) fn one(&self) -> Result<Arc<Connected>, UsageError> {
+        let mut all = self.chosen(None)?;
+        match (all.pop(), all.is_empty()) {
+            (Some(one), true) => Ok(one),
+            (None, _) => Err(nobody()),
+            (Some(_), false) => Err(UsageError::new("there are several servers: say which with use SERVER")),
+        }
+    }
+
+    /// What all servers offer; those that are slow to say so are waited for.
+    pub(super) async fn offers(&self) -> Offers {
+        let mut offers = Offers { used: self.used(), ..Offers::default() };
+        let until = tokio::time::Instant::now() + PATIENCE;
+        for entry in self.entries() {
+            match entry.state {
+                State::Absent(_) => offers.absent.push(entry.name),
+                State::Connected(connected) => {
+                    let offer = tokio::time::timeout_at(until, connected.known()).await;
+                    offers.servers.push((entry.name, offer.unwrap_or_default()));
+                }
+            }
+        }
+        offers
+    }
+
+    /// Asks all servers for their lists again.
+    pub(super) async fn refresh(&self) {
+        let all = self.connected();
+        futures_util::future::join_all(all.iter().map(|server| server.refresh())).await;
+    }
+}
+
+/// No server is there to be asked.
+pub(super) fn nobody() -> UsageError {
+    UsageError::new("no server is connected: connect TARGET")
+}
+
+/// Programs that run others: the name of a server is that of what they run.
+const RUNNERS: [&str; 12] =
+    ["npx", "bunx", "uvx", "node", "python", "python3", "deno", "bun", "uv", "docker", "run", "sh"];
+
+/// What a server is called that has no name: by its host, or by its program.
+fn name_of(target: &Target) -> String {
+    let name = match target {
+        Target::Named(name) => name.clone(),
+        Target::Url { url, .. } => {
+            let host = url.host_str().unwrap_or("server");
+            url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        }
+        Target::Command(words) => {
+            let bare = |word: &String| {
+                let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
+                let last = last.split('@').find(|part| !part.is_empty()).unwrap_or_default();
+                let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
+                stem.trim_start_matches("mcp-").trim_start_matches("server-").to_owned()
+            };
+            let candidates = words.iter().filter(|word| !word.starts_with('-')).map(bare);
+            let mut candidates = candidates.filter(|name| !name.is_empty());
+            let name = candidates.find(|name| !RUNNERS.contains(&name.as_str()));
+            name.or_else(|| words.first().map(bare)).unwrap_or_default()
+        }
+    };
+    let name: String =
+        name.chars().map(|c| if c.is_whitespace() || c.is_control() { '-' } else { c }).collect();
+    if name.is_empty() { "server".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_without_a_name_get_one() {
+        let command = |line: &str| Target::Command(line.split(' ').map(str::to_owned).collect());
+        for (target, name) in [
+            (Target::Named("everything".to_owned()), "everything"),
+            (Target::from_word("http://127.0.0.1:3000/mcp").unwrap(), "127.0.0.1:3000"),
+            (Target::from_word("https://example.org/mcp").unwrap(), "example.org"),
+            (command("/usr/bin/refmcp stdio"), "refmcp"),
+            (command("npx -y @modelcontextprotocol/server-everything"), "everything"),
+            (command("npx -y some-server@1.2.3"), "some-server"),
+            (command("python3 ./weather.py"), "weather"),
+            (command("npx -y"), "npx"),
+            (command("-"), "-"),
+        ] {
+            assert_eq!(name_of(&target), name, "{target}");
+        }
+    }
+
+    #[test]
+    fn equal_names_are_numbered() {
+        let roster = Roster::default();
+        let target = Target::Command(vec!["refmcp".to_owned()]);
+        let names: Vec<String> = (0..3).map(|_| roster.add(&target)).collect();
+        assert_eq!(names, ["refmcp", "refmcp-2", "refmcp-3"]);
+        assert!(roster.connected().is_empty());
+        let fault = roster.named("refmcp-2").unwrap_err().to_string();
+        assert!(fault.contains("not connected yet; to try again: connect refmcp-2"), "{fault}");
+        let fault = roster.named("x").unwrap_err().to_string();
+        assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
+    }
+}

@@ -1,0 +1,93 @@
+//! What the session hears from outside: ctrl-c while no line is typed, and that the process is to end.
+
+use anyhow::{Context, Result};
+
+/// What was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Somebody has had enough of what is going on.
+    Interrupt,
+    /// The process is to end.
+    End,
+}
+
+/// Signals, from when this is made.
+#[derive(Debug)]
+pub(super) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(super) fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Heard {
+        tokio::select! {
+            _ = self.interrupt.recv() => Heard::Interrupt,
+            _ = self.terminate.recv() => Heard::End,
+            _ = self.hangup.recv() => Heard::End,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {})
+    }
+
+    pub(super) async fn next(&mut self) -> Heard {
+        match tokio::signal::ctrl_c().await.context("cannot listen for signals") {
+            Ok(()) => Heard::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Sets the terminal back to how it was when this is dropped: whoever reads keys from it may not get to do so.
+#[derive(Debug)]
+pub(super) struct TerminalKept {
+    #[cfg(unix)]
+    before: Option<rustix::termios::Termios>,
+}
+
+#[cfg(unix)]
+impl TerminalKept {
+    pub(super) fn now() -> Self {
+        Self { before: rustix::termios::tcgetattr(std::io::stdin()).ok() }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for TerminalKept {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+
+        if let Some(before) = &self.before {
+            // A terminal that is gone needs no care.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl TerminalKept {
+    pub(super) fn now() -> Self {
+        Self {}
+    }
+}

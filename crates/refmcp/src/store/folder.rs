@@ -1,0 +1,179 @@
+//! The folder of what is kept, and files in it that are replaced as a whole. Several processes may use it at once.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// Bytes that are read of one file.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The folder of what is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct StateFolder {
+    path: PathBuf,
+}
+
+/// Keeps other processes from changing what is kept; they wait.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    _file: File,
+}
+
+impl StateFolder {
+    /// Where the environment says: `REFMCP_STATE_DIR`, or `refmcp` in the folder for the state of programs.
+    ///
+    /// # Errors
+    ///
+    /// The environment says nothing.
+    pub(crate) fn from_env() -> Result<Self> {
+        Self::from_variables(|name| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        })
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Self> {
+        if let Some(path) = variable("REFMCP_STATE_DIR") {
+            return Ok(Self { path });
+        }
+        // A relative path here is to be ignored, says the specification of these variables.
+        let state = variable("XDG_STATE_HOME").filter(|path| path.is_absolute());
+        let home = || variable("HOME").map(|home| home.join(".local/state"));
+        let windows = || variable("LOCALAPPDATA");
+        let state = state.or_else(home).or_else(windows);
+        let state = state.context("no folder to keep things in: set REFMCP_STATE_DIR")?;
+        Ok(Self { path: state.join("refmcp") })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The path of a file in it.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Waits until no other process changes what is kept, and keeps it so.
+    pub(crate) fn lock(&self) -> Result<Locked> {
+        self.create()?;
+        let path = self.file("lock");
+        let file = private(OpenOptions::new().write(true).create(true)).open(&path);
+        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        Ok(Locked { _file: file })
+    }
+
+    /// The content of a file; `None` when there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.file(name);
+        read_bounded(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+
+    /// Replaces a file: whoever reads it sees the old or the new content, and a crash leaves one of them.
+    pub(crate) fn replace(&self, name: &str, content: &[u8]) -> Result<()> {
+        self.create()?;
+        let path = self.file(name);
+        let mut random = [0u8; 8];
+        getrandom::fill(&mut random).map_err(io::Error::other).context("no random numbers")?;
+        let beside = self.file(&format!(".{name}.{:016x}", u64::from_le_bytes(random)));
+        let written = write_new(&beside, content).and_then(|()| fs::rename(&beside, &path));
+        if let Err(fault) = written {
+            // What was begun is of no use to anybody, and may not even be there.
+            let _ = fs::remove_file(&beside);
+            return Err(fault).with_context(|| format!("cannot write {}", path.display()));
+        }
+        Ok(())
+    }
+
+    /// Makes the folder, for nobody else to look into.
+    pub(super) fn create(&self) -> Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.path).with_context(|| format!("cannot make the folder {}", self.path.display()))
+    }
+}
+
+/// A file that only its owner can read.
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = private(OpenOptions::new().write(true).create_new(true)).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+pub(super) fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
+    let mut content = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MOST_BYTES {
+        bail!("the file is longer than {MOST_BYTES} bytes");
+    }
+    Ok(Some(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_where() {
+        let cases = [
+            (&[("REFMCP_STATE_DIR", "/a"), ("HOME", "/h")][..], Some("/a")),
+            (&[("XDG_STATE_HOME", "/x"), ("HOME", "/h")], Some("/x/refmcp")),
+            (&[("XDG_STATE_HOME", "x"), ("HOME", "/h")], Some("/h/.local/state/refmcp")),
+            (&[("HOME", "/h")], Some("/h/.local/state/refmcp")),
+            (&[("LOCALAPPDATA", "/l")], Some("/l/refmcp")),
+            (&[], None),
+        ];
+        for (env, expected) in cases {
+            let look =
+                |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value));
+            let folder = StateFolder::from_variables(look).ok();
+            assert_eq!(folder.map(|folder| folder.path), expected.map(PathBuf::from), "{env:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_replaced_as_a_whole_and_private() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(&temporary.path().join("deep/er"));
+        assert_eq!(folder.read("a").unwrap(), None);
+        for content in ["one", "two"] {
+            folder.replace("a", content.as_bytes()).unwrap();
+            assert_eq!(folder.read("a").unwrap().unwrap(), content.as_bytes());
+        }
+        let names: Vec<_> =
+            fs::read_dir(&folder.path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["a"], "nothing else is left behind");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&folder.path), mode(&folder.file("a"))), (0o700, 0o600));
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let temporary = tempfile::tempdir().unwrap();
+        let in_the_way = temporary.path().join("file");
+        fs::write(&in_the_way, "").unwrap();
+        let folder = StateFolder::at(&in_the_way);
+        let fault = format!("{:#}", folder.replace("a", b"").unwrap_err());
+        assert!(fault.contains("file"), "{fault}");
+    }
+}

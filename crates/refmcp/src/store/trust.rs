@@ -1,0 +1,312 @@
+//! Which configured servers may be started, and which tools may be called, without asking.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use ring::digest;
+use serde::{Deserialize, Serialize};
+
+use super::folder::{StateFolder, read_bounded};
+use super::moment;
+
+/// The file of decisions.
+const FILE: &str = "trust.json";
+
+/// Decisions that are kept.
+const MOST: usize = 10_000;
+
+/// Everything that has been decided.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Trust {
+    /// About servers.
+    pub(crate) servers: Vec<ServerEntry>,
+    /// About single tools.
+    pub(crate) tools: Vec<ToolEntry>,
+}
+
+/// A decision about a server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ServerEntry {
+    /// Which server.
+    #[serde(flatten)]
+    pub(crate) server: ServerIdentity,
+    /// What was decided.
+    pub(crate) decision: Decision,
+    /// When.
+    pub(crate) time: String,
+}
+
+/// A decision about a tool.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolEntry {
+    /// The server, as it is shown.
+    pub(crate) target: String,
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// What was decided.
+    pub(crate) decision: Decision,
+    /// When.
+    pub(crate) time: String,
+}
+
+/// A server that is started by a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerIdentity {
+    /// The program and all of its arguments.
+    pub(crate) command: Vec<String>,
+    /// The file that names the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<Source>,
+}
+
+/// A configuration file as it was when something was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    /// Its full path.
+    pub(crate) file: String,
+    /// The SHA-256 of its content, in hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+impl Source {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
+        let content = read_bounded(&full)?.with_context(|| format!("cannot find {}", path.display()))?;
+        let hash = digest::digest(&digest::SHA256, &content);
+        let sha256 = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { file: full.to_string_lossy().into_owned(), sha256 })
+    }
+}
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Decision {
+    /// It is not asked about.
+    Allowed,
+    /// It is never done.
+    Disabled,
+}
+
+/// What follows from the decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Do it without asking.
+    Allowed,
+    /// Do not do it.
+    Disabled,
+    /// Ask.
+    Unknown,
+    /// Ask, and say that the configuration file has changed since it was allowed.
+    Changed,
+}
+
+/// What a decision is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Starting a server.
+    Server(ServerIdentity),
+    /// Calling a tool.
+    Tool {
+        /// The server, as it is shown.
+        target: String,
+        /// The tool's name.
+        tool: String,
+    },
+}
+
+impl Trust {
+    /// What has been decided so far.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not what was written: nothing is allowed then, and nothing overwritten.
+    pub(crate) fn load(folder: &StateFolder) -> Result<Self> {
+        let Some(content) = folder.read(FILE)? else { return Ok(Self::default()) };
+        serde_json::from_slice(&content).with_context(|| {
+            format!("{} is damaged; remove it to be asked again", folder.file(FILE).display())
+        })
+    }
+
+    /// Whether a server may be started.
+    pub(crate) fn server(&self, server: &ServerIdentity) -> Verdict {
+        let Some(entry) = self.servers.iter().find(|entry| is_same(&entry.server, server)) else {
+            return Verdict::Unknown;
+        };
+        match entry.decision {
+            Decision::Disabled => Verdict::Disabled,
+            Decision::Allowed if entry.server.source == server.source => Verdict::Allowed,
+            Decision::Allowed => Verdict::Changed,
+        }
+    }
+
+    /// Whether a tool may be called.
+    pub(crate) fn tool(&self, target: &str, tool: &str) -> Verdict {
+        let entry = self.tools.iter().find(|entry| entry.target == target && entry.tool == tool);
+        entry.map_or(Verdict::Unknown, |entry| match entry.decision {
+            Decision::Allowed => Verdict::Allowed,
+            Decision::Disabled => Verdict::Disabled,
+        })
+    }
+
+    /// Forgets what was decided; whether there was anything.
+    fn forget(&mut self, subject: &Subject) -> bool {
+        let before = self.servers.len() + self.tools.len();
+        match subject {
+            Subject::Server(server) => self.servers.retain(|entry| !is_same(&entry.server, server)),
+            Subject::Tool { target, tool } => {
+                self.tools.retain(|entry| entry.target != *target || entry.tool != *tool);
+            }
+        }
+        before != self.servers.len() + self.tools.len()
+    }
+
+    fn save(&self, folder: &StateFolder) -> Result<()> {
+        let mut content = serde_json::to_vec_pretty(self).context("cannot write what was decided")?;
+        content.push(b'\n');
+        folder.replace(FILE, &content)
+    }
+}
+
+/// Whether two are the same command of the same file, whatever else is in the file.
+fn is_same(one: &ServerIdentity, other: &ServerIdentity) -> bool {
+    let file = |identity: &ServerIdentity| identity.source.as_ref().map(|source| source.file.clone());
+    one.command == other.command && file(one) == file(other)
+}
+
+/// Keeps a decision, instead of any earlier one about the same.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision) -> Result<()> {
+    let _locked = folder.lock()?;
+    let mut trust = Trust::load(folder)?;
+    trust.forget(&subject);
+    if trust.servers.len() + trust.tools.len() >= MOST {
+        bail!("there are {MOST} decisions already; revoke some");
+    }
+    let time = moment::text(SystemTime::now());
+    match subject {
+        Subject::Server(server) => trust.servers.push(ServerEntry { server, decision, time }),
+        Subject::Tool { target, tool } => trust.tools.push(ToolEntry { target, tool, decision, time }),
+    }
+    trust.save(folder)
+}
+
+/// Forgets a decision; whether there was one.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub(crate) fn revoke(folder: &StateFolder, subject: &Subject) -> Result<bool> {
+    let _locked = folder.lock()?;
+    let mut trust = Trust::load(folder)?;
+    let found = trust.forget(subject);
+    if found {
+        trust.save(folder)?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn server(words: &[&str], source: Option<&Path>) -> ServerIdentity {
+        ServerIdentity {
+            command: words.iter().map(|word| (*word).to_owned()).collect(),
+            source: source.map(|path| Source::of(path).unwrap()),
+        }
+    }
+
+    fn tool(name: &str) -> Subject {
+        Subject::Tool { target: "http://a/".to_owned(), tool: name.to_owned() }
+    }
+
+    #[test]
+    fn decisions_are_kept_changed_and_forgotten() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let verdict = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
+        assert_eq!(verdict(&["a"]), Verdict::Unknown);
+        decide(&folder, Subject::Server(server(&["a"], None)), Decision::Allowed).unwrap();
+        assert_eq!(verdict(&["a"]), Verdict::Allowed);
+        assert_eq!(verdict(&["a", "--more"]), Verdict::Unknown, "every argument counts");
+        decide(&folder, Subject::Server(server(&["a"], None)), Decision::Disabled).unwrap();
+        assert_eq!(verdict(&["a"]), Verdict::Disabled);
+        assert!(revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
+        assert!(!revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
+        assert_eq!(verdict(&["a"]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn tools_are_decided_about_one_by_one() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        decide(&folder, tool("read"), Decision::Allowed).unwrap();
+        decide(&folder, tool("wipe"), Decision::Disabled).unwrap();
+        let trust = Trust::load(&folder).unwrap();
+        for (target, name, expected) in [
+            ("http://a/", "read", Verdict::Allowed),
+            ("http://a/", "wipe", Verdict::Disabled),
+            ("http://a/", "write", Verdict::Unknown),
+            ("http://b/", "read", Verdict::Unknown),
+        ] {
+            assert_eq!(trust.tool(target, name), expected, "{target} {name}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_changed_is_asked_about_again() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(&temporary.path().join("state"));
+        let config = temporary.path().join("mcp.json");
+        fs::write(&config, "{}").unwrap();
+        decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Allowed).unwrap();
+        let verdict = || Trust::load(&folder).unwrap().server(&server(&["a"], Some(&config)));
+        assert_eq!(verdict(), Verdict::Allowed);
+        fs::write(&config, "{ }").unwrap();
+        assert_eq!(verdict(), Verdict::Changed);
+        assert_eq!(Trust::load(&folder).unwrap().server(&server(&["a"], None)), Verdict::Unknown);
+        decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Disabled).unwrap();
+        fs::write(&config, "{  }").unwrap();
+        assert_eq!(verdict(), Verdict::Disabled, "what is disabled stays so");
+        assert_eq!(Trust::load(&folder).unwrap().servers.len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_allows_nothing_and_is_not_overwritten() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let path = temporary.path().join(FILE);
+        for damaged in ["", "{", "[]", "{\"servers\":[{\"decision\":\"maybe\"}]}"] {
+            fs::write(&path, damaged).unwrap();
+            let fault = format!("{:#}", Trust::load(&folder).unwrap_err());
+            assert!(fault.contains("is damaged"), "{fault}");
+            assert!(decide(&folder, tool("read"), Decision::Allowed).is_err());
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn decisions_made_at_once_are_all_kept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let folder = &folder;
+                scope.spawn(move || decide(folder, tool(&format!("t{number}")), Decision::Allowed).unwrap());
+            }
+        });
+        assert_eq!(Trust::load(&folder).unwrap().tools.len(), 8);
+    }
+}

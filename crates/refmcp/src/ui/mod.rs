@@ -1,0 +1,19 @@
+//! What people see and answer in a terminal.
+
+pub(crate) mod approve;
+pub(crate) mod consent;
+pub(crate) mod form;
+mod line;
+pub(crate) mod media;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod prompt;
+pub(crate) mod questions;
+mod raw;
+pub(crate) mod render;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod text;
+
+#[cfg(test)]
+pub(crate) mod scripted;

@@ -1,0 +1,168 @@
+//! How far calls have come, on stderr; nothing of it is written when that is no terminal.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Number;
+
+use super::text::{one_line, truncate};
+
+/// How finely a bar is divided; a server's numbers may be fractions.
+const STEPS: u64 = 1000;
+
+/// Columns of what a server says about its progress.
+const MESSAGE: usize = 60;
+
+/// How often a bar without a total moves.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Shows a text in its own way.
+type Say = dyn Fn(&str) + Send + Sync;
+
+/// The bars of all running calls.
+#[derive(Clone)]
+pub(crate) struct Bars {
+    all: MultiProgress,
+    /// Where text goes that comes while calls run, if not to stderr.
+    elsewhere: Option<Arc<Say>>,
+}
+
+impl fmt::Debug for Bars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bars").field("all", &self.all).finish_non_exhaustive()
+    }
+}
+
+impl Bars {
+    /// Bars on stderr, where it is a terminal.
+    pub(crate) fn on_stderr() -> Self {
+        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), elsewhere: None }
+    }
+
+    /// Bars that nobody sees.
+    pub(crate) fn hidden() -> Self {
+        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()), elsewhere: None }
+    }
+
+    /// A call, which gets a bar when it first says how far it has come.
+    pub(crate) fn call(&self, label: &str) -> Bar {
+        let label = one_line(label);
+        Bar { all: self.all.clone(), label: truncate(&label, MESSAGE).into_owned(), bar: None }
+    }
+
+    /// Does something that writes to the terminal, with the bars out of the way.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.all.suspend(write)
+    }
+
+    /// The same bars; text that comes while calls run goes to this function.
+    pub(crate) fn saying(&self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { elsewhere: Some(Arc::new(say)), ..self.clone() }
+    }
+
+    /// Shows a text that comes while calls run: to stderr, with the bars out of the way.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.elsewhere {
+            Some(say) => say(text),
+            None => self.aside(|| eprint!("{text}")),
+        }
+    }
+}
+
+/// The bar of one call; it goes with it.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    all: MultiProgress,
+    label: String,
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    /// Shows how far the call has come.
+    pub(crate) fn update(&mut self, progress: &Number, total: Option<&Number>, message: Option<&str>) {
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = self.all.add(ProgressBar::no_length());
+            bar.set_style(style("{prefix} {spinner} {msg}"));
+            bar.set_prefix(self.label.clone());
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        let said = message.map(one_line).unwrap_or_default();
+        let said = truncate(&said, MESSAGE);
+        match share(progress, total) {
+            Some(done) => {
+                if bar.length().is_none() {
+                    bar.disable_steady_tick();
+                    bar.set_style(style("{prefix} [{bar:30}] {percent}% {msg}"));
+                    bar.set_length(STEPS);
+                }
+                bar.set_position(done);
+                bar.set_message(said.into_owned());
+            }
+            None => bar.set_message(format!("{progress} {said}").trim_end().to_owned()),
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// How much of the whole is done, in steps; `None` when the whole is not known or makes no sense.
+fn share(progress: &Number, total: Option<&Number>) -> Option<u64> {
+    let total = total?.as_f64().filter(|total| *total > 0.0)?;
+    let share = (progress.as_f64()? / total).clamp(0.0, 1.0);
+    // Between 0 and the number of steps, so nothing is lost.
+    Some((share * STEPS as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Number {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn shares_are_of_a_whole_that_makes_sense() {
+        for (progress, total, expected) in [
+            ("1", Some("4"), Some(250)),
+            ("0.5", Some("1"), Some(500)),
+            ("9", Some("4"), Some(1000)),
+            ("-1", Some("4"), Some(0)),
+            ("1", Some("0"), None),
+            ("1", Some("-4"), None),
+            ("1e308", Some("1e-308"), Some(1000)),
+            ("1", None, None),
+        ] {
+            let total = total.map(number);
+            assert_eq!(share(&number(progress), total.as_ref()), expected, "{progress} {total:?}");
+        }
+    }
+
+    #[test]
+    fn a_bar_follows_what_is_said() {
+        let bars = Bars::hidden();
+        let mut bar = bars.call("long\x1b_task");
+        assert!(bar.bar.is_none(), "nothing was said yet");
+        bar.update(&number("3"), None, Some("thinking\x1b[2J"));
+        let shown = bar.bar.clone().unwrap();
+        assert_eq!((shown.message().as_str(), shown.prefix().as_str()), ("3 thinking␛[2J", "long␛_task"));
+        bar.update(&number("3"), Some(&number("6")), None);
+        assert_eq!((shown.position(), shown.length()), (500, Some(STEPS)));
+        drop(bar);
+        assert!(shown.is_finished());
+        assert_eq!(bars.aside(|| 7), 7);
+    }
+}

@@ -1,0 +1,296 @@
+//! Asking whoever sits at the terminal. Whatever is shown goes through [`super::text`] first, since most of it comes
+//! from servers.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+
+use serde_json::Value;
+
+use super::line::{LONGEST_LINE, Line};
+use super::raw::{RawMode, Switch};
+use super::style::Paint;
+use super::text::{multi_line, one_line, truncate, width};
+
+/// Columns that are assumed when a line is edited and the terminal does not say.
+const COLUMNS: usize = 80;
+
+/// Someone who can be asked.
+pub(crate) struct Terminal {
+    input: Box<dyn BufRead + Send>,
+    output: Box<dyn Write + Send>,
+    /// By which single keys can be read; without it, only whole lines.
+    switch: Option<Switch>,
+    /// Whether whole lines are read key by key as well.
+    by_keys: bool,
+    paint: Paint,
+}
+
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").field("paint", &self.paint).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    /// Nobody will answer any more, or somebody gave up on the question.
+    #[error("the question was not answered")]
+    Ended,
+    /// The terminal cannot be read or written.
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+impl Terminal {
+    /// The terminal this process belongs to, also when its input comes from elsewhere. `None` when nobody is there to
+    /// see a question.
+    pub(crate) fn open(no_color: bool) -> Option<Self> {
+        let stderr = io::stderr();
+        if !stderr.is_terminal() {
+            return None;
+        }
+        let paint = Paint::for_stderr(&stderr, no_color);
+        Self::own(paint).or_else(|| {
+            io::stdin()
+                .is_terminal()
+                .then(|| Self { switch: None, ..Self::new(BufReader::new(io::stdin()), stderr, paint) })
+        })
+    }
+
+    /// Reads lines from here and writes questions there.
+    pub(crate) fn new(
+        input: impl BufRead + Send + 'static,
+        output: impl Write + Send + 'static,
+        paint: Paint,
+    ) -> Self {
+        Self { input: Box::new(input), output: Box::new(output), switch: None, by_keys: false, paint }
+    }
+
+    /// Reads lines key by key where that can be done, so that ctrl-c gives up a question and not the process.
+    pub(crate) fn by_keys(self) -> Self {
+        Self { by_keys: true, ..self }
+    }
+
+    #[cfg(unix)]
+    fn own(paint: Paint) -> Option<Self> {
+        let terminal = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty");
+        // A process without a terminal of its own is asked over its input instead.
+        terminal.and_then(|terminal| Self::at(terminal, paint)).ok()
+    }
+
+    /// A terminal that is open for reading and writing.
+    #[cfg(unix)]
+    fn at(terminal: std::fs::File, paint: Paint) -> io::Result<Self> {
+        let input = BufReader::new(terminal.try_clone()?);
+        let switch = Some(terminal.try_clone()?.into());
+        Ok(Self { switch, ..Self::new(input, terminal, paint) })
+    }
+
+    #[cfg(not(unix))]
+    fn own(_paint: Paint) -> Option<Self> {
+        None
+    }
+
+    /// Writes a text and a line break.
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), AskError> {
+        let text = multi_line(text).into_owned();
+        self.write_line(&text)
+    }
+
+    /// Writes a heading.
+    pub(crate) fn say_strong(&mut self, text: &str) -> Result<(), AskError> {
+        let text = self.paint.strong(&multi_line(text));
+        self.write_line(&text)
+    }
+
+    /// Writes what matters less.
+    pub(crate) fn say_faint(&mut self, text: &str) -> Result<(), AskError> {
+        let text = self.paint.faint(&multi_line(text));
+        self.write_line(&text)
+    }
+
+    /// Writes what to be careful about.
+    pub(crate) fn warn(&mut self, text: &str) -> Result<(), AskError> {
+        let text = self.paint.careful(&multi_line(text));
+        self.write_line(&text)
+    }
+
+    /// Asks for a line of text, as it is typed but for the space around it.
+    pub(crate) fn line(&mut self, label: &str) -> Result<String, AskError> {
+        if self.by_keys && self.switch.is_some() {
+            return Ok(self.edit_line(label, "")?.trim().to_owned());
+        }
+        self.show_label(label)?;
+        let mut bytes = Vec::new();
+        let limit = LONGEST_LINE as u64 + 1;
+        (&mut self.input).take(limit).read_until(b'\n', &mut bytes)?;
+        if bytes.is_empty() {
+            // So that what comes next does not stand behind the question.
+            self.write_line("")?;
+            return Err(AskError::Ended);
+        }
+        if bytes.len() > LONGEST_LINE {
+            return Err(io::Error::other(format!("a line of more than {LONGEST_LINE} bytes")).into());
+        }
+        let text = String::from_utf8(bytes).map_err(|_| io::Error::other("what was typed is no text"))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Asks for a text; an empty line takes the default.
+    pub(crate) fn text(&mut self, label: &str, default: Option<&str>) -> Result<String, AskError> {
+        let label = default.map_or_else(|| label.to_owned(), |default| format!("{label} [{default}]"));
+        let text = self.line(&label)?;
+        Ok(if text.is_empty() { default.unwrap_or_default().to_owned() } else { text })
+    }
+
+    /// Asks for yes or no; an empty line is no.
+    pub(crate) fn confirm(&mut self, question: &str) -> Result<bool, AskError> {
+        loop {
+            match self.line(&format!("{question} [y/N]"))?.to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
+                _ => self.say("Please answer yes or no.")?,
+            }
+        }
+    }
+
+    /// Asks for one of several letters or the words they begin; an empty line is the default.
+    pub(crate) fn letter(&mut self, question: &str, words: &[&str], default: char) -> Result<char, AskError> {
+        loop {
+            let typed = self.line(question)?.to_ascii_lowercase();
+            if typed.is_empty() {
+                return Ok(default);
+            }
+            let meant = words.iter().find(|word| **word == typed || word.get(..1) == Some(typed.as_str()));
+            match meant.and_then(|word| word.chars().next()) {
+                Some(letter) => return Ok(letter),
+                None => self.say(&format!("Please answer {}.", words.join(", ")))?,
+            }
+        }
+    }
+
+    /// Asks for one of several things by its number or name; an empty line takes the default.
+    pub(crate) fn choose(
+        &mut self,
+        label: &str,
+        options: &[String],
+        default: Option<usize>,
+    ) -> Result<usize, AskError> {
+        self.list(options)?;
+        let shown = default.map(|index| (index + 1).to_string());
+        loop {
+            let typed = self.text(label, shown.as_deref())?;
+            match find(options, &typed) {
+                Some(index) => return Ok(index),
+                None => self.say(&format!("Please answer with a number from 1 to {}.", options.len()))?,
+            }
+        }
+    }
+
+    /// Asks for something that is not shown while it is typed, where the terminal can do that.
+    pub(crate) fn hidden(&mut self, label: &str) -> Result<String, AskError> {
+        let Some(switch) = &self.switch else {
+            self.warn("What you type will be seen.")?;
+            return self.line(label);
+        };
+        let _raw = RawMode::begin(switch)?;
+        write_label(&mut self.output, label, self.paint)?;
+        let typed = Line::new("").edit(&mut self.input, &mut |_| Ok(()))?;
+        self.output.write_all(b"\n")?;
+        typed.ok_or(AskError::Ended)
+    }
+
+    /// Asks for a change to a value; what is typed is taken when it is JSON and passes the check.
+    pub(crate) fn edit_json(
+        &mut self,
+        current: &Value,
+        check: &dyn Fn(&Value) -> Result<(), String>,
+    ) -> Result<Value, AskError> {
+        // Between two attempts as well, or keys that are pressed meanwhile would be taken for a line of their own.
+        #[cfg(unix)]
+        let switch = self.switch.as_ref().map(Switch::try_clone).transpose()?;
+        #[cfg(unix)]
+        let _raw = switch.as_ref().map(RawMode::begin).transpose()?;
+        let mut text = current.to_string();
+        loop {
+            let typed = self.edit_line("JSON", &text)?;
+            let read = serde_json::from_str(&typed).map_err(|fault| format!("That is no JSON: {fault}"));
+            match read.and_then(|value| check(&value).map(|()| value)) {
+                Ok(value) => return Ok(value),
+                Err(why) => self.warn(&why)?,
+            }
+            text = typed;
+        }
+    }
+
+    /// Asks for a change to a line: in place where single keys can be read; elsewhere the new line is typed, and an
+    /// empty one keeps the old.
+    fn edit_line(&mut self, label: &str, text: &str) -> Result<String, AskError> {
+        let Some(switch) = &self.switch else {
+            self.say_faint(text)?;
+            let typed = self.line(&format!("{label} (empty keeps it)"))?;
+            return Ok(if typed.is_empty() { text.to_owned() } else { typed });
+        };
+        let columns = columns(switch).saturating_sub(width(label) + 3).max(10);
+        let _raw = RawMode::begin(switch)?;
+        let (output, paint) = (&mut self.output, self.paint);
+        let typed = Line::new(text).edit(&mut self.input, &mut |line| {
+            let (shown, cursor) = line.window(columns);
+            output.write_all(b"\r\x1b[K")?;
+            write_label(output, label, paint)?;
+            write!(output, "{}\r\x1b[{}C", one_line(&shown), width(label) + 2 + cursor)?;
+            output.flush()
+        })?;
+        self.output.write_all(b"\n")?;
+        typed.ok_or(AskError::Ended)
+    }
+
+    fn list(&mut self, options: &[String]) -> Result<(), AskError> {
+        for (number, option) in (1..).zip(options) {
+            let option = one_line(option);
+            self.write_line(&format!("  {number:>2}  {}", truncate(&option, COLUMNS)))?;
+        }
+        Ok(())
+    }
+
+    fn show_label(&mut self, label: &str) -> Result<(), AskError> {
+        Ok(write_label(&mut self.output, label, self.paint)?)
+    }
+
+    fn write_line(&mut self, text: &str) -> Result<(), AskError> {
+        self.output.write_all(text.as_bytes())?;
+        self.output.write_all(b"\n")?;
+        Ok(self.output.flush()?)
+    }
+}
+
+fn write_label(output: &mut dyn Write, label: &str, paint: Paint) -> io::Result<()> {
+    write!(output, "{} ", paint.strong(&format!("{}:", one_line(label))))?;
+    output.flush()
+}
+
+/// The option with this number, counted from 1, or else this name.
+fn find(options: &[String], typed: &str) -> Option<usize> {
+    let by_number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    by_number
+        .filter(|index| *index < options.len())
+        .or_else(|| options.iter().position(|option| option.eq_ignore_ascii_case(typed)))
+}
+
+#[cfg(unix)]
+fn columns(switch: &Switch) -> usize {
+    rustix::termios::tcgetwinsize(switch)
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(COLUMNS)
+}
+
+#[cfg(not(unix))]
+fn columns(switch: &Switch) -> usize {
+    match *switch {}
+}
+
+#[cfg(test)]
+mod tests;

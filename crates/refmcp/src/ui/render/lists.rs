@@ -1,0 +1,145 @@
+//! What a server offers.
+
+use refmcp_proto::model::{Prompt, Resource, ResourceTemplate, Tool};
+use serde_json::Value;
+
+use super::{View, hints};
+use crate::arguments::expected;
+use crate::ui::table::Table;
+use crate::ui::text::{first_line, one_line, truncate};
+
+/// Tools, each with what it does, its arguments, and what it says about itself.
+pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
+    let mut out = String::new();
+    for tool in tools {
+        let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
+        heading(&mut out, view, &tool.name, title.map(String::as_str));
+        about(&mut out, view, tool.description.as_deref());
+        detail(&mut out, view, &arguments(tool));
+        let hints = hints(tool);
+        if !hints.is_empty() {
+            detail(&mut out, view, &format!("says it {}", hints.join(", ")));
+        }
+    }
+    or_none(out, "tools")
+}
+
+/// Prompts, each with what it is for and its arguments.
+pub(crate) fn prompts(prompts: &[Prompt], view: &View) -> String {
+    let mut out = String::new();
+    for prompt in prompts {
+        heading(&mut out, view, &prompt.name, prompt.title.as_deref());
+        about(&mut out, view, prompt.description.as_deref());
+        for argument in prompt.arguments.iter().flatten() {
+            let optional = if argument.required == Some(true) { "" } else { "?" };
+            let note = argument.description.as_deref().map(first_line).unwrap_or_default();
+            let line = format!("{}{optional}  {note}", one_line(&argument.name));
+            detail(&mut out, view, line.trim_end());
+        }
+    }
+    or_none(out, "prompts")
+}
+
+/// Resources, a line each.
+pub(crate) fn resources(resources: &[Resource], view: &View) -> String {
+    let mut table = Table::new(&["URI", "NAME", "TYPE", "SIZE", "ABOUT"]);
+    for resource in resources {
+        table.row(vec![
+            one_line(&resource.uri).into_owned(),
+            one_line(resource.title.as_ref().unwrap_or(&resource.name)).into_owned(),
+            resource.mime_type.as_deref().map(one_line).unwrap_or_default().into_owned(),
+            resource.size.map(bytes).unwrap_or_default(),
+            resource.description.as_deref().map(first_line).unwrap_or_default(),
+        ]);
+    }
+    if resources.is_empty() { "no resources\n".to_owned() } else { table.render(view.paint, view.width) }
+}
+
+/// Resource templates, a line each.
+pub(crate) fn templates(templates: &[ResourceTemplate], view: &View) -> String {
+    let mut table = Table::new(&["URI TEMPLATE", "NAME", "TYPE", "ABOUT"]);
+    for template in templates {
+        table.row(vec![
+            one_line(&template.uri_template).into_owned(),
+            one_line(template.title.as_ref().unwrap_or(&template.name)).into_owned(),
+            template.mime_type.as_deref().map(one_line).unwrap_or_default().into_owned(),
+            template.description.as_deref().map(first_line).unwrap_or_default(),
+        ]);
+    }
+    if templates.is_empty() {
+        return "no resource templates\n".to_owned();
+    }
+    table.render(view.paint, view.width)
+}
+
+fn or_none(text: String, what: &str) -> String {
+    if text.is_empty() { format!("no {what}\n") } else { text }
+}
+
+fn heading(out: &mut String, view: &View, name: &str, title: Option<&str>) {
+    out.push_str(&view.paint.strong(&one_line(name)));
+    if let Some(title) = title.filter(|title| *title != name) {
+        out.push_str("  ");
+        out.push_str(&one_line(title));
+    }
+    out.push('\n');
+}
+
+fn about(out: &mut String, view: &View, description: Option<&str>) {
+    if let Some(description) = description.filter(|text| !text.trim().is_empty()) {
+        let line = first_line(description);
+        out.push_str(&format!("    {}\n", fitted(&line, view)));
+    }
+}
+
+fn detail(out: &mut String, view: &View, line: &str) {
+    if !line.is_empty() {
+        out.push_str(&format!("    {}\n", view.paint.faint(&fitted(line, view))));
+    }
+}
+
+fn fitted(line: &str, view: &View) -> String {
+    view.width.map_or_else(|| line.to_owned(), |width| truncate(line, width.saturating_sub(4)).into_owned())
+}
+
+/// The arguments of a tool, those that are required first.
+fn arguments(tool: &Tool) -> String {
+    let schema = &tool.input_schema;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let is_required = |name: &str| required.contains(&name);
+    let mut names: Vec<&String> = properties.into_iter().flat_map(|all| all.keys()).collect();
+    names.sort_by_key(|name| !is_required(name));
+    let anything = Value::Bool(true);
+    let one = |name: &String| {
+        let schema_of = properties.and_then(|all| all.get(name)).unwrap_or(&anything);
+        let optional = if is_required(name) { "" } else { "?" };
+        format!("{}{optional}: {}", one_line(name), one_line(&expected(schema, schema_of)))
+    };
+    names.into_iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// A number of bytes as people say it.
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    format!("{value:.1} {unit}")
+}

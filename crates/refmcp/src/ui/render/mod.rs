@@ -1,0 +1,64 @@
+//! Answers of servers, for people to read.
+
+mod content;
+mod info;
+mod lists;
+mod results;
+
+use std::io::{self, IsTerminal};
+
+pub(crate) use info::{ServerSummary, server_info};
+pub(crate) use lists::{prompts, resources, templates, tools};
+pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
+
+use super::media::{Inline, Media};
+use super::style::Paint;
+
+/// How things are shown.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// In which colours.
+    pub(crate) paint: Paint,
+    /// In how many columns; any number when nobody sees them side by side.
+    pub(crate) width: Option<usize>,
+    /// What becomes of images and sounds.
+    pub(crate) media: Media,
+}
+
+impl View {
+    /// As standard output can show it.
+    pub(crate) fn for_stdout(no_color: bool) -> Self {
+        let stdout = io::stdout();
+        let paint = Paint::for_stdout(&stdout, no_color);
+        let seen = stdout.is_terminal();
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let inline = if seen { Inline::detect(env) } else { None };
+        Self {
+            paint,
+            width: if seen { columns(&stdout) } else { None },
+            media: Media::new(std::env::temp_dir(), inline),
+        }
+    }
+
+    #[cfg(test)]
+    fn plain(folder: &std::path::Path) -> Self {
+        Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None) }
+    }
+}
+
+/// The columns of a terminal.
+#[cfg(unix)]
+fn columns(stdout: &io::Stdout) -> Option<usize> {
+    rustix::termios::tcgetwinsize(stdout)
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+}
+
+#[cfg(not(unix))]
+fn columns(_stdout: &io::Stdout) -> Option<usize> {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The answers to single requests.
+
+use refmcp_proto::model::{
+    CallToolResult, Completion, GetPromptResult, LogLevel, LogParams, ReadResourceResult, ResourceBody, Role,
+    Tool,
+};
+use serde_json::Value;
+
+use super::View;
+use super::content::{content, lines, pretty, resource_contents};
+use crate::ui::media::decode;
+use crate::ui::text::{indent, multi_line, one_line};
+
+/// What a tool says about itself, each to be read after "says it". Nobody has checked any of it.
+pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
+    let Some(hints) = &tool.annotations else { return Vec::new() };
+    let read_only = hints.read_only_hint == Some(true);
+    let mut said = Vec::new();
+    match hints.read_only_hint {
+        Some(true) => said.push("is read-only"),
+        Some(false) => said.push("changes things"),
+        None => {}
+    }
+    // The next two mean nothing for a tool that changes nothing.
+    match hints.destructive_hint.filter(|_| !read_only) {
+        Some(true) => said.push("may destroy things"),
+        Some(false) => said.push("only adds things"),
+        None => {}
+    }
+    if hints.idempotent_hint == Some(true) && !read_only {
+        said.push("has no further effect when repeated");
+    }
+    match hints.open_world_hint {
+        Some(true) => said.push("reaches out to the world"),
+        Some(false) => said.push("stays within its own world"),
+        None => {}
+    }
+    said
+}
+
+/// What a tool returned.
+pub(crate) fn tool_result(result: &CallToolResult, view: &View) -> String {
+    let mut out = String::new();
+    if result.is_error == Some(true) {
+        out.push_str(&view.paint.wrong("the tool says it failed:"));
+        out.push('\n');
+    }
+    out.extend(result.content.iter().map(|block| content(block, view)));
+    if let Some(structured) = &result.structured_content
+        && !says_the_same(result, structured)
+    {
+        out.push_str(&lines(&multi_line(&pretty(structured))));
+    }
+    if out.is_empty() { "(nothing)\n".to_owned() } else { out }
+}
+
+/// Whether a text of the result is the structured content once more.
+fn says_the_same(result: &CallToolResult, structured: &Value) -> bool {
+    let texts = result.content.iter().filter_map(|block| block.as_text());
+    texts.into_iter().any(|text| serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured))
+}
+
+/// What was read.
+pub(crate) fn resource(result: &ReadResourceResult, view: &View) -> String {
+    if result.contents.is_empty() {
+        return "(nothing)\n".to_owned();
+    }
+    let all: Vec<String> = result.contents.iter().map(|contents| resource_contents(contents, view)).collect();
+    all.join("\n")
+}
+
+/// What was read, byte for byte, for an output that is no terminal; `None` unless it is one piece.
+pub(crate) fn exact_bytes(result: &ReadResourceResult) -> Option<Vec<u8>> {
+    let [only] = result.contents.as_slice() else { return None };
+    match &only.body {
+        ResourceBody::Text(text) => Some(text.clone().into_bytes()),
+        ResourceBody::Blob(data) => decode(data).ok(),
+    }
+}
+
+/// The messages of a prompt.
+pub(crate) fn prompt(result: &GetPromptResult, view: &View) -> String {
+    let mut out = String::new();
+    if let Some(description) = &result.description {
+        out.push_str(&view.paint.faint(&one_line(description)));
+        out.push_str("\n\n");
+    }
+    for message in &result.messages {
+        let role = match message.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        let text = content(&message.content, view);
+        out.push_str(&format!("{}\n{}\n", view.paint.strong(&format!("{role}:")), indent(&text, "  ")));
+    }
+    if out.is_empty() { "(no messages)\n".to_owned() } else { out }
+}
+
+/// Proposals, a line each.
+pub(crate) fn completion(completion: &Completion, view: &View) -> String {
+    let mut out: String = completion.values.iter().map(|value| format!("{}\n", one_line(value))).collect();
+    let shown = completion.values.len() as u64;
+    let note = match completion.total.filter(|total| *total > shown) {
+        Some(total) => Some(format!("{} more", total - shown)),
+        None if completion.has_more == Some(true) => Some("and more".to_owned()),
+        None if shown == 0 => Some("no proposals".to_owned()),
+        None => None,
+    };
+    if let Some(note) = note {
+        out.push_str(&view.paint.faint(&format!("({note})")));
+        out.push('\n');
+    }
+    out
+}
+
+/// A log message of the server's, on one line.
+pub(crate) fn log_message(params: &LogParams, view: &View) -> String {
+    let level = params.level.as_str();
+    let level = match params.level {
+        LogLevel::Debug | LogLevel::Info => view.paint.faint(level),
+        LogLevel::Notice | LogLevel::Warning => view.paint.careful(level),
+        LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
+            view.paint.wrong(level)
+        }
+    };
+    let logger = params.logger.as_deref().map(|logger| format!(" {}", one_line(logger))).unwrap_or_default();
+    let said = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
+    format!("[server{logger}] {level}: {}\n", one_line(&said))
+}

@@ -1,0 +1,171 @@
+//! Tests of what people get to read.
+
+use refmcp_proto::model::{
+    CallToolResult, Completion, Content, GetPromptResult, Implementation, LogLevel, LogParams, Prompt,
+    PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ServerCapabilities, Tool, ToolAnnotations,
+};
+use serde_json::json;
+
+use super::*;
+
+/// An escape that clears the screen, and a character that turns the text around.
+const HOSTILE: &str = "\x1b[2J\u{202e}";
+
+fn shown(render: impl Fn(&View) -> String) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let text = render(&View::plain(folder.path()));
+    assert!(!text.contains(['\x1b', '\u{202e}']), "{text:?}");
+    text.replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+fn schema(value: &serde_json::Value) -> refmcp_proto::model::JsonObject {
+    value.as_object().unwrap().clone()
+}
+
+#[test]
+fn tools_have_their_arguments_and_hints() {
+    let echo = Tool::new("echo", "Says it again.\nAnd more.")
+        .title("Echo")
+        .input_schema(schema(&json!({
+            "type": "object",
+            "properties": {"loud": {"type": "boolean"}, "message": {"type": "string"}},
+            "required": ["message"],
+        })))
+        .annotations(ToolAnnotations::new().read_only(true).destructive(true));
+    let wipe = Tool::new("wipe", "").annotations(ToolAnnotations::new().destructive(true).open_world(true));
+    let text = shown(|view| tools(&[echo.clone(), wipe.clone()], view));
+    assert_eq!(
+        text,
+        "echo  Echo\n    Says it again. …\n    message: a text; loud?: true or false\n    says it is read-only\n\
+         wipe\n    says it may destroy things, reaches out to the world\n"
+    );
+    assert_eq!(shown(|view| tools(&[], view)), "no tools\n");
+}
+
+#[test]
+fn lines_are_cut_to_the_terminal() {
+    let view = View { width: Some(20), ..View::plain(std::path::Path::new("/nowhere")) };
+    let text = tools(&[Tool::new("a", "A description that is longer than the line")], &view);
+    assert_eq!(text, "a\n    A description t…\n");
+}
+
+#[test]
+fn resources_templates_and_prompts_are_listed() {
+    let readme = Resource::new("file:///readme", "readme").mime_type("text/plain").size(2048u64);
+    let text = shown(|view| resources(std::slice::from_ref(&readme), view));
+    assert_eq!(
+        text,
+        "URI             NAME    TYPE        SIZE\nfile:///readme  readme  text/plain  2.0 KiB\n"
+    );
+    let template = ResourceTemplate::new("file:///{path}", "files").description("Any file");
+    let text = shown(|view| templates(std::slice::from_ref(&template), view));
+    assert_eq!(text, "URI TEMPLATE    NAME   ABOUT\nfile:///{path}  files  Any file\n");
+    let review = Prompt::new("review")
+        .argument(PromptArgument::new("code").required(true).description("What to look at"))
+        .argument(PromptArgument::new("language"));
+    let text = shown(|view| prompts(std::slice::from_ref(&review), view));
+    assert_eq!(text, "review\n    code  What to look at\n    language?\n");
+}
+
+#[test]
+fn every_kind_of_block_is_shown() {
+    for (block, expected) in [
+        (Content::text("one\ntwo"), "one\ntwo\n"),
+        (Content::text(format!("{HOSTILE}x")), "␛[2J<U+202E>x\n"),
+        (Content::link(Resource::new("file:///a", "a").size(10u64)), "[link] file:///a  a, 10 B\n"),
+        (
+            Content::embedded(ResourceContents::text("file:///b", "text").mime_type("text/plain")),
+            "file:///b  text/plain\ntext\n",
+        ),
+        (Content::image("\x1b[2J", "image/png"), "[image image/png] cannot be saved: no base64: "),
+    ] {
+        let text = shown(|view| content::content(&block, view));
+        assert!(text.starts_with(expected), "{text}");
+    }
+    for (block, expected) in [
+        (Content::image("aGk=", "image/png"), "[image image/png, 2 B] saved to FOLDER/refmcp-"),
+        (Content::audio("aGk=", "audio/wav"), "[audio audio/wav, 2 B] saved to FOLDER/refmcp-"),
+        (
+            Content::embedded(ResourceContents::blob("x:y", "aGk=")),
+            "x:y\n[data , 2 B] saved to FOLDER/refmcp-",
+        ),
+        (
+            serde_json::from_value(json!({"type": "hologram", "x": HOSTILE})).unwrap(),
+            "[content of an unknown kind]\n  {\n",
+        ),
+    ] {
+        let text = shown(|view| content::content(&block, view));
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
+
+#[test]
+fn structured_content_is_shown_once() {
+    let same = CallToolResult::structured(json!({"total": 3}));
+    assert_eq!(shown(|view| tool_result(&same, view)), "{\"total\":3}\n");
+    let other = CallToolResult::text("three").structured_content(json!({"total": 3}));
+    assert_eq!(shown(|view| tool_result(&other, view)), "three\n{\n  \"total\": 3\n}\n");
+    assert_eq!(shown(|view| tool_result(&CallToolResult::default(), view)), "(nothing)\n");
+}
+
+#[test]
+fn failures_say_whose_they_are() {
+    let failed = CallToolResult::error(format!("disk full{HOSTILE}"));
+    let text = shown(|view| tool_result(&failed, view));
+    assert_eq!(text, "the tool says it failed:\ndisk full␛[2J<U+202E>\n");
+}
+
+#[test]
+fn prompts_resources_and_proposals_are_shown() {
+    let result =
+        GetPromptResult::new(vec![PromptMessage::user("Look:\nhere"), PromptMessage::assistant("Yes")])
+            .description("A review");
+    let text = shown(|view| prompt(&result, view));
+    assert_eq!(text, "A review\n\nuser:\n  Look:\n  here\nassistant:\n  Yes\n");
+    let read = ReadResourceResult::text("file:///a", "alpha");
+    assert_eq!(shown(|view| resource(&read, view)), "file:///a\nalpha\n");
+    let many = Completion { values: vec!["a".to_owned()], total: Some(5), ..Completion::default() };
+    assert_eq!(shown(|view| completion(&many, view)), "a\n(4 more)\n");
+    assert_eq!(shown(|view| completion(&Completion::default(), view)), "(no proposals)\n");
+    let log = LogParams::new(LogLevel::Warning, json!({"a": HOSTILE})).logger("db");
+    assert_eq!(
+        shown(|view| log_message(&log, view)),
+        "[server db] warning: {\"a\":\"\\u001b[2J<U+202E>\"}\n"
+    );
+}
+
+#[test]
+fn bytes_for_a_pipe_are_exact() {
+    let text = ReadResourceResult::text("a:b", format!("{HOSTILE}\r\n"));
+    assert_eq!(exact_bytes(&text).unwrap(), format!("{HOSTILE}\r\n").into_bytes());
+    let blob = ReadResourceResult::from(ResourceContents::blob("a:b", "AAEC"));
+    assert_eq!(exact_bytes(&blob).unwrap(), [0, 1, 2]);
+    assert_eq!(exact_bytes(&ReadResourceResult::default()), None);
+    let bad = ReadResourceResult::from(ResourceContents::blob("a:b", "!"));
+    assert_eq!(exact_bytes(&bad), None);
+}
+
+#[test]
+fn a_server_is_described() {
+    let server = Implementation::new("everything", format!("1.0{HOSTILE}")).title("Everything");
+    let capabilities: ServerCapabilities =
+        serde_json::from_value(json!({"tools": {"listChanged": true}, "logging": {}, "models": {}})).unwrap();
+    let summary = ServerSummary {
+        server: Some(&server),
+        revision: "2025-06-18",
+        also_speaks: &["2025-06-18".to_owned(), "2024-11-05".to_owned()],
+        transport: "stdio",
+        capabilities: &capabilities,
+        instructions: Some("Be kind.\nBe brief."),
+    };
+    assert_eq!(
+        shown(|view| server_info(&summary, view)),
+        "server       everything 1.0␛[2J<U+202E>  Everything\n\
+         revision     2025-06-18\n\
+         also speaks  2024-11-05\n\
+         transport    stdio\n\
+         offers       tools (tells of changes), logging, models\n\
+         instructions\n  Be kind.\n  Be brief.\n"
+    );
+}

@@ -1,0 +1,104 @@
+//! What a client is told when there is no server, or not any more.
+
+use serde_json::{Value, json};
+
+use crate::serving::Server;
+use crate::support::{Client, Era, Process, program};
+use crate::{CHILD, bridge, ways};
+
+/// The address of nobody.
+fn nowhere() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().to_string()
+}
+
+fn error_in(line: &str) -> Value {
+    let answer: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().starts_with("refmcp bridge: "), "{answer}");
+    answer["id"].clone()
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let nobody = nowhere();
+    let at = |scheme: &str| vec!["--to".to_owned(), format!("{scheme}://{nobody}/mcp")];
+    let missing = vec!["--".to_owned(), "/there/is/no/such/program".to_owned()];
+    for to in [at("http"), at("sse+http"), at("ws"), missing] {
+        let process = bridge(&to);
+        process.send_line(Client::initialize("2025-11-25"));
+        assert_eq!(error_in(&process.next_line().unwrap()), "init", "{to:?}");
+        let exit = process.exit();
+        assert_eq!(exit.status.code(), Some(4), "{to:?}: {exit:?}");
+        assert!(exit.errors.contains("cannot reach the server"), "{to:?}: {exit:?}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_while_it_works() {
+    let mut server = Server::start(&[]);
+    let ways = ways(&server);
+    // Streams of sessions that broke are taken up again for a while, if they can be.
+    let eras = [Era::Stateless, Era::Session("2025-11-25"), Era::Session("2025-11-25")];
+    let mut clients: Vec<_> =
+        ways.iter().zip(eras).map(|(way, era)| Client::with(era, bridge(way))).collect();
+    for client in &mut clients {
+        let params = json!({
+            "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
+        });
+        client.process.send_line(client.era.request(5, "tools/call", &params));
+        client.notification("notifications/progress");
+    }
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    for client in &mut clients {
+        let answer = client.answer_to(&json!(5));
+        assert_eq!(error_in(&answer.to_string()), 5);
+    }
+}
+
+#[test]
+fn a_child_that_dies_while_it_works() {
+    let to = ["--", "sh", "-c", "read line; echo noise; exit 3"];
+    let process = bridge(&to);
+    process.send_line(Client::initialize("2025-11-25"));
+    assert_eq!(error_in(&process.next_line().unwrap()), "init");
+    let exit = process.exit();
+    assert!(!exit.status.success() && exit.errors.contains("noise"), "{exit:?}");
+}
+
+#[test]
+fn what_is_no_message_is_refused_and_the_rest_passes() {
+    let mut client = Client::with(Era::Session("2025-11-25"), bridge(&CHILD));
+    for (line, code) in [("nonsense", -32700), ("{}", -32600), ("[]", -32600)] {
+        client.process.send_line(line);
+        let answer = client.next();
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&Value::Null, &json!(code)),
+            "{line}: {answer}"
+        );
+    }
+    client.is_served();
+}
+
+#[test]
+fn messages_in_an_array_are_passed_on_one_by_one() {
+    let mut client = Client::with(Era::Session("2025-03-26"), bridge(&CHILD));
+    let calls: Vec<String> =
+        (0..3).map(|call| client.era.call(call, "echo", &json!({ "message": call.to_string() }))).collect();
+    client.process.send_line(format!("[{}]", calls.join(",")));
+    for call in 0..3 {
+        let answer = client.answer_to(&json!(call));
+        assert_eq!(crate::support::text_of(&answer), call.to_string());
+    }
+}
+
+#[test]
+fn listening_with_tls_is_refused_in_words() {
+    for from in ["https://127.0.0.1:0/mcp", "wss://127.0.0.1:0/mcp"] {
+        let exit = Process::spawn(program(&["bridge", "--from", from, "--", "true"])).exit();
+        assert_eq!(exit.status.code(), Some(1), "{exit:?}");
+        assert!(exit.errors.contains("TLS"), "{exit:?}");
+    }
+}

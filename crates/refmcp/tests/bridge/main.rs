@@ -1,0 +1,50 @@
+//! `refmcp bridge` between clients that are not ours and the reference server, over every transport on either side.
+
+#[path = "../serving/mod.rs"]
+mod serving;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod door;
+mod endings;
+mod faults;
+mod from_http;
+mod from_stdio;
+mod per_request;
+mod strange_servers;
+mod two_bridges;
+
+use serving::Server;
+use support::{Client, Era, Process, program};
+
+/// The revisions with sessions.
+const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// A server that the bridge starts itself.
+const CHILD: [&str; 3] = ["--", env!("CARGO_BIN_EXE_refmcp"), "stdio"];
+
+/// Every way to a server.
+fn ways(server: &Server) -> Vec<Vec<String>> {
+    let at =
+        |scheme: &str, path: &str| vec!["--to".to_owned(), format!("{scheme}://{}{path}", server.address)];
+    let child = CHILD.map(str::to_owned).to_vec();
+    vec![at("http", "/mcp"), at("sse+http", "/sse"), at("ws", "/mcp/ws"), child]
+}
+
+/// A bridge from standard input and output, to somewhere.
+fn bridge(to: &[impl AsRef<str>]) -> Process {
+    let to = to.iter().map(AsRef::as_ref);
+    let args: Vec<&str> = ["bridge", "--from", "stdio"].into_iter().chain(to).collect();
+    Process::spawn(program(&args))
+}
+
+/// Every client with every way to a server that it can use.
+fn each(mut meet: impl FnMut(Client, &str)) {
+    let server = Server::start(&[]);
+    for way in ways(&server) {
+        let stateless = (!way[1].starts_with("sse+")).then_some(Era::Stateless);
+        for era in SESSIONS.map(Era::Session).into_iter().chain(stateless) {
+            meet(Client::with(era, bridge(&way)), &format!("{era:?} {}", way.join(" ")));
+        }
+    }
+}

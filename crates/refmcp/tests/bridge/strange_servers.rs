@@ -1,0 +1,146 @@
+//! Servers over HTTP that do what servers should not, or that have enough of a client.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::bridge;
+use crate::serving::Server;
+use crate::support::{Client, Era, Process};
+
+/// A server that welcomes whoever opens a session and answers everything else with this.
+fn after_the_welcome(status: &'static str, head: &'static str, body: &'static str) -> Process {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Each connection carries one request, and the client is told so.
+            answer(stream, status, head, body);
+        }
+    });
+    bridge(&["--to".to_owned(), format!("http://{address}/mcp")])
+}
+
+/// The message in a request.
+fn request(stream: &mut BufReader<TcpStream>) -> Value {
+    let (mut request, mut length) = (String::new(), 0);
+    while !request.ends_with("\r\n\r\n") && stream.read_line(&mut request).unwrap() > 0 {}
+    for line in request.lines() {
+        if let Some(("content-length", value)) = line.to_ascii_lowercase().split_once(": ") {
+            length = value.parse().unwrap();
+        }
+    }
+    let mut message = vec![0; length];
+    stream.read_exact(&mut message).unwrap();
+    serde_json::from_slice(&message).unwrap_or_default()
+}
+
+fn answer(stream: TcpStream, status: &str, head: &str, body: &str) {
+    let mut stream = BufReader::new(stream);
+    let message = request(&mut stream);
+    let (status, head, body) = match message["method"].as_str() {
+        Some("initialize") => {
+            let result = json!({
+                "protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
+                "serverInfo": { "name": "strange", "version": "1" },
+            });
+            let welcome = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            let head = "Mcp-Session-Id: strange\r\nContent-Type: application/json\r\n";
+            ("200 OK", head, welcome.to_string())
+        }
+        Some(method) if method.starts_with("notifications/") => ("202 Accepted", "", String::new()),
+        None => ("405 Method Not Allowed", "", String::new()),
+        Some(_) => (status, head, body.to_owned()),
+    };
+    let response = format!(
+        "HTTP/1.1 {status}\r\n{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    // A client that has gone does not want it.
+    let _ = stream.get_mut().write_all(response.as_bytes());
+}
+
+#[test]
+fn a_lost_session_ends_the_pipe() {
+    let mut client = Client::with(Era::Session("2025-11-25"), after_the_welcome("404 Not Found", "", ""));
+    let answer = client.ask("tools/list", &json!({}));
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("no longer knows the session"), "{answer}");
+    let exit = client.process.exit();
+    assert_eq!(exit.status.code(), Some(1), "{exit:?}");
+    assert!(exit.errors.contains("no longer knows the session"), "{exit:?}");
+}
+
+#[test]
+fn an_error_that_comes_with_a_status_is_passed_on() {
+    let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"enough","data":7}}"#;
+    let strange = after_the_welcome("400 Bad Request", "Content-Type: application/json\r\n", body);
+    let mut client = Client::with(Era::Session("2025-11-25"), strange);
+    for _ in 0..2 {
+        let answer = client.ask("tools/list", &json!({}));
+        assert_eq!(answer["error"], json!({ "code": -32000, "message": "enough", "data": 7 }), "{answer}");
+    }
+}
+
+#[test]
+fn an_error_without_an_id_is_given_that_of_the_request() {
+    let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}"#;
+    let strange = after_the_welcome("200 OK", "Content-Type: application/json\r\n", body);
+    let mut client = Client::with(Era::Session("2025-11-25"), strange);
+    assert_eq!(client.ask("tools/list", &json!({}))["error"]["message"], "what?");
+}
+
+#[test]
+fn nonsense_is_blamed_on_the_server() {
+    for (head, body) in [
+        ("Content-Type: text/html\r\n", "<html>"),
+        ("Content-Type: application/json\r\n", "nonsense"),
+        ("Content-Type: text/event-stream\r\n", "data: nonsense\n\n"),
+        ("", ""),
+    ] {
+        let mut client = Client::with(Era::Session("2025-11-25"), after_the_welcome("200 OK", head, body));
+        let answer = client.ask("tools/list", &json!({}));
+        assert_eq!(answer["error"]["code"], -32603, "{body}: {answer}");
+    }
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_asks() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = ["--to".to_owned(), format!("http://{}/mcp", listener.local_addr().unwrap())];
+    let process = bridge(&to);
+    process.send_line(Client::initialize("2025-11-25"));
+    let mut stream = BufReader::new(listener.accept().unwrap().0);
+    assert_eq!(request(&mut stream)["method"], "initialize");
+    let response = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
+    stream.get_mut().write_all(response.as_bytes()).unwrap();
+    let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("authorization"), "{answer}");
+    let exit = process.exit();
+    assert_eq!(exit.status.code(), Some(3), "{exit:?}");
+}
+
+#[test]
+fn a_server_that_refuses_what_it_does_not_know_can_be_asked_for_a_session() {
+    let process = after_the_welcome("400 Bad Request", "", "what?");
+    process.send_line(Era::Stateless.request("probe", "server/discover", &json!({})));
+    let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
+    assert_eq!(answer["id"], "probe", "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("what?"), "{answer}");
+    let mut client = Client::with(Era::Session("2025-11-25"), process);
+    assert!(client.ask("tools/list", &json!({}))["error"].is_object());
+}
+
+#[test]
+fn a_server_that_speaks_neither_transport_is_out_of_reach() {
+    let server = Server::start(&[]);
+    let process = bridge(&["--to".to_owned(), format!("http://{}/healthz", server.address)]);
+    process.send_line(Client::initialize("2025-11-25"));
+    let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
+    assert_eq!(answer["id"], "init", "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("HTTP+SSE"), "{answer}");
+    let exit = process.exit();
+    assert_eq!(exit.status.code(), Some(4), "{exit:?}");
+}

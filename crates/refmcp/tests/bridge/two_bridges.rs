@@ -1,0 +1,135 @@
+//! Bridges that listen, met by bridges that do not: every front with a client that is known to be right.
+
+use serde_json::json;
+
+use crate::door::Door;
+use crate::endings::{children, wait_until_gone};
+use crate::serving::Server;
+use crate::support::{Client, Era, text_of};
+use crate::{CHILD, SESSIONS, bridge, ways};
+
+const FRONTS: [&str; 3] =
+    ["http://127.0.0.1:0/mcp", "ws://127.0.0.1:0/socket", "sse+http://127.0.0.1:0/events"];
+
+/// A client at the near end of two bridges.
+fn client(door: &Door, era: Era) -> Client {
+    Client::with(era, bridge(&["--to", &door.url]))
+}
+
+#[test]
+fn every_pair_of_transports() {
+    let server = Server::start(&[]);
+    for from in FRONTS {
+        for to in ways(&server) {
+            let door = Door::open(from, &to);
+            let alone = !from.starts_with("sse+") && !to[1].starts_with("sse+");
+            for era in
+                [Some(Era::Session("2025-11-25")), alone.then_some(Era::Stateless)].into_iter().flatten()
+            {
+                tour(&mut client(&door, era), &format!("{era:?} {from} {to:?}"));
+            }
+        }
+    }
+}
+
+fn tour(client: &mut Client, what: &str) {
+    client.is_served();
+    let big = client.call("big_result", &json!({ "bytes": 1 << 20 }));
+    assert_eq!(text_of(&big).len(), 1 << 20, "{what}");
+    let params = json!({
+        "name": "long_task", "arguments": { "steps": 2, "step_ms": 1 }, "_meta": { "progressToken": 7 },
+    });
+    client.ask("tools/call", &params);
+    for _ in 0..2 {
+        assert_eq!(client.notification("notifications/progress")["params"]["progressToken"], 7, "{what}");
+    }
+    client.hears_nothing(what);
+}
+
+#[test]
+fn every_revision_through_every_front() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        for revision in SESSIONS {
+            client(&door, Era::Session(revision)).is_served();
+        }
+        if !from.starts_with("sse+") {
+            client(&door, Era::Stateless).is_served();
+        }
+    }
+}
+
+#[test]
+fn questions_find_their_way_back() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        let mut client = client(&door, Era::Session("2025-11-25"));
+        client.process.send_line(client.era.call(7, "ask_user", &json!({ "form": "confirm" })));
+        let question = client.notification("elicitation/create");
+        let result = json!({ "action": "accept", "content": { "confirm": true } });
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        client.process.send_line(answer.to_string());
+        let outcome = client.answer_to(&json!(7));
+        assert!(text_of(&outcome).contains("true"), "{from}: {outcome}");
+    }
+}
+
+#[test]
+fn many_calls_at_once() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        let mut client = client(&door, Era::Session("2025-11-25"));
+        for call in 0..100 {
+            client.process.send_line(client.era.call(
+                call,
+                "echo",
+                &json!({ "message": format!("call {call}") }),
+            ));
+        }
+        for call in 0..100 {
+            let answer = client.answer_to(&json!(call));
+            assert_eq!(text_of(&answer), format!("call {call}"), "{from}");
+        }
+        client.hears_nothing(from);
+    }
+}
+
+#[test]
+fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        let mut client = client(&door, Era::Session("2025-11-25"));
+        client.is_served();
+        let servers = children(door.process.id());
+        assert_eq!(servers.len(), 1, "{from}: one server for one client");
+        door.process.signal("TERM");
+        let exit = door.process.exit();
+        assert!(exit.status.success(), "{from}: {exit:?}");
+        wait_until_gone(servers[0]);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_server_along() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        let mut stays = client(&door, Era::Session("2025-11-25"));
+        let before = children(door.process.id());
+        let mut leaves = client(&door, Era::Session("2025-11-25"));
+        let server = children(door.process.id()).into_iter().find(|pid| !before.contains(pid));
+        leaves.process.close_input();
+        assert!(leaves.process.exit().status.success(), "{from}");
+        wait_until_gone(server.expect("a server of its own"));
+        stays.is_served();
+    }
+}
+
+#[test]
+fn strangers_are_turned_away_at_every_front() {
+    for from in FRONTS {
+        let door = Door::open(from, &CHILD);
+        for line in ["Host: evil.example", "Origin: https://evil.example"] {
+            assert_eq!(door.send("GET", &[line.to_owned()], "").status, 403, "{from} {line}");
+        }
+    }
+}

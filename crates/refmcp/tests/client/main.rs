@@ -1,0 +1,343 @@
+//! The commands that drive a server, as somebody types them: what they print and what they exit with.
+
+#![cfg(unix)]
+
+#[path = "../serving/mod.rs"]
+mod serving;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+use serving::Server;
+use tempfile::TempDir;
+
+const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
+
+/// Somebody with a state folder of their own.
+struct User {
+    folder: TempDir,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+struct Came {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl User {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(REFMCP);
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("REFMCP_STATE_DIR", self.path("state"))
+            .env("HOME", self.folder.path())
+            .env_remove("REFMCP_LOG");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Came {
+        came(self.command(words).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs a command against a server of its own.
+    fn with_stdio(&self, words: &[&str]) -> Came {
+        let words: Vec<&str> = words.iter().copied().chain(["--", REFMCP, "stdio"]).collect();
+        self.run(&words)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.folder.path().join(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+fn came(output: Output) -> Came {
+    Came {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn every_command_reaches_every_transport() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let address = &server.address;
+    let targets = [
+        format!("http://{address}/mcp"),
+        format!("sse+http://{address}/sse"),
+        format!("ws://{address}/mcp/ws"),
+    ];
+    for target in &targets {
+        for (words, expected) in [
+            (&["call", target, "sum", "a=1", "b=2.5"][..], "{\"total\":3.5}\n"),
+            (&["read", target, "file:///notes/todo.txt"], "- [ ] water the plants\n"),
+            (&["prompt", target, "code_review", "code=x"], "user:\n"),
+            (&["complete", "--prompt", "code_review", target, "language=ru"], "rust\n"),
+            (&["list", "tools", target], "sum  Sum\n"),
+            (&["list", target], "PROMPTS\n"),
+            (&["info", target], "RefMCP-TestServer"),
+            (&["raw", target, "tools/list"], "\"tools\": ["),
+            (&["call", target, "long_task", "steps=2", "step_ms=1"], "done: 2 of 2 steps\n"),
+        ] {
+            let came = user.run(words);
+            assert_eq!((came.code, came.out.contains(expected)), (0, true), "{words:?}: {came:?}");
+        }
+    }
+}
+
+#[test]
+fn every_revision_can_be_asked_for() {
+    let user = User::new();
+    for (era, revision) in [
+        ("auto", "2026-07-28"),
+        ("modern", "2026-07-28"),
+        ("legacy", "2025-11-25"),
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+    ] {
+        let came = user.with_stdio(&["info", "--output", "json", "--era", era]);
+        let document: Value = serde_json::from_str(&came.out).unwrap_or_else(|_| panic!("{came:?}"));
+        assert_eq!(document["protocolVersion"], revision, "{era}");
+    }
+}
+
+#[test]
+fn what_was_insisted_on_once_is_not_what_the_server_prefers() {
+    let user = User::new();
+    for (era, spoken) in [("2025-06-18", "2025-06-18"), ("auto", "2026-07-28")] {
+        let info = user.with_stdio(&["info", "--era", era, "--output", "json"]);
+        let info: Value = serde_json::from_str(&info.out).unwrap();
+        assert_eq!(info["protocolVersion"], spoken, "--era {era}");
+    }
+}
+
+#[test]
+fn the_exit_code_says_what_happened() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    let nowhere = format!("http://{}/mcp", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let wants_token = refusing("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
+    for (words, code, said) in [
+        (&["call", &url, "echo", "message=hi"][..], 0, ""),
+        (&["call", &url, "echo"], 1, "message: missing"),
+        (&["call", &url, "sum", "a=x", "b=1"], 1, "expected a number"),
+        (&["call", &url, "ecco"], 1, "has no tool \"ecco\""),
+        (&["call", &url, "protocol_error"], 1, "(1001)"),
+        (&["read", &url, "file:///nothing"], 1, "-32602"),
+        (&["frobnicate"], 1, "frobnicate"),
+        (&["list", "somebody"], 1, "no server is called \"somebody\""),
+        (&["list", &nowhere], 4, "cannot reach the server"),
+        (&["list", "--", "/no/such/program"], 4, "/no/such/program"),
+        (&["list", "--", "false"], 4, "exit status"),
+        (&["list", &wants_token], 3, "authorization"),
+        (&["call", &url, "fail"], 5, ""),
+    ] {
+        let came = user.run(words);
+        assert_eq!(came.code, code, "{words:?}: {came:?}");
+        assert!(came.err.contains(said), "{words:?}: {came:?}");
+    }
+}
+
+/// A server that says nothing but this, to everybody.
+fn refusing(status: &str, headers: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let answer = format!("HTTP/1.1 {status}\r\n{headers}content-length: 0\r\nconnection: close\r\n\r\n");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            assert!(stream.read(&mut head).unwrap() > 0);
+            // A client that is gone has seen enough.
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn results_come_as_one_document_or_as_every_message() {
+    let user = User::new();
+    let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "json"]);
+    let document: Value = serde_json::from_str(&came.out).unwrap();
+    assert_eq!(document["structuredContent"], json!({ "total": 3 }));
+    let trace = user.path("trace.jsonl");
+    let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "jsonl", "--trace", &trace]);
+    assert_eq!(came.out, fs::read_to_string(&trace).unwrap(), "both say the same");
+    let lines: Vec<Value> = came.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sent: Vec<&Value> = lines.iter().filter(|line| line["direction"] == "sent").collect();
+    let methods: Vec<&str> = sent.iter().map(|line| line["message"]["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["server/discover", "tools/list", "tools/call"]);
+    let answered = lines.iter().filter(|line| line["direction"] == "received").count();
+    assert_eq!(answered, 3);
+    assert!(lines.iter().all(|line| line["at"].is_u64()), "{lines:?}");
+}
+
+#[test]
+fn the_inspectors_flags_are_understood() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    for (words, pointer, expected) in [
+        (&["--cli", &url, "--method", "tools/list"][..], "/tools/1/name", json!("echo")),
+        (
+            &[
+                "--cli",
+                REFMCP,
+                "stdio",
+                "--method",
+                "tools/call",
+                "--tool-name",
+                "echo",
+                "--tool-arg",
+                "message=hi",
+            ],
+            "/content/0/text",
+            json!("hi"),
+        ),
+        (
+            &[
+                "--cli",
+                &url,
+                "--method",
+                "tools/call",
+                "--tool-name",
+                "echo",
+                "--tool-arg",
+                "message=hi",
+                "--metadata",
+                "a=1",
+                "--tool-metadata",
+                "b=2",
+            ],
+            "/content/0/text",
+            json!("hi"),
+        ),
+        (
+            &["--cli", &url, "--method", "resources/read", "--uri", "file:///data/custom.json"],
+            "/contents/0/uri",
+            json!("file:///data/custom.json"),
+        ),
+        (
+            &[
+                "--cli",
+                &url,
+                "--method",
+                "prompts/get",
+                "--prompt-name",
+                "refactor",
+                "--prompt-args",
+                "code=x",
+            ],
+            "/messages/0/role",
+            json!("user"),
+        ),
+    ] {
+        let came = user.run(words);
+        let document: Value =
+            serde_json::from_str(&came.out).unwrap_or_else(|_| panic!("{words:?}: {came:?}"));
+        assert_eq!(document.pointer(pointer), Some(&expected), "{words:?}");
+    }
+}
+
+#[test]
+fn nothing_is_started_that_nobody_agreed_to() {
+    let user = User::new();
+    let config = json!({ "mcpServers": {
+        "ours": { "command": REFMCP, "args": ["stdio"] },
+        "off": { "command": REFMCP, "disabled": true },
+    } });
+    let file = user.write("mcp.json", &config.to_string());
+    let came = user.run(&["call", "ours", "echo", "message=hi"]);
+    assert_eq!(came.code, 1, "{came:?}");
+    assert!(came.err.contains("would start") && came.err.contains("stdio"), "{came:?}");
+    assert_eq!(user.run(&["call", "--yes", "ours", "echo", "message=hi"]).out, "hi\n");
+    let came = user.run(&["trust", "allow", "ours", "--config", &file]);
+    assert_eq!(came.code, 0, "{came:?}");
+    assert_eq!(user.run(&["call", "ours", "echo", "message=hi"]).out, "hi\n");
+    assert!(user.run(&["trust", "list"]).out.contains("stdio"));
+    assert!(user.run(&["call", "off", "echo"]).err.contains("disabled"));
+    fs::write(&file, config.to_string().replace("stdio", "stdio\",\"--name\",\"changed")).unwrap();
+    assert_eq!(
+        user.run(&["call", "ours", "echo", "message=hi"]).code,
+        1,
+        "another command needs another decision"
+    );
+}
+
+#[test]
+fn calls_are_written_down() {
+    let user = User::new();
+    user.with_stdio(&["call", "echo", "message=first"]);
+    user.with_stdio(&["call", "fail"]);
+    user.with_stdio(&["call", "echo", "message=secret", "--mask-arguments"]);
+    let came = user.run(&["log", "--json"]);
+    let lines: Vec<Value> = came.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kept: Vec<_> =
+        lines.iter().map(|line| (&line["tool"], &line["outcome"], &line["arguments"])).collect();
+    assert_eq!(
+        kept,
+        [
+            (&json!("echo"), &json!("ok"), &json!({ "message": "first" })),
+            (&json!("fail"), &json!("tool_error"), &json!({})),
+            (&json!("echo"), &json!("ok"), &json!({ "message": "***" })),
+        ]
+    );
+    assert!(!came.out.contains("secret"));
+}
+
+#[test]
+fn questions_of_servers_are_answered_without_a_terminal_where_that_was_allowed() {
+    let user = User::new();
+    let refused = user.with_stdio(&["call", "ask_user", "form=all"]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    let sampled = user.with_stdio(&["call", "ask_model", "prompt=hm", "--sampler", "echo 'four times two'"]);
+    assert!(sampled.out.contains("four times two"), "{sampled:?}");
+    let roots = user.with_stdio(&["call", "list_roots", "--root", "/tmp"]);
+    assert!(roots.out.contains("file:///tmp"), "{roots:?}");
+}
+
+#[test]
+fn a_server_leaves_nothing_behind() {
+    let user = User::new();
+    let script = "exec 3>&1; sleep 1000 & exec \"$0\" stdio";
+    let came = user.run(&["call", "echo", "message=hi", "--", "sh", "-c", script, REFMCP]);
+    assert_eq!(came.out, "hi\n", "{came:?}");
+    let mark = user.path("state");
+    let left = fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&mark)
+    });
+    assert_eq!(left.map(|entry| entry.path()).collect::<Vec<_>>(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_fault() {
+    let user = User::new();
+    let mut child = user
+        .command(&["call", "big_result", "bytes=2000000", "--", REFMCP, "stdio"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,101 @@
+//! Scripts: commands from a file, without a terminal.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::tempdir;
+
+use crate::{REFMCP, in_folder};
+
+fn run(script: impl AsRef<[u8]>, options: &[&str]) -> Output {
+    let folder = tempdir().unwrap();
+    let mut command = Command::new(REFMCP);
+    command.arg("shell").args(options).args(["--", REFMCP, "stdio"]);
+    let mut command = in_folder(command, folder.path());
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(script.as_ref()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_script_is_carried_out_and_nothing_of_it_repeated() {
+    let script = "# sums\nsum a=40 b=2\n\nread memo://office/budget\nread memos shelf=travel name=oslo\n\
+                  /code_review code=x language=go\nread memos shelf=travel name=quito";
+    let output = run(script, &[]);
+    let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{complaints}");
+    let expected = ["42", "\"budget\" from", "\"oslo\" from", "Look over this go code", "\"quito\" from"];
+    let mut at = 0;
+    for part in expected {
+        let found = said[at..].find(part).unwrap_or_else(|| panic!("{part} in {said}"));
+        at += found;
+    }
+    for absent in ["refmcp>", "read memos", "# sums"] {
+        assert!(!said.contains(absent) && !complaints.contains(absent), "{said}{complaints}");
+    }
+}
+
+#[test]
+fn it_ends_as_the_last_command_that_failed() {
+    for (script, code, complaint) in [
+        ("sum a=1 b=2\n", 0, ""),
+        ("fail\nsum a=1 b=2\n", 5, ""),
+        ("fail\nnothing_like_it\n", 1, "nothing_like_it"),
+        ("nothing_like_it\nfail\nexit\nsum a=1 b=2\n", 5, "nothing_like_it"),
+        ("sum a=1\n", 1, "b"),
+        ("read memos shelf=travel\n", 1, "name= is missing"),
+        ("read memos planet=mars\n", 1, "it has shelf, name"),
+        ("echo message='open\n", 1, "is not closed"),
+        ("disconnect refmcp\nsum a=1 b=1\n", 1, "no server is connected"),
+        ("use other\n", 1, "no server is called \"other\""),
+        ("\u{fffd}\n", 1, "\u{fffd}"),
+    ] {
+        let output = run(script, &[]);
+        let complaints = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{script}: {complaints}");
+        assert!(complaints.contains(complaint), "{script}: {complaints}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_text_does_not_end_it() {
+    let output = run(b"sum a=1 b=\xff\nsum a=1 b=2\n", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("the line is no text"), "{output:?}");
+    assert_eq!(text(&output.stdout), "{\"total\":3}\n");
+}
+
+#[test]
+fn results_can_be_documents() {
+    let output = run("sum a=40 b=2\nservers\nping\n", &["--output", "json"]);
+    let documents = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<serde_json::Value>();
+    let documents: Vec<serde_json::Value> = documents.collect::<Result<_, _>>().unwrap();
+    assert_eq!(documents.len(), 3, "{documents:?}");
+    assert_eq!(documents[1][0]["state"], "connected");
+    assert_eq!(documents[2]["server"], "refmcp");
+}
+
+#[test]
+fn what_servers_are_told_can_be_changed() {
+    let script = "list_roots\nroots /\nroots\nlist_roots\nraw tools/call {\"name\": \"sum\", \"arguments\": {\"a\": 1, \"b\": 8}}\n\
+                  tools\nresources\ntemplates\nprompts\ninfo\nhelp\nlevel debug\nlog_all\n";
+    let output = run(script, &[]);
+    let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{complaints}");
+    for part in [
+        "The client has no roots",
+        "file://",
+        "The client has one root",
+        "\"total\": 9",
+        "code_review",
+        "memo://{shelf}",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert!(complaints.contains("[refmcp] ") && complaints.contains("emergency"), "{complaints}");
+}
