@@ -4,14 +4,14 @@
 #[path = "../../crates/refmcp/tests/docs/console.rs"]
 mod console;
 
-use std::fs;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, iter, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -57,7 +57,10 @@ pub(crate) fn run() -> Result<()> {
     for example in &commands.calls {
         println!("$ {}", example.command);
         let mut shell = Command::new("sh");
-        let printed = printed(shell.args(["-c", &example.command]).current_dir(&checkout), &folder)?;
+        shell.args(["-c", &example.command]).current_dir(&checkout);
+        // As the README says, the program that was built is in the `PATH`.
+        shell.env("PATH", with_program(&folder)?).env("REFMCP_STATE_DIR", folder.join("state"));
+        let printed = printed(&mut shell, &folder)?;
         if let Some(difference) = difference(&example.expected, &printed) {
             bail!("README.md:{}: the output is not what it says\n{difference}", example.line);
         }
@@ -88,6 +91,13 @@ fn clone(folder: &Path) -> Result<PathBuf> {
     Ok(checkout)
 }
 
+/// The `PATH`, with what the README's server was built to before everything else.
+fn with_program(folder: &Path) -> Result<OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = iter::once(folder.join("target/release")).chain(env::split_paths(&path));
+    env::join_paths(folders).context("the PATH cannot be extended")
+}
+
 /// The commands of the README.
 #[derive(Debug)]
 struct Commands {
@@ -103,7 +113,7 @@ impl Commands {
         for example in examples(readme) {
             match example.command.split_whitespace().collect::<Vec<_>>()[..] {
                 ["cargo", "run", ..] => servers.push(example),
-                ["curl", ..] => calls.push(example),
+                ["curl" | "refmcp", ..] => calls.push(example),
                 ["cargo", "xtask", "test"] => left_out.push(example),
                 _ => bail!("README.md:{}: `{}` is not tried by anything", example.line, example.command),
             }
@@ -217,7 +227,7 @@ mod tests {
         let readme = fs::read_to_string(shell::root().join("README.md")).unwrap();
         let commands = Commands::of(&readme).unwrap();
         assert_eq!(commands.server.command, "cargo run --release -- serve");
-        assert_eq!((commands.calls.len(), commands.left_out.len()), (1, 1));
+        assert_eq!((commands.calls.len(), commands.left_out.len()), (4, 1));
     }
 
     #[test]

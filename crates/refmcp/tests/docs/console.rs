@@ -1,12 +1,14 @@
 //! Examples in a document: blocks of `console`, in which a line `$ command` is followed by what the command prints.
 //! A command goes on in the next line after a `\` and within `'`; `…` in the output stands for anything, over lines
-//! too.
+//! too. In blocks of `console terminal` somebody sits at a terminal, and what they type stands behind a question.
 
 /// A command and what it should print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Example {
     /// The line of the document that the command stands in.
     pub(crate) line: usize,
+    /// Whether it needs somebody at a terminal.
+    pub(crate) on_terminal: bool,
     pub(crate) command: String,
     pub(crate) expected: String,
 }
@@ -14,15 +16,21 @@ pub(crate) struct Example {
 /// Every example of a document, in order.
 pub(crate) fn examples(document: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
-    let (mut inside, mut goes_on) = (false, false);
+    let (mut inside, mut on_terminal, mut goes_on) = (false, false, false);
     for (line, text) in (1..).zip(document.lines()) {
         if text.starts_with("```") {
-            inside = !inside && text == "```console";
+            on_terminal = text == "```console terminal";
+            inside = !inside && (on_terminal || text == "```console");
             goes_on = false;
         } else if !inside {
             // Whatever stands between the blocks is for people.
         } else if let (Some(command), false) = (text.strip_prefix("$ "), goes_on) {
-            examples.push(Example { line, command: command.to_owned(), expected: String::new() });
+            examples.push(Example {
+                line,
+                on_terminal,
+                command: command.to_owned(),
+                expected: String::new(),
+            });
             goes_on = is_open(command);
         } else if let Some(example) = examples.last_mut() {
             let part = if goes_on { &mut example.command } else { &mut example.expected };
@@ -91,9 +99,10 @@ mod tests {
     #[test]
     fn examples_are_commands_and_what_follows() {
         let document = "Text\n```console\n$ one \\\n  two \\\n  three\nfirst\n\nthird\n$ quiet\n```\n$ no example\n\
-                        ```sh\n$ none either\n```\n```console\n$ last 'a\n$ b'\nout\n```\n";
+                        ```sh\n$ none either\n```\n```console terminal\n$ last 'a\n$ b'\nout\n```\n";
         let example = |line, command: &str, expected: &str| Example {
             line,
+            on_terminal: line > 15,
             command: command.to_owned(),
             expected: expected.to_owned(),
         };

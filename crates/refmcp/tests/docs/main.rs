@@ -1,10 +1,14 @@
-//! The examples of the documents, run as they stand: the guide to `refmcp serve`, and the README where it uses curl.
+//! The examples of the documents, run as they stand: the guides to HTTP, to the client and to other hosts, and the
+//! README where it uses curl or the client.
 
 #![cfg(unix)]
 
 mod console;
+mod integrations;
+mod library;
 mod server;
 mod shell;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,26 +26,50 @@ const KEEP_ALIVE: &str = ": alive\n\n";
 /// The port that the documents name for the server that runs throughout.
 const PORT: &str = "3000";
 
+/// What stands before a port.
+const BEFORE_PORTS: [&str; 3] = ["127.0.0.1:", "localhost:", "--port "];
+
+/// The command that starts that server.
+const SERVE: &str = "refmcp serve";
+
 #[test]
 fn the_guide_to_http() {
-    let mut examples = examples(&read("docs/http.md"));
-    let start = examples.remove(0);
-    assert_eq!(start.command, "refmcp serve", "the first example starts the server");
-    let server = Server::start();
-    let ports = ports(&examples, &server);
-    let banner = renumbered(&start.expected, &ports);
-    assert_eq!(difference(&banner, &server.banner), None, "docs/http.md:{}", start.line);
-    run("docs/http.md", &examples, &ports);
+    beside_a_server("docs/http.md");
+}
+
+#[test]
+fn the_guide_to_the_client() {
+    beside_a_server("docs/client.md");
+}
+
+#[test]
+fn the_guide_to_other_hosts() {
+    beside_a_server("docs/integrations.md");
 }
 
 #[test]
 fn the_readme() {
-    let examples = examples(&read("README.md"));
-    let examples: Vec<_> =
-        examples.into_iter().filter(|example| example.command.starts_with("curl ")).collect();
-    assert!(!examples.is_empty(), "README.md has no example with curl");
+    let mut examples = examples(&read("README.md"));
+    for program in ["curl ", "refmcp "] {
+        let count = examples.iter().filter(|example| example.command.starts_with(program)).count();
+        assert!(count > 0, "README.md has no example with {program}");
+    }
+    // Those of cargo build what is built already, or run the tests, of which this is one.
+    examples.retain(|example| !example.command.starts_with("cargo "));
     let server = Server::start();
     run("README.md", &examples, &ports(&examples, &server));
+}
+
+/// Runs the examples of a document, one of which starts the server that the others use.
+fn beside_a_server(document: &str) {
+    let mut examples = examples(&read(document));
+    let start = examples.iter().position(|example| example.command == SERVE);
+    let start = examples.remove(start.unwrap_or_else(|| panic!("{document} does not say `{SERVE}`")));
+    let server = Server::start();
+    let ports = ports(&examples, &server);
+    let banner = renumbered(&start.expected, &ports);
+    assert_eq!(difference(&banner, &server.banner), None, "{document}:{}", start.line);
+    run(document, &examples, &ports);
 }
 
 /// Runs all examples in one shell. What they print is compared at the end, since some are left running.
@@ -51,10 +79,20 @@ fn run(document: &str, examples: &[Example], ports: &BTreeMap<String, String>) {
         assert!(found.is_ok(), "{program} is needed to run the examples of {document}, and is not installed");
     }
     let mut shell = Shell::start(Path::new(env!("CARGO_BIN_EXE_refmcp")).parent().unwrap());
+    for (name, content) in integrations::files(&read(document)) {
+        shell.put(&name, &renumbered(&content, ports));
+    }
     let mut faults = String::new();
     let mut printed = Vec::new();
     for example in examples {
-        match shell.run(&renumbered(&example.command, ports)) {
+        let (command, expected) = (renumbered(&example.command, ports), renumbered(&example.expected, ports));
+        let ended = match example.on_terminal {
+            // Elsewhere there is no program that makes a terminal the controlling one.
+            true if !cfg!(target_os = "linux") => continue,
+            true => shell.run_on_terminal(&command, &expected),
+            false => shell.run(&command),
+        };
+        match ended {
             Ok(output) => printed.push((example, output)),
             Err(fault) => {
                 faults += &format!("{document}:{}: $ {}\n  {fault}\n", example.line, example.command);
@@ -81,9 +119,13 @@ fn run(document: &str, examples: &[Example], ports: &BTreeMap<String, String>) {
 fn ports(examples: &[Example], server: &Server) -> BTreeMap<String, String> {
     let mut ports = BTreeMap::from([(PORT.to_owned(), server.port.clone())]);
     for example in examples {
-        for option in example.command.split("--port ").skip(1) {
-            let port: String = option.chars().take_while(char::is_ascii_digit).collect();
-            ports.entry(port).or_insert_with(free_port);
+        for before in BEFORE_PORTS {
+            for after in example.command.split(before).skip(1) {
+                let port: String = after.chars().take_while(char::is_ascii_digit).collect();
+                if !port.is_empty() {
+                    ports.entry(port).or_insert_with(free_port);
+                }
+            }
         }
     }
     ports
@@ -98,7 +140,7 @@ fn renumbered(text: &str, ports: &BTreeMap<String, String>) -> String {
     let mut done = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
         let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let is_port = ["127.0.0.1:", "localhost:", "--port "].iter().any(|before| done.ends_with(before));
+        let is_port = BEFORE_PORTS.iter().any(|before| done.ends_with(before));
         done += ports.get(digits).filter(|_| is_port).map_or(digits, String::as_str);
         done += &part[digits.len()..];
     }

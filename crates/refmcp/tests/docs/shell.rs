@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use super::terminal::Terminal;
+
 /// How long one command may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -21,6 +23,8 @@ pub(crate) struct Shell {
     input: ChildStdin,
     /// A line for each command that has ended.
     ended: Receiver<String>,
+    /// Where it begins.
+    home: PathBuf,
     outputs: PathBuf,
     count: usize,
     _folder: tempfile::TempDir,
@@ -37,9 +41,13 @@ impl Shell {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("sh");
         // What somebody has set up for curl or for the server must not change what the examples do.
-        for variable in ["PORT", "REFMCP_LOG", "REFMCP_LOG_FORMAT", "XDG_CONFIG_HOME"] {
+        for variable in ["PORT", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
             command.env_remove(variable);
         }
+        for variable in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS", "REFMCP_STATE_DIR"] {
+            command.env_remove(variable);
+        }
+        command.env("NO_COLOR", "1").env("TERM", "xterm");
         command.env("PATH", format!("{}:{path}", programs.display()));
         command.env("HOME", &home).env("CURL_HOME", &home).env("NO_PROXY", "*").env("no_proxy", "*");
         command.current_dir(&home).process_group(0);
@@ -51,16 +59,20 @@ impl Shell {
                 let _ = tell.send(line);
             }
         });
-        Self { child, input, ended, outputs, count: 0, _folder: folder }
+        Self { child, input, ended, home, outputs, count: 0, _folder: folder }
+    }
+
+    /// Puts a file where it begins.
+    pub(crate) fn put(&self, name: &str, content: &str) {
+        let path = self.home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     /// Runs a command; one that ends with `&` is left running once it has printed something.
     pub(crate) fn run(&mut self, command: &str) -> Result<Output, String> {
-        self.count += 1;
-        let path = self.outputs.join(self.count.to_string());
-        File::create(&path).unwrap();
-        let script = format!("{{ {command}\n}} >'{}' 2>&1 </dev/null\necho ended\n", path.display());
-        let output = Output { path };
+        let output = self.next_output();
+        let script = format!("{{ {command}\n}} >'{}' 2>&1 </dev/null\necho ended\n", output.path.display());
         let died = || "the shell has ended".to_owned();
         self.input.write_all(script.as_bytes()).map_err(|_| died())?;
         self.ended.recv_timeout(LIMIT).map_err(|fault| match fault {
@@ -71,6 +83,26 @@ impl Shell {
             output.wait_until(|text| !text.is_empty());
         }
         Ok(output)
+    }
+
+    /// Runs a command with somebody at a terminal, who answers as the transcript says.
+    pub(crate) fn run_on_terminal(&mut self, command: &str, transcript: &str) -> Result<Output, String> {
+        let output = self.next_output();
+        let mut terminal = Terminal::open();
+        let (at, command) = (terminal.path().display(), command.replace('\'', r"'\''"));
+        // In a session of its own, so that the terminal of whoever runs the tests is left alone.
+        let script = format!("setsid --ctty --wait sh -c '{command}' <'{at}' >'{at}' 2>&1\necho ended\n");
+        self.input.write_all(script.as_bytes()).map_err(|_| "the shell has ended".to_owned())?;
+        let shown = terminal.answer(transcript, || self.ended.try_recv().is_ok())?;
+        fs::write(&output.path, shown).unwrap();
+        Ok(output)
+    }
+
+    fn next_output(&mut self) -> Output {
+        self.count += 1;
+        let path = self.outputs.join(self.count.to_string());
+        File::create(&path).unwrap();
+        Output { path }
     }
 }
 
@@ -103,6 +135,17 @@ impl Output {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn questions_on_a_terminal_are_answered() {
+    let mut shell = Shell::start(Path::new("/nowhere"));
+    shell.run("A=one; export A").unwrap();
+    let command = r#"printf 'Well: '; read x </dev/tty; echo "$x $A"; test -t 2 && echo 'it'\''s one'"#;
+    let output = shell.run_on_terminal(command, "Well: done\ndone one\n").unwrap();
+    assert_eq!(output.text(), "Well: done\ndone one\nit's one\n");
+    assert_eq!(shell.run("echo next").unwrap().text(), "next\n");
 }
 
 #[test]

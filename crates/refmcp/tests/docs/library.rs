@@ -1,0 +1,140 @@
+//! The examples of the library in the guide to the client, as a compiler sees them. Those that need nothing from
+//! outside are run as well.
+
+#![allow(clippy::print_stdout, reason = "so do the examples")]
+
+use refmcp_client::Client;
+use refmcp_client::memory::Memory;
+use serde_json::json;
+
+type Done = Result<(), Box<dyn std::error::Error>>;
+
+#[test]
+fn the_guide_says_the_same() {
+    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let (guide, here) = (super::read("docs/client.md"), lines(include_str!("library.rs")));
+    let blocks: Vec<&str> =
+        guide.split("```rust\n").skip(1).filter_map(|after| after.split("```").next()).collect();
+    assert!(blocks.len() > 4, "the guide has lost its examples");
+    for block in blocks {
+        assert!(here.contains(lines(block).trim_end()), "this is not what is compiled:\n{block}");
+    }
+}
+
+mod whole {
+    #![allow(dead_code, reason = "it would call a server that is not there")]
+
+    use refmcp_client::{Client, http::StreamableHttp};
+    use serde_json::json;
+
+    #[tokio::main]
+    async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        let server = StreamableHttp::new("http://127.0.0.1:3000/mcp")?;
+        let client = Client::builder("my-app", "1.0").connect(server).await?;
+        let sum = client.call_tool("sum", json!({ "a": 1, "b": 2 })).await?;
+        println!("{:?}", sum.structured_content);
+        client.close().await;
+        Ok(())
+    }
+}
+
+/// The reference server, in this process.
+fn reference() -> Memory {
+    Memory::new(refmcp_reference::server(refmcp_reference::Options::default()).unwrap().in_memory())
+}
+
+#[tokio::test]
+async fn a_host() -> Done {
+    let server = reference();
+
+    use refmcp_client::model::{CreateMessageResult, Root};
+    use refmcp_client::{Client, Event, Host};
+
+    let host = Host::new()
+        .forms_by_default()
+        .sampling(|_request| async { Ok(CreateMessageResult::text("my-model", "Good morning")) })
+        .roots([Root::new("file:///home/me/project")])
+        .on_event(|event| {
+            if let Event::Told(notification) = event {
+                eprintln!("{notification:?}");
+            }
+        });
+    let client = Client::builder("my-app", "1.0").host(host).connect(server).await?;
+
+    let asked = client.call_tool("ask_model", json!({ "prompt": "Hello" })).await?;
+    assert_eq!(asked.content[0].as_text(), Some("my-model answered: Good morning"));
+    let asked = client.call_tool("ask_user", json!({ "form": "confirm" })).await?;
+    assert_eq!(asked.content[0].as_text(), Some("The user accepted and answered {\"confirm\":false}"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn deadlines() -> Done {
+    let client = Client::builder("my-app", "1.0").connect(reference()).await?;
+    let somebody_gave_up = std::future::pending();
+
+    use std::time::Duration;
+
+    let request = client
+        .call_tool("long_task", json!({ "steps": 3 }))
+        .timeout(Duration::from_secs(10))
+        .total_timeout(Duration::from_secs(60))
+        .on_progress(|progress| eprintln!("{} of {:?}", progress.progress, progress.total));
+    tokio::select! {
+        result = request.into_future() => println!("{:?}", result?.content),
+        () = somebody_gave_up => println!("the server has been told"),
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn several_servers() {
+    // There is no such file where the tests are run.
+    let fault = from_a_file().await.unwrap_err().to_string();
+    assert!(fault.contains("no connected server has \"here.echo\""), "{fault}");
+}
+
+async fn from_a_file() -> Done {
+    use refmcp_client::config::{self, Input, ServerEntry};
+    use refmcp_client::model::Tool;
+    use refmcp_client::{Client, Clients, Decide};
+
+    struct Careful;
+
+    impl Decide for Careful {
+        fn start(&self, _entry: &ServerEntry, command: &[String]) -> bool {
+            command == ["refmcp", "stdio"]
+        }
+
+        fn input(&self, input: &Input) -> Result<String, String> {
+            Err(format!("nobody knows {}", input.id))
+        }
+    }
+
+    let servers = config::read("mcp.json".as_ref());
+    let clients = Clients::from_config(&servers, &Careful, |_| Client::builder("my-app", "1.0")).await;
+    for (name, fault) in clients.failed() {
+        eprintln!("{name}: {fault}");
+    }
+    for tool in clients.list::<Tool>().await.items {
+        println!("{}", tool.prefixed(&tool.item.name));
+    }
+    let result = clients.call_tool("here.echo", json!({ "message": "hello" }))?.await?;
+
+    println!("{:?}", result.content);
+    Ok(())
+}
+
+#[tokio::test]
+async fn in_memory() -> Done {
+    use refmcp_client::{Client, memory::Memory};
+    use refmcp_server::{Call, NoArguments, Server, Tool};
+
+    let tool = Tool::new("throw", "Throws a die", |_: Call, _: NoArguments| async { Ok("4") });
+    let server = Server::new("die", "1.0").tool(tool).build()?;
+
+    let client = Client::builder("test", "1.0").connect(Memory::new(server.in_memory())).await?;
+    let thrown = client.call_tool("throw", json!({})).await?;
+    assert_eq!(thrown.content[0].as_text(), Some("4"));
+    Ok(())
+}
