@@ -30,6 +30,9 @@ usage: cargo xtask COMMAND
   interop [CLIENT] [REVISION] [TRANSPORT]
                         foreign clients against the release build over stdio, http, sse and websocket; everything
                         unless one is named
+  interop servers [SERVER]
+                        the release build's command line against foreign servers, and ours; all unless one is named
+  interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
@@ -57,10 +60,22 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["tidy"] => tidy::run()?,
         ["lint"] => lint::run()?,
         ["readme"] => readme::run()?,
+        ["interop", "servers", names @ ..] => {
+            test::release()?;
+            let tally = interop::servers::run(names)?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
+        ["interop", "inspector"] => {
+            test::release()?;
+            let tally = interop::inspector::run()?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
         ["interop", names @ ..] if names.len() <= 3 => {
             let choice = interop::Choice::from_names(names)?;
             test::release()?;
-            let tally = interop::run(&choice)?;
+            let tally = if names.is_empty() { interop::everything()? } else { interop::run(&choice)? };
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }

@@ -46,6 +46,27 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The same, for a command that must not take longer than this: one that hangs is ended, with everything it started, and
+/// what it printed last says where.
+pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
+    let shown = show(command);
+    println!("{}", dim(&format!("$ {shown}")));
+    // Whoever presses ctrl-c at a terminal means the command as well, and reaches it only in our own group.
+    let grouped = !std::io::stdin().is_terminal();
+    if grouped {
+        own_group(command);
+    }
+    let mut child = command.spawn().with_context(|| format!("cannot start `{shown}`"))?;
+    match wait(&mut child, limit)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => bail!("`{shown}` failed: {status}"),
+        None => {
+            end(&mut child)?;
+            bail!("`{shown}` was still running after {} and was ended", duration(limit))
+        }
+    }
+}
+
 /// What the command prints; fails when it does.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
@@ -72,16 +93,21 @@ pub(crate) fn run_logged(command: &mut Command, log: &Path, limit: Duration) -> 
         .stderr(file)
         .spawn()
         .with_context(|| format!("cannot start `{shown}`"))?;
+    let ended = wait(&mut child, limit)?;
+    if ended.is_none() {
+        end(&mut child)?;
+    }
+    Ok(ended)
+}
+
+/// Waits for the child, for so long.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
     let begin = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        match child.try_wait()? {
+            None if begin.elapsed() <= limit => thread::sleep(POLL),
+            ended => return Ok(ended),
         }
-        if begin.elapsed() > limit {
-            end(&mut child)?;
-            return Ok(None);
-        }
-        thread::sleep(POLL);
     }
 }
 

@@ -36,6 +36,9 @@ impl fmt::Display for Tally {
     }
 }
 
+/// How long the Rust tests may take, building them included; many times what they need.
+const TESTS_WITHIN: Duration = Duration::from_secs(40 * 60);
+
 /// Runs every step, also after one that failed, and prints a summary.
 pub(crate) fn everything() -> Result<ExitCode> {
     let mut steps = Steps::default();
@@ -50,7 +53,7 @@ pub(crate) fn everything() -> Result<ExitCode> {
         if !built {
             bail!("not run: there is no release build to run against");
         }
-        interop::run(&interop::Choice::all())
+        interop::everything()
     });
     steps.run_counted("conformance", || {
         if !built {
@@ -68,7 +71,8 @@ pub(crate) fn only(filter: &str) -> Result<()> {
 
 /// Unit, integration and documentation tests; the examples are built, for tests that run them.
 fn tests() -> Result<()> {
-    shell::run(&mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))
+    let mut tests = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    shell::run_within(&mut tests, TESTS_WITHIN)
 }
 
 /// What the foreign clients start.

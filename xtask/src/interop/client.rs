@@ -36,9 +36,9 @@ impl Client {
         sources.join(self.name)
     }
 
-    /// The folder that what it needs is built in.
+    /// The folder that what it needs is built in. What is written in Rust shares one, and so most of what is built.
     pub(crate) fn built(&self, out: &Path) -> PathBuf {
-        out.join(self.name)
+        out.join(if self.language == Language::Rust { "rmcp" } else { self.name })
     }
 
     /// The file that says what it needs.

@@ -5,7 +5,9 @@
 //! with the reason, so no cell of the table stays empty.
 
 mod client;
+pub(crate) mod inspector;
 mod server;
+pub(crate) mod servers;
 mod setup;
 mod table;
 mod transport;
@@ -86,14 +88,28 @@ struct Places {
     server: PathBuf,
 }
 
+impl Places {
+    fn new() -> Result<Self> {
+        let target = Metadata::load()?.target_directory;
+        Ok(Self {
+            sources: shell::root().join("interop"),
+            out: target.join("interop"),
+            server: target.join("release").join(format!("refmcp{}", std::env::consts::EXE_SUFFIX)),
+        })
+    }
+}
+
+/// Both directions: foreign clients against our server, and our command line against foreign servers.
+pub(crate) fn everything() -> Result<Tally> {
+    let mut tally = run(&Choice::all())?;
+    tally += servers::run(&[])?;
+    tally += inspector::run()?;
+    Ok(tally)
+}
+
 /// Sets the clients up and runs them; counts the table's cells.
 pub(crate) fn run(choice: &Choice) -> Result<Tally> {
-    let target = Metadata::load()?.target_directory;
-    let places = Places {
-        sources: shell::root().join("interop"),
-        out: target.join("interop"),
-        server: target.join("release").join(format!("refmcp{}", std::env::consts::EXE_SUFFIX)),
-    };
+    let places = Places::new()?;
     let results = places.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 

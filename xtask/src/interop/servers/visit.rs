@@ -1,0 +1,234 @@
+//! One server over one transport: what it speaks, and the tour in each revision.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::Places;
+use super::super::transport::Transport;
+use super::process::{self, Listening};
+use super::report::{Outcome, Section};
+use super::server::{Server, Way};
+use super::step::{Came, Feature, Step};
+use super::tour::MODERN;
+use crate::revisions::REVISIONS;
+use crate::shell;
+
+/// What else than a revision can be asked for. `auto` comes last: it must not be misled by what was spoken before.
+const ERAS: [&str; 3] = ["legacy", "modern", "auto"];
+
+/// One server over one transport.
+pub(super) struct Visit {
+    pub(super) server: &'static Server,
+    pub(super) way: &'static Way,
+}
+
+/// A server that can be reached.
+struct Reached<'a> {
+    refmcp: &'a Path,
+    /// Where refmcp keeps what it remembers.
+    state: PathBuf,
+    /// A URL, or nothing.
+    url: Option<String>,
+    /// The command that starts the server, where there is no URL.
+    command: Vec<PathBuf>,
+}
+
+impl Visit {
+    /// Whether the server is started once and not for every command.
+    pub(super) fn is_quick(&self) -> bool {
+        self.way.transport != Transport::Stdio
+    }
+
+    fn name(&self) -> String {
+        format!("server-{}-{}", self.server.name, self.way.transport.name())
+    }
+
+    pub(super) fn make(&self, places: &Places) -> Section {
+        let begin = Instant::now();
+        let mut section = Section {
+            server: self.server.name,
+            transport: self.way.transport.title(),
+            revisions: self.way.toured.to_vec(),
+            features: (self.way.tour)().iter().map(|feature| feature.name).collect(),
+            ..Section::default()
+        };
+        if let Err(fault) = self.fill(places, &mut section) {
+            section.problems.push(format!("{fault:#}"));
+        }
+        println!(
+            "{:<14} {:<9} {}  ({})",
+            self.server.name,
+            self.way.transport.name(),
+            section.tally(),
+            shell::duration(begin.elapsed())
+        );
+        section
+    }
+
+    fn fill(&self, places: &Places, section: &mut Section) -> Result<()> {
+        let results = places.out.join("results");
+        let state = results.join(self.name());
+        if state.exists() {
+            fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
+        }
+        fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
+        let port = process::free_port()?;
+        let placed = |word: &&str| word.replace("PORT", &port.to_string());
+        let mut command = self.server.words(places);
+        command.extend(self.way.words.iter().map(|word| PathBuf::from(placed(word))));
+        if !self.is_quick() {
+            let reached = Reached { refmcp: &places.server, state, url: None, command };
+            self.tour(&reached, section);
+            return Ok(());
+        }
+        let log = results.join(format!("{}.log", self.name()));
+        let listening =
+            Listening::start(&command, port, &log).with_context(|| format!("see {}", log.display()))?;
+        let url = Some(placed(&self.way.url));
+        self.tour(&Reached { refmcp: &places.server, state, url, command: Vec::new() }, section);
+        let status = listening.stop()?;
+        ensure!(!self.server.is_ours() || status.success(), "the server ended with {status}");
+        Ok(())
+    }
+
+    fn tour(&self, reached: &Reached<'_>, section: &mut Section) {
+        for era in REVISIONS.into_iter().chain(ERAS) {
+            section.eras.push((era, reached.agree(era, self.expected(era))));
+        }
+        for revision in self.way.toured {
+            for feature in (self.way.tour)() {
+                section.cells.insert((revision, feature.name), reached.show(&feature, revision));
+            }
+        }
+    }
+
+    /// What has to be agreed on when this is asked for.
+    fn expected(&self, era: &str) -> Option<&'static str> {
+        let newest = REVISIONS.len() - 1;
+        // This transport belongs to revisions with sessions; over it, others have to be asked for.
+        let sessions = self.way.transport == Transport::HttpSse;
+        match era {
+            "auto" if !sessions => self.way.speaks.last().copied(),
+            "auto" | "legacy" => self.way.speaks.iter().rfind(|revision| place(revision) < newest).copied(),
+            "modern" => self.way.speaks.iter().find(|revision| place(revision) == newest).copied(),
+            date => self.way.speaks.iter().find(|revision| **revision == date).copied(),
+        }
+    }
+}
+
+/// The revision's place among all.
+fn place(revision: &str) -> usize {
+    REVISIONS.iter().position(|known| *known == revision).unwrap_or(REVISIONS.len())
+}
+
+impl Reached<'_> {
+    fn command(&self, era: &str, output: &str, words: &[&str]) -> Command {
+        let mut command = Command::new(self.refmcp);
+        let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
+        command.arg(name).args(["--era", era, "--output", output, "--yes", "--timeout", "30"]);
+        command.args(&self.url).args(rest);
+        if !self.command.is_empty() {
+            command.arg("--").args(&self.command);
+        }
+        // Nothing of what the person who runs this has decided or set may matter.
+        command.current_dir(&self.state).env("REFMCP_STATE_DIR", &self.state).env("NO_COLOR", "1");
+        for set in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS"] {
+            command.env_remove(set);
+        }
+        command
+    }
+
+    /// Asks for an era.
+    fn agree(&self, era: &str, expected: Option<&str>) -> Outcome {
+        let came = match process::run(&mut self.command(era, "json", &["info"])) {
+            Ok(came) => came,
+            Err(fault) => return Outcome::Failed(format!("{fault:#}")),
+        };
+        let agreed =
+            came.document().ok().and_then(|info| Some(info.get("protocolVersion")?.as_str()?.to_owned()));
+        match (agreed, expected) {
+            (Some(agreed), Some(expected)) if agreed == expected && came.exit == Some(0) => {
+                Outcome::Ok(agreed)
+            }
+            (None, None) if came.err.contains("refmcp: ") => Outcome::Unsupported(came.last_words()),
+            (agreed, expected) => {
+                Outcome::Failed(format!("{expected:?} was expected, not {agreed:?}: {}", came.last_words()))
+            }
+        }
+    }
+
+    /// Shows a feature.
+    fn show(&self, feature: &Feature, revision: &str) -> Outcome {
+        for step in &feature.steps {
+            let came = match self.take(step, revision) {
+                Ok(came) => came,
+                Err(fault) => return Outcome::Failed(format!("{}: {fault:#}", step.words.join(" "))),
+            };
+            let exit = if step.watched.is_empty() { step.exit } else { came.exit.unwrap_or(step.exit) };
+            if let Some(fault) = came.fault(exit, step.checks) {
+                let refused = !feature.is_in(place(revision)) && is_refused(&came, place(revision));
+                return match refused {
+                    true => Outcome::Unsupported(came.last_words()),
+                    false => Outcome::Failed(format!("{}: {fault}", step.words.join(" "))),
+                };
+            }
+        }
+        Outcome::Ok(String::new())
+    }
+
+    fn take(&self, step: &Step, revision: &str) -> Result<Came> {
+        let mut command = self.command(revision, step.output, step.words);
+        if step.watched.is_empty() {
+            return process::run(&mut command);
+        }
+        process::watch(&mut command, step.watched, || match step.meanwhile {
+            Some(words) => process::run(&mut self.command(revision, "text", words)).map(drop),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Whether something was turned down that the revision does not have: with an error, a tool that says so, or, for
+/// what a revision merely leaves out of a result, without it.
+fn is_refused(came: &Came, revision: usize) -> bool {
+    match came.exit {
+        Some(1) => revision < MODERN || came.err.contains("(-32601)"),
+        Some(5) => true,
+        Some(0) => came.document().is_ok_and(|result| result.get("structuredContent").is_none()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::server::SERVERS;
+    use super::*;
+
+    #[test]
+    fn what_has_to_be_agreed_on_follows_from_what_is_spoken() {
+        let everything = Visit { server: &SERVERS[0], way: &SERVERS[0].ways[0] };
+        let ours = Visit { server: &SERVERS[5], way: &SERVERS[5].ways[0] };
+        let over_sse = Visit { server: &SERVERS[5], way: &SERVERS[5].ways[2] };
+        assert_eq!(over_sse.expected("auto"), Some("2025-11-25"));
+        let of = |visit: &Visit| ["auto", "legacy", "modern", "2024-11-05"].map(|era| visit.expected(era));
+        assert_eq!(of(&everything), [Some("2025-11-25"), Some("2025-11-25"), None, Some("2024-11-05")]);
+        assert_eq!(
+            of(&ours),
+            [Some("2026-07-28"), Some("2025-11-25"), Some("2026-07-28"), Some("2024-11-05")]
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_a_fault() {
+        let came = |exit, out: &str, err: &str| Came { exit, out: out.to_owned(), err: err.to_owned() };
+        assert!(is_refused(&came(Some(1), "", "refmcp: no ping (-32601)"), MODERN));
+        assert!(!is_refused(&came(Some(1), "", "refmcp: broken (-32603)"), MODERN));
+        assert!(is_refused(&came(Some(0), r#"{"content":[]}"#, ""), 0));
+        assert!(!is_refused(&came(Some(0), r#"{"structuredContent":{}}"#, ""), 0));
+        assert!(!is_refused(&came(Some(4), "", "refmcp: nobody is there"), 0));
+    }
+}
