@@ -2,6 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `caller` | what a client costs |
 //! | `process` | a server that was started, and what the system's accounting says of it |
 //! | `request` | what is sent to servers |
 //! | `answer` | reading what they answer |
@@ -9,6 +10,7 @@
 //! | `load` | what is done with them |
 
 pub mod answer;
+pub mod caller;
 pub mod load;
 pub mod process;
 pub mod request;

@@ -58,10 +58,7 @@ impl Server {
 
     /// Its resident memory, in bytes.
     pub fn memory(&self) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kib << 10)
+        memory(self.pid)
     }
 }
 
@@ -78,4 +75,12 @@ impl Drop for Server {
 pub fn cpu_time(pid: u32) -> Result<Duration> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into()?))?;
     Ok(clock.now()?.into())
+}
+
+/// The resident memory of a process, in bytes.
+pub fn memory(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib << 10)
 }

@@ -1,15 +1,16 @@
-//! Servers side by side on this machine: ratios between them mean something, the numbers themselves little.
+//! Servers and clients side by side on this machine: ratios between them mean something, the numbers themselves little.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `servers` | who takes part, and how they are started |
 //! | `setup` | building and installing them |
-//! | `stdio`, `http`, `memory`, `fanout`, `start` | the parts, each a section of the page |
+//! | `stdio`, `http`, `memory`, `fanout`, `start`, `client` | the parts, each a section of the page |
 //! | `figures` | medians, ratios, tables and goals |
 //! | `chart` | the picture |
 //! | `page` | where all of it is written down |
 
 mod chart;
+mod client;
 mod fanout;
 mod figures;
 mod http;
@@ -38,12 +39,13 @@ struct Section {
 
 type Part = (&'static str, fn() -> Result<Section>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("stdio", stdio::run),
     ("http", http::run),
     ("memory", memory::run),
     ("fanout", fanout::run),
     ("start", start::run),
+    ("client", client::run),
 ];
 
 /// Runs the parts that are named, or all; with `--update`, what comes out replaces what the page said of them.
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     if let Some(unknown) = named.iter().find(|name| PARTS.iter().all(|part| part.0 != **name)) {
         bail!("there is no benchmark `{unknown}`; there are {}", PARTS.map(|part| part.0).join(", "));
     }
-    setup::prepare(named != ["stdio"])?;
+    setup::prepare(named.iter().any(|name| !["stdio", "client"].contains(name)) || named.is_empty())?;
     for (name, run) in PARTS {
         if !named.is_empty() && !named.contains(&name) {
             continue;
