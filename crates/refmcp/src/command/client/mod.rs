@@ -12,11 +12,12 @@ mod session;
 mod trace;
 pub(crate) mod watch;
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::LogLevel;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, UsageError};
@@ -28,7 +29,7 @@ pub(crate) use session::Session;
 
 /// Runs a command until it is done or somebody has had enough.
 pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason> {
-    let runtime = Runtime::new()?;
+    let runtime = runtime(&command)?;
     // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
     let hears_itself = matches!(command, ClientCommand::Shell { .. });
     let done = runtime.block_on(async {
@@ -41,6 +42,15 @@ pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason>
     // A thread that waits for somebody to type cannot be ended otherwise.
     runtime.shutdown_background();
     done
+}
+
+/// One thread is enough for one person, and a process with one is sooner ready; a bridge may serve a crowd.
+fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
+    let mut builder = match command {
+        ClientCommand::Bridge { .. } => Builder::new_multi_thread(),
+        _ => Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
 }
 
 /// Lets whatever is going on end in order, for a while.
