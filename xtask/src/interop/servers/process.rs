@@ -127,7 +127,8 @@ pub(super) fn watch(
         }
     }
     drop(lines);
-    signal(&child, "INT")?;
+    // Not as ctrl-c would: a process that was started in the background of a shell may be deaf to that.
+    signal(&child, "TERM")?;
     let exit = ended(&mut child, FAREWELL)?;
     if exit.is_none() {
         let _ = child.kill(); // it may end just now
