@@ -75,9 +75,10 @@ fn tests() -> Result<()> {
     shell::run_within(&mut tests, TESTS_WITHIN)
 }
 
-/// What the foreign clients start.
+/// What foreign clients and the conformance suite start; in one go, since building one without the other builds parts
+/// of it differently.
 pub(crate) fn release() -> Result<()> {
-    shell::run(&mut cargo(["build", "--release", "--package", "refmcp"]))
+    shell::run(&mut cargo(["build", "--release", "--package", "refmcp", "--package", "refmcp-conformance"]))
 }
 
 #[derive(Debug, Default)]

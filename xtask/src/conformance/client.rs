@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::checks::{self, Excuse};
 use super::suite::{self, Suite};
 use super::{empty, show};
-use crate::shell::{self, cargo};
+use crate::shell;
 use crate::test::Tally;
 
 /// The revisions that the suite has scenarios for, with how many: a scenario that goes missing is noticed.
@@ -41,12 +41,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// The client, from the folder that everything is built in: the suite takes a blank in a path for the end of it.
 const PROGRAM: &str = "release/refmcp-conformance-client";
-
-/// Together with the server, whose dependencies have all the features that the client needs: by itself it would have
-/// most of them compiled once more, with fewer.
-pub(super) fn build() -> Result<()> {
-    shell::run(&mut cargo(["build", "--release", "--package", "refmcp", "--package", "refmcp-conformance"]))
-}
 
 pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
     let listing = shell::output(&mut suite.command(&["list", "--client"]))?;

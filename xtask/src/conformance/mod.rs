@@ -24,7 +24,6 @@ pub(crate) fn run() -> Result<Tally> {
     let out = target.join("conformance");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let suite = Suite::prepare()?;
-    client::build()?;
     let mut tally = server::run(&suite, &target, &out)?;
     tally += client::run(&suite, &target, &out.join("client"))?;
     Ok(tally)
