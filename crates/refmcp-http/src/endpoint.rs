@@ -161,7 +161,8 @@ impl Inner {
         request: &Request,
         route: Option<&'a Route>,
     ) -> Result<&'a Route, Refusal> {
-        guard::check(&self.options, client, request.uri(), request.headers())?;
+        let Options { hosts, origins, .. } = &self.options;
+        guard::check(hosts, origins, client.called, request.uri(), request.headers())?;
         if let (Some(rates), Some(address)) = (&self.rates, client.address)
             && (self.options.rate_on_loopback || !client.is_local())
             && let Err(seconds) = rates.take(address, self.clock.now())

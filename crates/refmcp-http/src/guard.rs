@@ -3,49 +3,56 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
 
-use crate::client::Client;
-use crate::options::Options;
-use crate::refusal::{Reason, Refusal};
-
-/// Whether the name by which we are called is ours, and the page that calls, if it is one, may.
-pub(crate) fn check(
-    options: &Options,
-    client: Client,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<(), Refusal> {
-    let foreign = |why: &'static str| Refusal::new(StatusCode::FORBIDDEN, Reason::Host, why);
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let host = match (hosts.next(), hosts.next()) {
-        (Some(_), Some(_)) => return Err(foreign("more than one Host header")),
-        (Some(host), None) => Some(host.to_str().map_err(|_| foreign("an unreadable Host header"))?),
-        (None, _) => None,
-    };
-    let target = uri.authority().map(axum::http::uri::Authority::as_str);
-    if host.is_none() && target.is_none() {
-        return Err(foreign("no Host header"));
-    }
-    // Where both are there, both count: whoever stands between us may have looked at either.
-    if ![host, target].into_iter().flatten().all(|host| is_ours(&options.hosts, client.called, host)) {
-        return Err(foreign("this Host is not served here"));
-    }
-    check_origin(options, client, headers)
+/// Why somebody may not speak to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// By the name that we were called by.
+    #[error("{0}")]
+    Host(&'static str),
+    /// By the page that calls.
+    #[error("{0}")]
+    Origin(&'static str),
 }
 
-fn check_origin(options: &Options, client: Client, headers: &HeaderMap) -> Result<(), Refusal> {
-    let foreign = |why: &'static str| Refusal::new(StatusCode::FORBIDDEN, Reason::Origin, why);
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    match (origins.next(), origins.next()) {
+/// Whether the name by which we are called is ours, and the page that calls, if it is one, may: `hosts` and `origins`
+/// are those that were given, beside the names of this machine; `called` is the address that was called.
+///
+/// # Errors
+/// What is foreign.
+pub fn check(
+    hosts: &[String],
+    origins: &[String],
+    called: Option<IpAddr>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Foreign> {
+    let mut named = headers.get_all(header::HOST).iter();
+    let host = match (named.next(), named.next()) {
+        (Some(_), Some(_)) => return Err(Foreign::Host("more than one Host header")),
+        (Some(host), None) => Some(host.to_str().map_err(|_| Foreign::Host("an unreadable Host header"))?),
+        (None, _) => None,
+    };
+    let target = uri.authority().map(Authority::as_str);
+    if host.is_none() && target.is_none() {
+        return Err(Foreign::Host("no Host header"));
+    }
+    // Where both are there, both count: whoever stands between us may have looked at either.
+    if ![host, target].into_iter().flatten().all(|host| is_ours(hosts, called, host)) {
+        return Err(Foreign::Host("this Host is not served here"));
+    }
+    let mut pages = headers.get_all(header::ORIGIN).iter();
+    match (pages.next(), pages.next()) {
         (None, _) => Ok(()),
-        (Some(_), Some(_)) => Err(foreign("more than one Origin header")),
+        (Some(_), Some(_)) => Err(Foreign::Origin("more than one Origin header")),
         (Some(origin), None) => {
-            let origin = origin.to_str().map_err(|_| foreign("an unreadable Origin header"))?;
-            let known = options.origins.iter().any(|allowed| allowed == origin);
+            let origin = origin.to_str().map_err(|_| Foreign::Origin("an unreadable Origin header"))?;
+            let known = origins.iter().any(|allowed| allowed == origin);
             let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-            let ours = host.is_some_and(|host| is_ours(&options.hosts, client.called, host));
-            if known || ours { Ok(()) } else { Err(foreign("this Origin is not allowed here")) }
+            let ours = host.is_some_and(|host| is_ours(hosts, called, host));
+            if known || ours { Ok(()) } else { Err(Foreign::Origin("this Origin is not allowed here")) }
         }
     }
 }
@@ -61,7 +68,7 @@ fn is_ours(hosts: &[String], called: Option<IpAddr>, host: &str) -> bool {
 
 fn is_address(name: &str, called: IpAddr) -> bool {
     let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == called)
+    bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == called.to_canonical())
 }
 
 /// The name in `name:port`; nothing where the port is none.
@@ -80,7 +87,33 @@ fn without_port(host: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
+
+    #[test]
+    fn pages_from_elsewhere_may_not() {
+        let from = |origins: &[&'static str], uri: &'static str| {
+            let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
+            for origin in origins {
+                headers.append(header::ORIGIN, HeaderValue::from_static(origin));
+            }
+            check(&[], &["https://known.example".to_owned()], None, &Uri::from_static(uri), &headers)
+        };
+        for ours in [&[][..], &["http://localhost:5173"], &["https://known.example"]] {
+            assert_eq!(from(ours, "/mcp"), Ok(()), "{ours:?}");
+        }
+        for foreign in [
+            &["https://evil.com"][..],
+            &["null"],
+            &["http://localhost.evil.com"],
+            &["file://localhost"],
+            &["http://localhost", "http://localhost"],
+        ] {
+            assert!(matches!(from(foreign, "/mcp"), Err(Foreign::Origin(_))), "{foreign:?}");
+        }
+        assert!(matches!(from(&[], "http://evil.com/mcp"), Err(Foreign::Host(_))), "the target counts too");
+    }
 
     #[test]
     fn only_loopback_names_are_ours() {

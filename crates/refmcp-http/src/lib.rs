@@ -54,7 +54,7 @@ mod delete;
 mod endpoint;
 mod exchange;
 mod get;
-mod guard;
+pub mod guard;
 mod headers;
 mod legacy;
 mod metrics;

@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 
+use crate::guard::Foreign;
 use crate::status;
 
 /// A request that is not served.
@@ -92,6 +93,16 @@ impl Reason {
             Self::Stopping => "stopping",
             Self::Fault => "fault",
         }
+    }
+}
+
+impl From<Foreign> for Refusal {
+    fn from(foreign: Foreign) -> Self {
+        let (reason, why) = match foreign {
+            Foreign::Host(why) => (Reason::Host, why),
+            Foreign::Origin(why) => (Reason::Origin, why),
+        };
+        Self::new(StatusCode::FORBIDDEN, reason, why)
     }
 }
 

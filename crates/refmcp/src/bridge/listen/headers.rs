@@ -9,7 +9,6 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use refmcp_proto::jsonrpc::{RpcError, code, excerpt};
 use refmcp_proto::revision::{Lifecycle, Revision};
 
-use super::guard::only;
 use super::reply::{Refusal, refuse};
 use crate::bridge::glance::Message;
 
@@ -18,6 +17,16 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const ARGUMENT_PREFIX: &str = "mcp-param-";
+
+/// A header's only value.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(_), Some(_)) => Err(()),
+        (Some(value), None) => value.to_str().map(|text| Some(text.trim())).map_err(|_| ()),
+    }
+}
 
 /// The session that a request names.
 pub(super) fn session(headers: &HeaderMap) -> Option<&str> {

@@ -1,7 +1,6 @@
 //! Clients that come over a listener: streamable HTTP, HTTP+SSE or WebSocket, as the address says.
 
 mod feed;
-mod guard;
 mod headers;
 mod lane;
 mod older;
@@ -26,6 +25,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use refmcp_client::wire::Connector;
+use refmcp_http::guard;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -33,7 +33,6 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::guard::Guard;
 use self::reply::{Body, Refusal, refuse};
 use super::pipe::MAX_MESSAGE;
 use crate::args::{UrlTransport, UsageError};
@@ -74,7 +73,8 @@ enum Front {
 struct Door {
     front: Front,
     path: Arc<str>,
-    guard: Guard,
+    /// The names it is called by, beside those of this machine.
+    hosts: Arc<[String]>,
     common: Arc<Common>,
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn run(
         UrlTransport::WebSocket => Front::WebSocket,
         UrlTransport::Sse => Front::Older(Arc::new(older::Older::new(common.clone()))),
     };
-    let door = Door { front, path: url.path().into(), guard: Guard { host: host.clone() }, common };
+    let door = Door { front, path: url.path().into(), hosts: Arc::new([host.clone()]), common };
     let prefix = if transport == UrlTransport::Sse { "sse+" } else { "" };
     let banner =
         format!("refmcp bridge is listening on {prefix}{}://{host}:{port}{}\n", url.scheme(), url.path());
@@ -188,7 +188,7 @@ impl Door {
     }
 
     async fn answer(self, called: Option<IpAddr>, request: Request<Incoming>) -> Response<Body> {
-        if let Err(why) = self.guard.check(called, request.headers()) {
+        if let Err(why) = guard::check(&self.hosts, &[], called, request.uri(), request.headers()) {
             return *refuse(StatusCode::FORBIDDEN, why);
         }
         if request.uri().path() != &*self.path {

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::LogLevel;
+use refmcp_transport::stdio::told_to_stop;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +37,7 @@ pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason>
         let stopped = CancellationToken::new();
         tokio::select! {
             done = carry_out(command, shared, &stopped) => done,
-            () = stop_after(told_to_stop(), &stopped), if !hears_itself => Err(fault::interrupted()),
+            told = stop_in_order(&stopped), if !hears_itself => told.and(Err(fault::interrupted())),
         }
     });
     // A thread that waits for somebody to type cannot be ended otherwise.
@@ -53,11 +54,11 @@ fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-/// Lets whatever is going on end in order, for a while.
-async fn stop_after(told: impl Future<Output = ()>, stopped: &CancellationToken) {
-    told.await;
-    stopped.cancel();
+/// When we are told to stop, lets whatever is going on end in order, for a while.
+async fn stop_in_order(stopped: &CancellationToken) -> Result<()> {
+    told_to_stop(stopped.clone()).await?;
     tokio::time::sleep(FAREWELL).await;
+    Ok(())
 }
 
 /// How long a connection may take to end in order once somebody has had enough.
@@ -138,25 +139,5 @@ impl OneShot {
             Self::SetLevel(level) => requests::set_level(session, *level).await,
         }
         .map(|()| ExitReason::Done)
-    }
-}
-
-async fn told_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
     }
 }
