@@ -16,6 +16,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use super::address::Address;
 use super::settings::HttpSettings;
+use super::tap::Tapped;
 use super::tls;
 
 /// How long one address of a host is tried before the next is tried beside it.
@@ -47,7 +48,10 @@ impl Dialer {
     /// A new connection; an error says why there is none.
     pub(crate) async fn dial(&self) -> Result<Stream, String> {
         match timeout(self.settings.connect_timeout, self.dial_patiently()).await {
-            Ok(dialed) => dialed,
+            Ok(dialed) => dialed.map(|stream| match &self.settings.tap {
+                Some(tap) => Stream::Tapped(Box::new(Tapped::new(stream, tap.clone()))),
+                None => stream,
+            }),
             Err(_) => Err(format!("no connection within {:?}", self.settings.connect_timeout)),
         }
     }
@@ -118,6 +122,7 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    Tapped(Box<Tapped>),
 }
 
 impl Stream {
@@ -126,6 +131,7 @@ impl Stream {
         match self {
             Self::Plain(_) => false,
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Self::Tapped(tapped) => tapped.stream().speaks_http2(),
         }
     }
 }
@@ -135,6 +141,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tapped(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -144,6 +151,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Tapped(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -151,6 +159,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tapped(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -158,6 +167,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tapped(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 
@@ -169,6 +179,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Tapped(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -176,6 +187,7 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Tapped(stream) => stream.is_write_vectored(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! and hands both the connection back and the message on, without waking anybody else. The parts:
 //!
 //! - `address`, `settings`, `headers`: where to, how, and what is said in front of a message.
-//! - `dial`, `tls`, `pool`, `answer`: connections, those that wait for work, and what comes over them.
+//! - `dial`, `tls`, `tap`, `pool`, `answer`: connections, those that wait for work, and what comes over them.
 //! - `line`: what both transports share: sending, order, and the tasks that do it.
 //! - `events`, `bookmark`: reading streams of events and taking them up again.
 //! - `streamable`, `reply`, `standing`: streamable HTTP. `legacy`: HTTP+SSE.
@@ -23,6 +23,7 @@ mod reply;
 mod settings;
 mod standing;
 mod streamable;
+mod tap;
 mod tasks;
 mod tls;
 
@@ -31,3 +32,4 @@ pub use headers::BadHeader;
 pub use legacy::HttpSse;
 pub use settings::{HttpSettings, MAX_MESSAGE, Resolve};
 pub use streamable::StreamableHttp;
+pub use tap::{Passed, Tap};

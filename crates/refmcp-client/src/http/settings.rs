@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::tap::Tap;
+
 /// Bytes of one message of a server that are kept unless something else is set: results may be large.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
@@ -36,6 +38,8 @@ pub struct HttpSettings {
     pub ca_certificates: Vec<Vec<u8>>,
     /// A way of its own to look up hosts.
     pub resolver: Option<Resolve>,
+    /// Who hears every byte that passes.
+    pub tap: Option<Tap>,
 }
 
 impl Default for HttpSettings {
@@ -49,6 +53,7 @@ impl Default for HttpSettings {
             standing_stream: true,
             ca_certificates: Vec::new(),
             resolver: None,
+            tap: None,
         }
     }
 }
@@ -64,6 +69,7 @@ impl fmt::Debug for HttpSettings {
             .field("standing_stream", &self.standing_stream)
             .field("ca_certificates", &self.ca_certificates.len())
             .field("resolver", &self.resolver.is_some())
+            .field("tap", &self.tap.is_some())
             .finish()
     }
 }

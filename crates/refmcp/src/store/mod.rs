@@ -6,4 +6,4 @@ pub(crate) mod log;
 mod moment;
 pub(crate) mod trust;
 
-pub(crate) use folder::StateFolder;
+pub(crate) use folder::{StateFolder, private};

@@ -191,6 +191,30 @@ fn results_come_as_one_document_or_as_every_message() {
 }
 
 #[test]
+fn a_trace_has_every_byte_of_a_connection() {
+    use std::os::unix::fs::PermissionsExt;
+    let (user, server) = (User::new(), Server::start(&[]));
+    let trace = user.path("trace.jsonl");
+    for target in [format!("http://{}/mcp", server.address), format!("ws://{}/mcp/ws", server.address)] {
+        let came = user.run(&["call", &target, "echo", "message=hé", "--trace", &trace]);
+        assert_eq!(came.code, 0, "{came:?}");
+    }
+    assert_eq!(fs::metadata(&trace).unwrap().permissions().mode() & 0o777, 0o600, "headers can be secrets");
+    let lines: Vec<Value> =
+        fs::read_to_string(&trace).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let passed = |direction: &str| -> String {
+        let lines = lines.iter().filter(|line| line["direction"] == direction);
+        lines.filter_map(|line| line["text"].as_str()).collect()
+    };
+    let (sent, received) = (passed("bytes sent"), passed("bytes received"));
+    assert!(sent.contains("POST /mcp HTTP/1.1\r\n") && sent.contains("\"message\":\"hé\""), "{sent}");
+    assert!(sent.contains("GET /mcp/ws HTTP/1.1\r\n"), "{sent}");
+    assert!(received.contains("HTTP/1.1 200 OK\r\n") && received.contains("HTTP/1.1 101 "), "{received}");
+    let frames = lines.iter().filter(|line| line.get("base64").is_some()).count();
+    assert!(frames > 0, "frames of a WebSocket are no text");
+}
+
+#[test]
 fn the_inspectors_flags_are_understood() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);

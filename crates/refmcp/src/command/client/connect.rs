@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use refmcp_client::child::{ChildProcess, Complaint, StderrTo};
 use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry};
-use refmcp_client::http::{HttpSse, StreamableHttp};
+use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
 use refmcp_client::{Client, Revision};
@@ -68,23 +68,25 @@ impl<'a> Servers<'a> {
         let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+        let mut settings = HttpSettings::default();
+        settings.tap = self.tracer.tap();
         Ok(match transport {
             UrlTransport::Auto | UrlTransport::StreamableHttp => {
-                let mut server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?.settings(settings);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }
                 Arc::new(server)
             }
             UrlTransport::Sse => {
-                let mut server = HttpSse::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = HttpSse::new(url).map_err(|fault| usage(&fault))?.settings(settings);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }
                 Arc::new(server)
             }
             UrlTransport::WebSocket => {
-                let mut server = WebSocket::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = WebSocket::new(url).map_err(|fault| usage(&fault))?.settings(settings);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }

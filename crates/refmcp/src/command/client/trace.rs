@@ -1,4 +1,5 @@
-//! Every message that passes, with its time: to a file, or to standard output as it happens.
+//! Everything that passes, with its time: messages, to a file or to standard output as it happens; and to the file
+//! every byte of connections over HTTP and WebSocket, heads and all.
 
 use std::fmt;
 use std::fs::File;
@@ -8,12 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use refmcp_client::WireError;
+use refmcp_client::http::{Passed, Tap};
 use refmcp_client::wire::{BoxFuture, Connector, Ear, Exchange, Outgoing, Rules, Wire};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::output;
+use crate::store::private;
 
 /// Where messages are written.
 #[derive(Clone, Default)]
@@ -42,12 +47,25 @@ struct Line<'a> {
     text: Option<&'a str>,
 }
 
+/// Bytes that passed a connection.
+#[derive(Serialize)]
+struct Bytes<'a> {
+    at: u128,
+    direction: &'a str,
+    connection: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    /// What is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
 impl Tracer {
     /// Writes to a file, to standard output, to both or to neither.
     pub(crate) fn new(file: Option<&Path>, stdout: bool) -> Result<Self> {
         let file = match file {
             Some(path) => {
-                let file = File::options().create(true).append(true).open(path);
+                let file = private(File::options().create(true).append(true)).open(path);
                 let file = file.with_context(|| format!("cannot write the trace to {}", path.display()))?;
                 Some(Arc::new(Mutex::new(file)))
             }
@@ -62,6 +80,20 @@ impl Tracer {
             return server;
         }
         Arc::new(Traced { server, tracer: self.clone() })
+    }
+
+    /// Who hears every byte of connections over HTTP and WebSocket, if that is wanted.
+    pub(crate) fn tap(&self) -> Option<Tap> {
+        let file = Self { file: Some(self.file.clone()?), stdout: false };
+        Some(Arc::new(move |connection, passed| {
+            let (direction, bytes) = match passed {
+                Passed::Sent(bytes) => ("bytes sent", bytes),
+                Passed::Received(bytes) => ("bytes received", bytes),
+            };
+            let text = std::str::from_utf8(bytes).ok();
+            let base64 = text.is_none().then(|| STANDARD.encode(bytes));
+            file.write(&Bytes { at: now(), direction, connection, text, base64 });
+        }))
     }
 
     fn message(&self, server: &str, direction: &str, exchange: Option<Exchange>, json: &[u8]) {
@@ -94,7 +126,7 @@ impl Tracer {
         self.write(&Line { at: now(), server, direction, exchange, message: None, text: Some(text) });
     }
 
-    fn write(&self, line: &Line<'_>) {
+    fn write(&self, line: &impl Serialize) {
         // Strings and numbers do not fail to be written.
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
