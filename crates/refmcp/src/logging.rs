@@ -1,11 +1,14 @@
 //! Logs go to stderr: stdout belongs to the protocol. Whoever reads stderr slowly, or not at all, must not slow the
-//! server down, so a thread of its own writes, and what it cannot keep up with is left out.
+//! server down, so a thread of its own writes, and what it cannot keep up with is left out. The thread is there from
+//! the first line on: most commands have nothing to log.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
@@ -18,8 +21,14 @@ const WAITING_LINES: usize = 4096;
 /// What is logged.
 type Filter = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Starts to log what the filter lets through; the last lines are written when the guard goes.
-pub(crate) fn start(filter: &str, format: LogFormat) -> Result<WorkerGuard> {
+/// Shows a line in its own way; it must not wait.
+type Say = dyn Fn(&str) + Send + Sync;
+
+/// Who shows the lines instead of the thread, while somebody does: there is one log, and one stderr.
+static SHOWN_BY: Mutex<Option<Arc<Say>>> = Mutex::new(None);
+
+/// Starts to log what the filter lets through; the last lines are written when the log goes.
+pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
     // A level alone, as there nearly always is, is read much sooner than a filter: commands that do one thing notice.
     let filter: Filter = match filter.parse::<LevelFilter>() {
         Ok(level) => Box::new(level),
@@ -27,8 +36,8 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<WorkerGuard> {
             Box::new(EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?)
         }
     };
-    let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
-    let (writer, guard) = writer.thread_name("log").finish(stderr());
+    let writer = Writer::default();
+    let log = Log { thread: writer.thread.clone() };
     let lines = fmt::layer()
         .with_writer(writer)
         .with_ansi(format == LogFormat::Text && stderr().is_terminal())
@@ -38,5 +47,92 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<WorkerGuard> {
         LogFormat::Text => registry().with(filter).with(lines).init(),
         LogFormat::Json => registry().with(filter).with(lines.json().flatten_event(true)).init(),
     }
-    Ok(guard)
+    Ok(log)
+}
+
+/// Has every line shown by this function, until what is returned goes: whoever uses the terminal knows where on it
+/// there is room.
+pub(crate) fn shown_by(say: impl Fn(&str) + Send + Sync + 'static) -> ShownElsewhere {
+    show_by(Some(Arc::new(say)));
+    ShownElsewhere
+}
+
+fn show_by(say: Option<Arc<Say>>) {
+    *SHOWN_BY.lock().unwrap_or_else(PoisonError::into_inner) = say;
+}
+
+/// While this is there, lines are not written to stderr from here.
+#[derive(Debug)]
+pub(crate) struct ShownElsewhere;
+
+impl Drop for ShownElsewhere {
+    fn drop(&mut self) {
+        show_by(None);
+    }
+}
+
+/// The log of this process.
+#[derive(Debug)]
+pub(crate) struct Log {
+    thread: Arc<Mutex<Option<WorkerGuard>>>,
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        drop(self.thread.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Hands every line to whoever shows it.
+#[derive(Default)]
+struct Writer {
+    lines: OnceLock<NonBlocking>,
+    thread: Arc<Mutex<Option<WorkerGuard>>>,
+}
+
+impl Writer {
+    fn started(&self) -> &NonBlocking {
+        self.lines.get_or_init(|| {
+            let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
+            let (lines, guard) = writer.thread_name("log").finish(stderr());
+            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+            lines
+        })
+    }
+}
+
+impl<'a> MakeWriter<'a> for Writer {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        match SHOWN_BY.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            Some(say) => Line::Said(say),
+            None => Line::Written(self.started().clone()),
+        }
+    }
+}
+
+/// Where one line goes, which is written at once.
+enum Line {
+    Written(NonBlocking),
+    Said(Arc<Say>),
+}
+
+impl Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Written(lines) => lines.write(line),
+            Self::Said(say) => {
+                say(&String::from_utf8_lossy(line));
+                Ok(line.len())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Written(lines) => lines.flush(),
+            Self::Said(_) => Ok(()),
+        }
+    }
 }

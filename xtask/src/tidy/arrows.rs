@@ -10,16 +10,18 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 11] = [
+const ARROWS: [(&str, May); 13] = [
     ("refmcp-proto", May::Use(&[])),
+    ("refmcp-auth", May::Use(&[])),
+    ("refmcp-issuer", May::Use(&["refmcp-auth"])),
     ("refmcp-transport", May::Use(&["refmcp-proto"])),
     ("refmcp-schema", May::Use(&["refmcp-proto"])),
     ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-schema", "refmcp-transport"])),
-    ("refmcp-client", May::Use(&["refmcp-proto", "refmcp-schema", "refmcp-transport"])),
-    ("refmcp-http", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
+    ("refmcp-client", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-schema", "refmcp-transport"])),
+    ("refmcp-http", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-testkit", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
-    ("refmcp-conformance", May::Use(&["refmcp-client"])),
+    ("refmcp-conformance", May::Use(&["refmcp-auth", "refmcp-client"])),
     ("refmcp", May::UseAnything),
     ("xtask", May::Use(&[])),
 ];

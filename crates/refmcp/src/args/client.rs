@@ -6,8 +6,9 @@ use clap::Subcommand;
 use super::shared::Shared;
 use super::value::pair;
 
-/// Commands that drive a server.
+/// Commands that drive a server. What a command takes is put together only for the one that was typed.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ClientWords {
     /// Show what a server offers.
     #[command(override_usage = "\

@@ -81,6 +81,7 @@ Examples:
       start a server, call one of its tools, and end it";
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Serve one client over standard input and output.
     Stdio(ServerOptions),

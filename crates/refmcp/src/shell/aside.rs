@@ -104,9 +104,8 @@ fn show_all(
         match above.as_mut().filter(|_| typing.load(Ordering::SeqCst)) {
             // The bars are not held meanwhile: this may wait for the next line to be typed, and calls must not.
             Some(above) => {
-                if let Err(fault) = above.print(text) {
-                    tracing::debug!(%fault, "something was not shown");
-                }
+                // An editor that has left shows nothing, and the log is shown here as well.
+                let _ = above.print(text);
             }
             None => bars.aside(|| eprint!("{text}")),
         }

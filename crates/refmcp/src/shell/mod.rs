@@ -25,6 +25,7 @@ use tokio::runtime::Handle;
 
 use crate::args::{Exit, ExitReason, Shared, Target, UsageError};
 use crate::command::client::{Person, Servers, fault};
+use crate::logging;
 use crate::ui::progress::Bars;
 use crate::ui::style::Paint;
 use crate::ui::text::multi_line;
@@ -41,6 +42,8 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
     let mut signals = Signals::new()?;
     let _kept = TerminalKept::now();
     let mut shell = new_shell(shared)?;
+    let beside = shell.asides.clone();
+    let _log = logging::shown_by(move |line| beside.say(line.to_owned()));
     let targets = if targets.is_empty() { configured(shared, &shell.person)? } else { targets.to_vec() };
     let connected = tokio::select! {
         connected = connect_all(&shell, &targets) => connected,
@@ -51,6 +54,7 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
         Err(fault) => Err(fault),
     };
     shell.close().await;
+    shell.asides.shown().await;
     ended
 }
 
@@ -58,7 +62,7 @@ fn new_shell(shared: &Shared) -> Result<Shell> {
     let bars = Bars::on_stderr();
     let asides = Asides::start(bars.clone())?;
     let beside = asides.clone();
-    let person = Person::typing(shared, move || {
+    let person = Person::typing(shared, &bars, move || {
         if beside.is_typing() {
             beside.say("A server asks something: press Enter to see it.\n".to_owned());
         }

@@ -57,6 +57,19 @@ impl Bars {
         self.all.suspend(write)
     }
 
+    /// Takes the bars off the terminal until what is returned goes, for whoever asks something there. Calls go on
+    /// meanwhile: unlike [`Self::aside`], this makes nobody wait who has come further.
+    pub(crate) fn hide(&self) -> Option<Hidden> {
+        if self.all.is_hidden() {
+            return None;
+        }
+        if let Err(fault) = self.all.clear() {
+            tracing::debug!(%fault, "a bar stays where it is");
+        }
+        self.all.set_draw_target(ProgressDrawTarget::hidden());
+        Some(Hidden { all: self.all.clone() })
+    }
+
     /// The same bars; text that comes while calls run goes to this function.
     pub(crate) fn saying(&self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { elsewhere: Some(Arc::new(say)), ..self.clone() }
@@ -68,6 +81,21 @@ impl Bars {
             Some(say) => say(text),
             None => self.aside(|| eprint!("{text}")),
         }
+    }
+}
+
+/// Bars that are not shown for now.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Hidden {
+    all: MultiProgress,
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        self.all.set_draw_target(ProgressDrawTarget::stderr());
+        // They are drawn anew after this.
+        self.all.suspend(|| ());
     }
 }
 

@@ -18,6 +18,7 @@ use crate::args::{Shared, UsageError, split_words};
 use crate::arguments::{ArgumentWords, Inputs, read};
 use crate::ui::consent::{ask_to_visit, open_url};
 use crate::ui::form::fill_form;
+use crate::ui::progress::Bars;
 use crate::ui::prompt::{AskError, Terminal};
 use crate::ui::questions::ask_missing;
 
@@ -28,6 +29,8 @@ pub(crate) struct Person {
     terminal: Option<Arc<Mutex<Terminal>>>,
     /// Told when a question has to wait for the terminal.
     on_waiting: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// What is taken off the terminal while something is asked.
+    bars: Bars,
 }
 
 impl fmt::Debug for Person {
@@ -37,16 +40,20 @@ impl fmt::Debug for Person {
 }
 
 impl Person {
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &Shared, bars: &Bars) -> Self {
         let terminal = Terminal::open(shared.no_color).map(|terminal| Arc::new(Mutex::new(terminal)));
-        Self { terminal, on_waiting: None }
+        Self { terminal, on_waiting: None, bars: bars.clone() }
     }
 
     /// The same person, typing commands between the questions: ctrl-c gives up a question and nothing else.
-    pub(crate) fn typing(shared: &Shared, on_waiting: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(crate) fn typing(
+        shared: &Shared,
+        bars: &Bars,
+        on_waiting: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         let terminal =
             Terminal::open(shared.no_color).map(|terminal| Arc::new(Mutex::new(terminal.by_keys())));
-        Self { terminal, on_waiting: Some(Arc::new(on_waiting)) }
+        Self { terminal, on_waiting: Some(Arc::new(on_waiting)), bars: bars.clone() }
     }
 
     /// Does something with the terminal while no question is asked, on this thread; questions wait.
@@ -82,6 +89,7 @@ impl Person {
             }
             terminal.blocking_lock()
         });
+        let _hidden = self.bars.hide();
         Some(question(&mut terminal))
     }
 

@@ -87,13 +87,14 @@ async fn carry_out(
                 let what = "standard output is the client's: write messages to a file with --trace";
                 return Err(UsageError::new(what).into());
             }
-            let person = Person::new(shared);
+            let person = Person::new(shared, &Bars::hidden());
             let server = Servers::new(shared, &person)?.find(&to).await?;
             let done = crate::bridge::run(&from, server.connector, shared, stopped).await;
             return done.map(|()| ExitReason::Done);
         }
     };
-    let (person, bars) = (Person::new(shared), Bars::on_stderr());
+    let bars = Bars::on_stderr();
+    let person = Person::new(shared, &bars);
     let session = tokio::select! {
         session = Session::open(&target, shared, &person, &bars) => session?,
         () = stopped.cancelled() => return Err(fault::interrupted()),

@@ -1,5 +1,7 @@
 //! One server that a command talks to, and the person in front of the terminal.
 
+use std::sync::{Arc, OnceLock};
+
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
 use refmcp_client::{Client, Era, Event};
@@ -27,7 +29,7 @@ pub(crate) struct Session {
     /// What the server is called in logs and in what was decided about its tools.
     pub(crate) name: String,
     /// What happens without being asked for.
-    pub(crate) events: broadcast::Sender<Event>,
+    pub(crate) events: Events,
 }
 
 impl Session {
@@ -35,7 +37,7 @@ impl Session {
     pub(crate) async fn open(target: &Target, shared: &Shared, person: &Person, bars: &Bars) -> Result<Self> {
         let server = Servers::new(shared, person)?.beside(bars).find(target).await?;
         let printer = Printer::new(shared);
-        let events = broadcast::Sender::new(KEPT_EVENTS);
+        let events = Events::default();
         let listen = listener(printer.clone(), bars.clone(), events.clone());
         let host = host(shared, person, &server.name).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
@@ -74,7 +76,7 @@ impl Session {
 }
 
 /// Log messages are shown as they come; the rest is for whoever listens.
-fn listener(printer: Printer, bars: Bars, events: broadcast::Sender<Event>) -> impl Fn(&Event) + Send + Sync {
+fn listener(printer: Printer, bars: Bars, events: Events) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
             Event::Told(ServerNotification::Log(log)) if printer.output() == Output::Text => {
@@ -83,7 +85,27 @@ fn listener(printer: Printer, bars: Bars, events: broadcast::Sender<Event>) -> i
             Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
             _ => {}
         }
-        // Nobody need listen.
-        let _ = events.send(event.clone());
+        events.tell(event);
+    }
+}
+
+/// What happens without being asked for, for whoever listens. The room for it is made when somebody does: it is
+/// large, and most commands never listen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Events {
+    sender: Arc<OnceLock<broadcast::Sender<Event>>>,
+}
+
+impl Events {
+    /// Listens from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.sender.get_or_init(|| broadcast::Sender::new(KEPT_EVENTS)).subscribe()
+    }
+
+    fn tell(&self, event: &Event) {
+        if let Some(sender) = self.sender.get() {
+            // Whoever listened may have left.
+            let _ = sender.send(event.clone());
+        }
     }
 }

@@ -1,0 +1,218 @@
+//! `WWW-Authenticate`: what a server says to whoever may not come in (RFC 9110, 11.6.1).
+
+use std::fmt;
+
+/// Bytes that are looked at; the rest of a longer header is not.
+const LONGEST: usize = 16 << 10;
+
+/// Challenges in one header, and parameters in one challenge, that are kept.
+const MOST: usize = 32;
+
+/// One challenge: a scheme and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Challenge {
+    scheme: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Challenge {
+    /// A challenge of this scheme that says nothing yet.
+    pub fn new(scheme: impl Into<String>) -> Self {
+        Self { scheme: scheme.into(), parameters: Vec::new() }
+    }
+
+    /// The same with one more parameter.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.parameters.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The scheme as it was written.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Whether it is of this scheme; case does not matter.
+    pub fn is(&self, scheme: &str) -> bool {
+        self.scheme.eq_ignore_ascii_case(scheme)
+    }
+
+    /// The first value of a parameter; the case of its name does not matter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The challenges of a header, or of several with commas between them. What makes no sense ends the reading: what
+    /// came before it counts.
+    pub fn parse_all(text: &str) -> Vec<Self> {
+        let end = text.len().min(LONGEST);
+        let end = (0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let mut reader = Reader { rest: text.get(..end).unwrap_or_default() };
+        let mut challenges = Vec::new();
+        while challenges.len() < MOST {
+            match reader.challenge() {
+                Some(challenge) => challenges.push(challenge),
+                None => break,
+            }
+        }
+        challenges
+    }
+}
+
+impl fmt::Display for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scheme)?;
+        for (place, (name, value)) in self.parameters.iter().enumerate() {
+            let separator = if place == 0 { " " } else { ", " };
+            write!(f, "{separator}{name}=\"")?;
+            // A header holds one line of visible text.
+            for character in value.chars().filter(|character| matches!(character, ' '..='~')) {
+                if matches!(character, '"' | '\\') {
+                    f.write_str("\\")?;
+                }
+                write!(f, "{character}")?;
+            }
+            f.write_str("\"")?;
+        }
+        Ok(())
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn challenge(&mut self) -> Option<Challenge> {
+        self.skip(|character| matches!(character, ' ' | '\t' | ','));
+        let scheme = self.token()?;
+        let mut challenge = Challenge::new(scheme);
+        self.skip(is_blank);
+        if self.token68() {
+            return Some(challenge);
+        }
+        while let Some((name, value)) = self.parameter() {
+            if challenge.parameters.len() < MOST {
+                challenge.parameters.push((name, value));
+            }
+            self.skip(is_blank);
+        }
+        Some(challenge)
+    }
+
+    /// A parameter, or nothing when the next challenge begins here.
+    fn parameter(&mut self) -> Option<(String, String)> {
+        let before = self.rest;
+        self.skip(|character| matches!(character, ' ' | '\t' | ','));
+        let read = self.name_and_value();
+        if read.is_none() {
+            self.rest = before;
+        }
+        read
+    }
+
+    fn name_and_value(&mut self) -> Option<(String, String)> {
+        let name = self.token()?.to_owned();
+        self.skip(is_blank);
+        self.rest = self.rest.strip_prefix('=')?;
+        self.skip(is_blank);
+        let value = if self.rest.starts_with('"') { self.quoted()? } else { self.token()?.to_owned() };
+        Some((name, value))
+    }
+
+    /// Something like a token in base64, which stands in the place of parameters and is not kept.
+    fn token68(&mut self) -> bool {
+        let is_part = |character: char| character.is_ascii_alphanumeric() || "-._~+/".contains(character);
+        let (text, rest) = split(self.rest, is_part);
+        let rest = rest.trim_start_matches('=').trim_start_matches(is_blank);
+        let whole = !text.is_empty() && (rest.is_empty() || rest.starts_with(','));
+        if whole {
+            self.rest = rest;
+        }
+        whole
+    }
+
+    fn token(&mut self) -> Option<&'a str> {
+        let is_part =
+            |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
+        let (token, rest) = split(self.rest, is_part);
+        self.rest = rest;
+        (!token.is_empty()).then_some(token)
+    }
+
+    fn quoted(&mut self) -> Option<String> {
+        let mut value = String::new();
+        let mut characters = self.rest.char_indices().skip(1);
+        while let Some((place, character)) = characters.next() {
+            match character {
+                '"' => {
+                    self.rest = self.rest.get(place + 1..).unwrap_or_default();
+                    return Some(value);
+                }
+                '\\' => value.push(characters.next()?.1),
+                other => value.push(other),
+            }
+        }
+        None
+    }
+
+    fn skip(&mut self, unwanted: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(unwanted);
+    }
+}
+
+fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t')
+}
+
+/// The longest beginning of these characters, and what follows.
+fn split(text: &str, wanted: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|character| !wanted(character)).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let challenge =
+            Challenge::new("Bearer").with("scope", "a b").with("error_description", "say \"no\"\\");
+        assert_eq!(Challenge::parse_all(&challenge.to_string()), [challenge]);
+    }
+
+    #[test]
+    fn several_challenges_are_told_apart() {
+        let text = r#"Basic realm="x, y=\"z\"" , Negotiate abc==, DPoP algs="ES256", bearer Scope = a,error=b, Custom"#;
+        let challenges = Challenge::parse_all(text);
+        let schemes: Vec<&str> = challenges.iter().map(Challenge::scheme).collect();
+        assert_eq!(schemes, ["Basic", "Negotiate", "DPoP", "bearer", "Custom"]);
+        assert_eq!(challenges[0].get("realm"), Some("x, y=\"z\""));
+        assert!(challenges[3].is("Bearer"));
+        assert_eq!((challenges[3].get("scope"), challenges[3].get("ERROR")), (Some("a"), Some("b")));
+    }
+
+    #[test]
+    fn nonsense_ends_the_reading() {
+        assert_eq!(Challenge::parse_all(""), []);
+        assert_eq!(Challenge::parse_all("  ,, "), []);
+        let unclosed = Challenge::parse_all("Bearer a=\"b\", c=\"never closed");
+        assert_eq!(unclosed[0].get("a"), Some("b"));
+        assert_eq!(unclosed[0].get("c"), None);
+        assert!(Challenge::parse_all(&"Bearer a=b, ".repeat(10_000)).len() <= MOST);
+        assert!(Challenge::parse_all(&format!("Bearer a=\"{}", "ä".repeat(100_000)))[0].get("a").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_to_an_end(text in ".{0,300}") {
+            let challenges = Challenge::parse_all(&text);
+            prop_assert!(challenges.len() <= MOST);
+        }
+    }
+}

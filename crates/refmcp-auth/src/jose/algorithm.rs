@@ -1,0 +1,52 @@
+//! The algorithms that are understood.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// An algorithm of signatures with asymmetric keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// ECDSA on P-256 with SHA-256.
+    #[serde(rename = "ES256")]
+    Es256,
+    /// ECDSA on P-384 with SHA-384.
+    #[serde(rename = "ES384")]
+    Es384,
+    /// Ed25519.
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+    /// RSA, PSS, SHA-256.
+    #[serde(rename = "PS256")]
+    Ps256,
+    /// RSA, PKCS #1 1.5, SHA-256.
+    #[serde(rename = "RS256")]
+    Rs256,
+}
+
+impl Algorithm {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Es256, Self::Es384, Self::EdDsa, Self::Ps256, Self::Rs256];
+
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Es256 => "ES256",
+            Self::Es384 => "ES384",
+            Self::EdDsa => "EdDSA",
+            Self::Ps256 => "PS256",
+            Self::Rs256 => "RS256",
+        }
+    }
+
+    /// The algorithm of this name, if it is one that is understood.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

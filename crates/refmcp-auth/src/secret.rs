@@ -1,0 +1,62 @@
+//! Text that must not be shown.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+/// A token, a code, a password. It is not in what `Debug` writes, and comparing two takes the same time wherever they
+/// differ. Serialising it does reveal it: that is how it is sent and stored.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// A secret text.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for whoever has to send it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is this text.
+    pub fn is(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for Secret {}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_compared_and_not_shown() {
+        let secret = Secret::new("hush");
+        assert!(secret.is("hush") && !secret.is("hus") && !secret.is("hush!") && secret != Secret::new(""));
+        assert!(!format!("{secret:?}").contains("hush"));
+        assert_eq!(serde_json::to_string(&secret).unwrap(), "\"hush\"");
+    }
+}

@@ -1,0 +1,130 @@
+//! How servers are named, and where they tell about themselves.
+
+use url::Url;
+
+/// Where a resource tells which authorization servers it trusts (RFC 9728).
+pub const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// Where an authorization server tells about itself (RFC 8414).
+pub const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
+
+/// Where an `OpenID` provider does.
+pub const OPENID: &str = "/.well-known/openid-configuration";
+
+/// The name of a server that tokens are issued for: scheme and host in lower case, no fragment, no trailing slash.
+pub fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let bare = url.query().is_none() && url.path().ends_with('/');
+    let text = url.as_str();
+    if bare { text.trim_end_matches('/').to_owned() } else { text.to_owned() }
+}
+
+/// The address of a well-known document of whatever is at a URL: between its host and its path.
+pub fn well_known(url: &Url, document: &str) -> Url {
+    let mut place = url.clone();
+    place.set_query(None);
+    place.set_fragment(None);
+    place.set_path(&format!("{document}{}", url.path().trim_end_matches('/')));
+    place
+}
+
+/// Where to look for what a resource tells, in this order.
+pub fn resource_metadata(resource: &Url) -> Vec<Url> {
+    let mut root = resource.clone();
+    root.set_path("/");
+    distinct([well_known(resource, PROTECTED_RESOURCE), well_known(&root, PROTECTED_RESOURCE)])
+}
+
+/// Where to look for what an authorization server tells, in this order.
+pub fn server_metadata(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut appended = issuer.clone();
+    appended.set_query(None);
+    appended.set_fragment(None);
+    appended.set_path(&format!("{path}{OPENID}"));
+    distinct([well_known(issuer, AUTHORIZATION_SERVER), well_known(issuer, OPENID), appended])
+}
+
+fn distinct<const N: usize>(urls: [Url; N]) -> Vec<Url> {
+    let mut kept = Vec::with_capacity(N);
+    for url in urls {
+        if !kept.contains(&url) {
+            kept.push(url);
+        }
+    }
+    kept
+}
+
+/// Whether a host is this machine by its name alone: what may be spoken to without TLS.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(urls: Vec<Url>) -> Vec<String> {
+        urls.into_iter().map(String::from).collect()
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn names_are_canonical() {
+        for (given, name) in [
+            ("HTTPS://Example.COM", "https://example.com"),
+            ("https://example.com/mcp/", "https://example.com/mcp"),
+            ("https://example.com:443/Mcp#part", "https://example.com/Mcp"),
+            ("http://127.0.0.1:3000/mcp", "http://127.0.0.1:3000/mcp"),
+            ("https://example.com/?a=/", "https://example.com/?a=/"),
+        ] {
+            assert_eq!(canonical(&url(given)), name);
+        }
+    }
+
+    #[test]
+    fn documents_are_looked_for_in_order() {
+        assert_eq!(
+            texts(resource_metadata(&url("https://h/a/mcp?x=1"))),
+            [
+                "https://h/.well-known/oauth-protected-resource/a/mcp",
+                "https://h/.well-known/oauth-protected-resource",
+            ]
+        );
+        assert_eq!(texts(resource_metadata(&url("https://h"))).len(), 1);
+        assert_eq!(
+            texts(server_metadata(&url("https://h/t/"))),
+            [
+                "https://h/.well-known/oauth-authorization-server/t",
+                "https://h/.well-known/openid-configuration/t",
+                "https://h/t/.well-known/openid-configuration",
+            ]
+        );
+        assert_eq!(
+            texts(server_metadata(&url("https://h"))),
+            [
+                "https://h/.well-known/oauth-authorization-server",
+                "https://h/.well-known/openid-configuration"
+            ]
+        );
+    }
+
+    #[test]
+    fn this_machine_is_known_by_name() {
+        for near in ["http://localhost:1/", "http://127.0.0.1", "http://[::1]:2/x"] {
+            assert!(is_loopback(&url(near)), "{near}");
+        }
+        for far in ["http://localhost.example/", "http://10.0.0.1", "http://127.0.0.1.example"] {
+            assert!(!is_loopback(&url(far)), "{far}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! An authorization server to test MCP clients against, which breaks on request.
