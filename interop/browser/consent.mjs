@@ -281,10 +281,10 @@ async function reading() {
         });
         const text = readable(await page.locator('body').innerText());
         await check("the client's name is text and nothing else", async () => {
+            ensure(seen.dialogs.length === 0, `the page opened a dialog: ${seen.dialogs}`);
             ensure(text.includes(NAME), 'the name is not shown as it is');
             const scripts = await page.locator('script').count();
             ensure(scripts === 0, `there are ${scripts} scripts in the page`);
-            ensure(seen.dialogs.length === 0, `the page opened a dialog: ${seen.dialogs}`);
         });
         await check('the page shows where the answer goes', () => {
             const { host } = new URL(listener.redirectUri);

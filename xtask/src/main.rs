@@ -8,6 +8,7 @@ mod deny;
 mod interop;
 mod lint;
 mod metadata;
+mod npm;
 mod readme;
 mod revisions;
 mod shell;
@@ -33,6 +34,7 @@ usage: cargo xtask COMMAND
   interop servers [SERVER]
                         the release build's command line against foreign servers, and ours; all unless one is named
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
+  interop browser       the consent page of the built-in authorization server in Chromium
   conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
@@ -69,6 +71,12 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["interop", "inspector"] => {
             test::release()?;
             let tally = interop::inspector::run()?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
+        ["interop", "browser"] => {
+            test::release()?;
+            let tally = interop::browser::run()?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }

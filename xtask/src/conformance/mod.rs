@@ -1,10 +1,11 @@
 //! The official conformance suite against our release build, over HTTP: every scenario, in every revision it knows,
-//! against our server and then against our client.
+//! against our server, then against our client, then against our authorization server.
 //!
 //! The suite itself counts a scenario as passed when it only warned or skipped something; here that fails too.
 
 mod checks;
 mod client;
+mod issuer;
 mod server;
 mod suite;
 
@@ -18,7 +19,7 @@ use crate::shell;
 use crate::test::Tally;
 use suite::Suite;
 
-/// Sets the suite up, runs it both ways, and counts scenarios.
+/// Sets the suite up, runs it in every way, and counts scenarios.
 pub(crate) fn run() -> Result<Tally> {
     let target = Metadata::load()?.target_directory;
     let out = target.join("conformance");
@@ -26,6 +27,7 @@ pub(crate) fn run() -> Result<Tally> {
     let suite = Suite::prepare()?;
     let mut tally = server::run(&suite, &target, &out)?;
     tally += client::run(&suite, &target, &out.join("client"))?;
+    tally += issuer::run(&suite, &target, &out.join("issuer"))?;
     Ok(tally)
 }
 

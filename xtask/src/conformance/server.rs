@@ -20,12 +20,14 @@ const REVISIONS: [(&str, usize); 4] =
 const LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
-    let server = Server::start(&target.join("release/refmcp"))?;
+    let server = Server::start(target, &[])?;
+    // The suite tries what happens under other names only when it is given this one.
+    let url = server.url.replace("127.0.0.1", "localhost");
     let mut tally = Tally::default();
     for (revision, scenarios) in REVISIONS {
         let results = out.join(revision);
         empty(&results)?;
-        let args = ["server", "--url", &server.url, "--suite", "all", "--spec-version", revision, "-o"];
+        let args = ["server", "--url", &url, "--suite", "all", "--spec-version", revision, "-o"];
         let mut command = suite.command(&args);
         // Its exit code says less than its results.
         suite::run(command.arg(&results), &out.join(format!("{revision}.log")), LIMIT)?;
@@ -54,25 +56,26 @@ fn verdicts(results: &Path) -> Result<BTreeMap<String, Vec<String>>> {
 }
 
 /// Our server, for as long as this lives.
-struct Server {
+pub(super) struct Server {
     child: Child,
-    url: String,
+    /// Where it speaks streamable HTTP.
+    pub(super) url: String,
     /// Kept open: a program whose output is closed behind its back may well stop.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Server {
-    fn start(program: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
-        command.args(["serve", "--port", "0"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    /// Starts the release build with these options.
+    pub(super) fn start(target: &Path, options: &[&str]) -> Result<Self> {
+        let program = target.join("release/refmcp");
+        let mut command = Command::new(&program);
+        command.args(["serve", "--port", "0"]).args(options).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let output = child.stdout.take().context("no output")?;
         let mut lines = BufReader::new(output).lines();
         let url = lines.find_map(|line| {
             let line = line.ok()?;
-            let address = line.trim().strip_prefix("streamable HTTP")?.trim().to_owned();
-            // The suite tries what happens under other names only when it is given this one.
-            Some(address.replace("127.0.0.1", "localhost"))
+            Some(line.trim().strip_prefix("streamable HTTP")?.trim().to_owned())
         });
         match url {
             Some(url) => Ok(Self { child, url, _output: lines }),

@@ -1,13 +1,12 @@
 //! The suite itself: its installation, and how it is started.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::shell;
+use crate::{npm, shell};
 
 /// The installed suite.
 pub(super) struct Suite {
@@ -17,17 +16,8 @@ pub(super) struct Suite {
 impl Suite {
     pub(super) fn prepare() -> Result<Self> {
         let folder = shell::root().join("interop/conformance");
-        let suite = Self { folder };
-        let stamp = suite.folder.join("node_modules/.installed");
-        let lock = fs::read_to_string(suite.folder.join("package-lock.json")).context("no lock file")?;
-        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == lock) {
-            return Ok(suite);
-        }
-        let mut install = Command::new("npm");
-        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&suite.folder);
-        shell::run(&mut install)?;
-        fs::write(&stamp, lock).context("cannot note the installation")?;
-        Ok(suite)
+        npm::install(&folder)?;
+        Ok(Self { folder })
     }
 
     /// The suite, with what it is told to do.

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::Places;
 use super::server::Server;
 use super::transport::Transport;
-use crate::shell;
 use crate::test::Tally;
+use crate::{npm, shell};
 
 /// How long a listing may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -60,14 +60,7 @@ pub(crate) fn run() -> Result<Tally> {
 /// Installs the Inspector, once for each state of its lock file; gives the folder.
 fn prepare(places: &Places) -> Result<PathBuf> {
     let folder = places.sources.join("inspector");
-    let stamp = folder.join("node_modules/.installed");
-    let lock = fs::read_to_string(folder.join("package-lock.json")).context("no lock file")?;
-    if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == lock) {
-        let mut install = Command::new("npm");
-        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&folder);
-        shell::run(&mut install)?;
-        fs::write(&stamp, lock).context("cannot note the installation")?;
-    }
+    npm::install(&folder)?;
     Ok(folder)
 }
 

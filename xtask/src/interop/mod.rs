@@ -4,6 +4,7 @@
 //! line of JSON about each. Every client speaks every revision over every transport; what an SDK cannot do it says,
 //! with the reason, so no cell of the table stays empty.
 
+pub(crate) mod browser;
 mod client;
 pub(crate) mod inspector;
 mod server;
@@ -104,6 +105,7 @@ pub(crate) fn everything() -> Result<Tally> {
     let mut tally = run(&Choice::all())?;
     tally += servers::run(&[])?;
     tally += inspector::run()?;
+    tally += browser::run()?;
     Ok(tally)
 }
 

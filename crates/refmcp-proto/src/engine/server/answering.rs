@@ -1,0 +1,81 @@
+//! Answers, from results and errors to the bytes that leave.
+
+use super::super::io::{Channel, Kind, Output, Sending, To};
+use super::batches::BatchId;
+use super::{ReplyTo, ServerEngine};
+use crate::jsonrpc::encode::{self, AnswerTo};
+use crate::jsonrpc::{RequestId, RpcError};
+use crate::model::ServerResult;
+use crate::revision::{Rules, UnreadableId, lower};
+
+impl ServerEngine {
+    /// Answers with a result, in the shape that these rules want.
+    pub(super) fn answer(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
+        lower::result(rules, &self.config, &mut result);
+        let mut json = Vec::with_capacity(256);
+        match encode::result(&mut json, &to.id, &result) {
+            Ok(()) => self.send_answer(to, json, None),
+            Err(fault) => {
+                self.answer_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
+            }
+        }
+    }
+
+    pub(super) fn answer_error(&mut self, to: &ReplyTo, error: &RpcError) {
+        let json = self.encode_error(Some(&to.id), error);
+        self.send_answer(to, json, Some(error.code));
+    }
+
+    /// Answers a message whose id could not be read.
+    pub(super) fn answer_unreadable(&mut self, channel: Channel, error: &RpcError) {
+        let json = self.encode_error(None, error);
+        let kind = Kind::Answer { error: Some(error.code) };
+        self.outputs.push_back(Output::Send(Sending { to: To::Channel(channel), kind, json }));
+    }
+
+    pub(super) fn encode_error(&self, id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
+        let to = match (id, self.rules().unreadable_id) {
+            (Some(id), _) => AnswerTo::Id(id),
+            (None, UnreadableId::Null) => AnswerTo::Null,
+            (None, UnreadableId::Absent) => AnswerTo::Nothing,
+        };
+        let mut json = Vec::with_capacity(192);
+        if encode::error(&mut json, to, error).is_err() {
+            // Codes, texts and JSON values can always be written; an id of digits is one by construction.
+            json.clear();
+        }
+        json
+    }
+
+    fn send_answer(&mut self, to: &ReplyTo, json: Vec<u8>, error: Option<i64>) {
+        match to.batch {
+            Some(batch) => {
+                self.batches.add(batch, &json);
+                self.flush_batch(batch);
+            }
+            None => {
+                let kind = Kind::Answer { error };
+                self.outputs.push_back(Output::Send(Sending { to: To::Channel(to.channel), kind, json }));
+            }
+        }
+    }
+
+    pub(super) fn flush_batch(&mut self, batch: BatchId) {
+        if let Some((channel, json)) = self.batches.take_complete(batch) {
+            let kind = Kind::Answer { error: None };
+            self.outputs.push_back(Output::Send(Sending { to: To::Channel(channel), kind, json }));
+        }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        to: To,
+        kind: Kind,
+        write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+    ) {
+        let mut json = Vec::with_capacity(192);
+        if write(&mut json).is_ok() {
+            self.outputs.push_back(Output::Send(Sending { to, kind, json }));
+        }
+    }
+}

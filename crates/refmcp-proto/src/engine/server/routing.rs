@@ -1,0 +1,195 @@
+//! Where a message leads, by what it is and by who has sent it.
+
+use super::super::io::{Channel, Output};
+use super::handshake::Phase;
+use super::per_request::MetaHead;
+use super::{ReplyTo, ServerEngine};
+use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt};
+use crate::model::{EmptyResult, SetLevelParams};
+use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules};
+use crate::time::Timestamp;
+
+impl ServerEngine {
+    pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
+        let method = Method::known(&request.method).or_else(|| {
+            self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
+        });
+        let head = self.check_id(&to.id).and_then(|()| MetaHead::read(request.params.meta));
+        let done = match head {
+            Err(error) => Err(error),
+            Ok(head) if head.names_a_revision() => self.stateless_request(now, to, method, request, &head),
+            Ok(head) => self.session_request(now, to, method, request, &head),
+        };
+        if let Err(error) = done {
+            self.answer_error(to, &error);
+        }
+    }
+
+    fn stateless_request(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        method: Option<Method>,
+        request: &Request<'_>,
+        head: &MetaHead<'_>,
+    ) -> Result<(), RpcError> {
+        if to.batch.is_some() {
+            self.note("RPC-10", "a request without a session inside a batch");
+            return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
+        }
+        let peer = self.sender(head)?;
+        let log_level = head.log_level()?;
+        let method = self.served(method, &request.method, peer.rules())?;
+        match method {
+            Method::Discover => self.discover(to, &peer),
+            Method::Listen => self.listen(to, request, &peer)?,
+            method => self.start(now, to, method, request, &peer, head.progress_token()?, log_level)?,
+        }
+        Ok(())
+    }
+
+    fn session_request(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        method: Option<Method>,
+        request: &Request<'_>,
+        head: &MetaHead<'_>,
+    ) -> Result<(), RpcError> {
+        let peer = match (&self.phase, &method) {
+            (_, Some(Method::Initialize)) => return self.initialize(now, to, request),
+            (phase, Some(Method::Ping)) => {
+                // Only sessions have it, so whoever sends it before the handshake is about to open one.
+                let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
+                self.answer(to, rules, EmptyResult::default().into());
+                return Ok(());
+            }
+            (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
+                return Err(MetaHead::missing());
+            }
+            (Phase::Fresh, _) if head.describes_a_sender() => return Err(MetaHead::missing()),
+            (Phase::Fresh, _) => {
+                self.note("LIFE-01", "a request before initialize");
+                return Err(RpcError::invalid_request(format!(
+                    "{}: the session is not initialized; send initialize first, or name a revision in _meta",
+                    excerpt(&request.method)
+                )));
+            }
+            (Phase::Opening(peer), _) => {
+                let peer = peer.clone();
+                if !self.admit_early(now, to, request)? {
+                    return Ok(());
+                }
+                peer
+            }
+            (Phase::Ready(peer), _) => peer.clone(),
+        };
+        let method = self.served(method, &request.method, peer.rules())?;
+        if method == Method::SetLevel {
+            return self.set_level(to, request);
+        }
+        self.start(now, to, method, request, &peer, head.progress_token()?, None)
+    }
+
+    /// The method, if these rules have it and this server offers it.
+    fn served(&self, method: Option<Method>, name: &str, rules: &Rules) -> Result<Method, RpcError> {
+        let Some(method) = method else { return Err(RpcError::method_not_found(name)) };
+        let needs_session = self.config.session_methods.contains(method.name());
+        let exists_in = |rules: &Rules| {
+            method.exists_in(rules) && !(needs_session && rules.lifecycle == Lifecycle::PerRequest)
+        };
+        let exists = exists_in(rules);
+        if exists && method.is_offered(&self.config.capabilities) {
+            return Ok(method);
+        }
+        let mut error = RpcError::method_not_found(name);
+        if !exists {
+            let revisions = Revision::ALL.into_iter().filter(|revision| exists_in(revision.rules()));
+            let revisions: Vec<&str> = revisions.map(Revision::as_str).collect();
+            error.message = format!("{}; it belongs to {}", error.message, revisions.join(", ")).into();
+        }
+        Err(error)
+    }
+
+    fn set_level(&mut self, to: &ReplyTo, request: &Request<'_>) -> Result<(), RpcError> {
+        let params: SetLevelParams = read_params(request.params.text)?;
+        self.log_level = params.level;
+        self.answer(to, self.rules(), EmptyResult::default().into());
+        Ok(())
+    }
+
+    pub(super) fn notification(&mut self, now: Timestamp, notification: &Notification<'_>) {
+        match &*notification.method {
+            "notifications/initialized" => self.initialized(now),
+            "notifications/cancelled" => self.cancelled(notification),
+            "$/cancelRequest" if self.config.policy.foreign_cancel => {
+                self.note("CANC-01", "$/cancelRequest instead of notifications/cancelled");
+                self.foreign_cancelled(notification);
+            }
+            "notifications/roots/list_changed" if self.is_ready() => {
+                self.outputs.push_back(Output::RootsChanged);
+            }
+            // Progress on our questions keeps nobody waiting longer; unknown notifications are legal.
+            _ => {}
+        }
+    }
+
+    pub(super) fn batch(
+        &mut self,
+        now: Timestamp,
+        channel: Channel,
+        messages: Vec<Result<Message<'_>, DecodeError>>,
+    ) {
+        self.keepalive.heard(now, &self.config.timeouts);
+        if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
+            self.note("RPC-10", "a batch where the revision has none");
+            let error = RpcError::invalid_request("batches are not accepted here");
+            return self.answer_unreadable(channel, &error);
+        }
+        let batch = self.batches.open(channel);
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) => {
+                    let to = ReplyTo { channel, id: request.id.clone(), batch: Some(batch) };
+                    self.batches.expect_one(batch);
+                    if request.method == "initialize" {
+                        self.note("RPC-09", "initialize inside a batch");
+                        let error = RpcError::invalid_request("initialize must not be part of a batch");
+                        self.answer_error(&to, &error);
+                    } else {
+                        self.request(now, &to, &request);
+                    }
+                }
+                Ok(Message::Notification(notification)) => self.notification(now, &notification),
+                Ok(Message::Response(response)) => self.response(response),
+                Err(fault) if fault.answer => {
+                    let json = self.encode_error(fault.id.as_ref(), &fault.error);
+                    self.batches.add(batch, &json);
+                }
+                Err(_) => {}
+            }
+        }
+        self.flush_batch(batch);
+    }
+
+    pub(super) fn malformed(&mut self, channel: Channel, fault: &DecodeError) {
+        self.note("RPC-01", fault.error.message.clone());
+        if !fault.answer {
+            return;
+        }
+        match &fault.id {
+            Some(id) => {
+                let to = ReplyTo { channel, id: id.clone(), batch: None };
+                self.answer_error(&to, &fault.error);
+            }
+            None => self.answer_unreadable(channel, &fault.error),
+        }
+    }
+}
+
+/// Parses the parameters of a request; absent ones read as an empty object.
+pub(super) fn read_params<'a, T: serde::Deserialize<'a>>(text: Option<&'a str>) -> Result<T, RpcError> {
+    serde_json::from_str(text.unwrap_or("{}")).map_err(|fault| {
+        RpcError::invalid_params(format!("params: {}", crate::jsonrpc::without_place(&fault)))
+    })
+}

@@ -1,0 +1,37 @@
+// The logins on @modelcontextprotocol/sdk, the TypeScript SDK's version 1.
+
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { runLogins } from '../typescript/logins.mjs';
+
+const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
+/** When a token ends, so does the stream opened with it: whoever comes next refreshes, and only one may. */
+const reconnectionOptions = { initialReconnectionDelay: 1000, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
+
+function open({ transport, url, fetch, provider, token }) {
+    const requestInit = token && { headers: { Authorization: `Bearer ${token}` } };
+    const Transport = transport === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
+    return new Transport(url, { fetch, authProvider: provider, requestInit, reconnectionOptions });
+}
+
+/** It proposes the newest revision it knows, and has no option for another. */
+async function connect(transport) {
+    const client = new Client(INFO);
+    await client.connect(transport);
+    return client;
+}
+
+await runLogins(
+    {
+        open,
+        connect,
+        callback: parameters => parameters.get('code'),
+        isUnauthorized: error => error instanceof UnauthorizedError,
+        refreshesInstead: error => error instanceof StreamableHTTPError && error.code === 403,
+        clientCredentials: ({ clientId, clientSecret, issuer }) => new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer })
+    },
+    process.argv.slice(2)
+);

@@ -1,0 +1,106 @@
+//! The consent page of the built-in authorization server in a real browser. `interop/browser` pins a Chromium that
+//! comes as a package, and what drives it; its script presses the buttons and prints a line for each check.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::Places;
+use super::server::Server;
+use super::transport::Transport;
+use crate::test::Tally;
+use crate::{npm, shell};
+
+/// How long the checks may take, unpacking the browser included. The script gives up before.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What the script says of a check.
+#[derive(Debug, Deserialize, PartialEq)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
+}
+
+/// Goes through the consent page of a server that has one.
+pub(crate) fn run() -> Result<Tally> {
+    let places = Places::new()?;
+    let scripts = prepare(&places).context("the browser cannot be set up")?;
+    let folder = places.out.join("browser");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let log = folder.join("server.log");
+    let server = Server::start(&places.server, &["--auth", "builtin"], Transport::StreamableHttp, &log)?;
+    let base = server.url.strip_suffix("/mcp").context("the server has no /mcp")?;
+
+    let told = folder.join("consent.jsonl");
+    let mut script = Command::new("node");
+    script.arg(scripts.join("consent.mjs")).arg(base).arg(folder.join("consent.png"));
+    let ended = shell::run_logged(&mut script, &told, LIMIT)?;
+    let printed = fs::read_to_string(&told).with_context(|| format!("cannot read {}", told.display()))?;
+    let checks = checks(&printed);
+    let mut faults: Vec<String> = checks.iter().filter_map(fault).collect();
+    let succeeded = ended.is_some_and(|status| status.success());
+    if !fits(&checks, succeeded) {
+        let end = ended.map_or_else(|| "did not end".to_owned(), |status| format!("ended with {status}"));
+        faults.push(format!("the script {end} and printed\n{printed}"));
+    }
+    if let Err(error) = server.stop() {
+        faults.push(format!("{error:#}"));
+    }
+    for fault in &faults {
+        println!("{} consent page: {fault}", shell::red("FAILED"));
+    }
+    let passed = checks.iter().filter(|check| check.ok).count();
+    println!("the consent page in a browser: {passed} checks passed; see {}", told.display());
+    Ok(Tally { passed, failed: faults.len() })
+}
+
+/// Installs the browser, once for each state of its lock file; gives the folder of the scripts.
+fn prepare(places: &Places) -> Result<PathBuf> {
+    let folder = places.sources.join("browser");
+    npm::install(&folder)?;
+    Ok(folder)
+}
+
+/// The checks among the lines; the others are what Node says when it is in trouble.
+fn checks(printed: &str) -> Vec<Check> {
+    printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn fault(check: &Check) -> Option<String> {
+    (!check.ok).then(|| format!("{}: {}", check.name, check.detail))
+}
+
+/// Whether the lines tell what the exit code tells: a script that breaks off must not pass for one with few checks.
+fn fits(checks: &[Check], succeeded: bool) -> bool {
+    !checks.is_empty() && succeeded == checks.iter().all(|check| check.ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"name":"the page opens","ok":true,"detail":""}"#;
+    const BAD: &str = r#"{"name":"Allow gives a code","ok":false,"detail":"the browser did not come back"}"#;
+
+    #[test]
+    fn checks_are_found_among_other_lines() {
+        let found = checks(&format!("(node:7) Warning: old\n{GOOD}\n{BAD}\n"));
+        assert_eq!(found.len(), 2);
+        let faults: Vec<_> = found.iter().filter_map(fault).collect();
+        assert_eq!(faults, ["Allow gives a code: the browser did not come back"]);
+    }
+
+    #[test]
+    fn a_script_that_breaks_off_is_noticed() {
+        assert!(fits(&checks(GOOD), true));
+        assert!(fits(&checks(BAD), false));
+        assert!(!fits(&checks(GOOD), false));
+        assert!(!fits(&checks(BAD), true));
+        assert!(!fits(&checks("no line of JSON"), true));
+    }
+}
