@@ -9,12 +9,14 @@
 
 pub mod challenge;
 pub mod claims;
+pub mod client;
 pub mod dpop;
 pub mod fetch;
 pub mod jose;
 pub mod metadata;
 pub mod pkce;
 pub mod random;
+pub mod resource;
 pub mod scope;
 pub mod secret;
 pub mod uri;

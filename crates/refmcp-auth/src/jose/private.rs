@@ -87,6 +87,19 @@ impl PrivateKey {
         &self.pkcs8
     }
 
+    /// The same as PEM.
+    pub fn reveal_pem(&self) -> String {
+        let text = STANDARD.encode(&self.pkcs8);
+        let lines: String = text
+            .as_bytes()
+            .chunks(64)
+            .flat_map(|line| [line, b"\n"])
+            .flatten()
+            .map(|byte| char::from(*byte))
+            .collect();
+        format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----\n")
+    }
+
     /// The public half.
     pub fn public(&self) -> Jwk {
         let alg = Some(self.algorithm.name().to_owned());
@@ -143,5 +156,30 @@ impl PrivateKey {
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PrivateKey").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_the_same_from_pem() {
+        let key = PrivateKey::generate().unwrap();
+        let again = PrivateKey::from_pem(Algorithm::Es256, &key.reveal_pem()).unwrap();
+        assert_eq!(again.public(), key.public());
+        assert!(!format!("{key:?}").contains("PRIVATE KEY"));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let key = PrivateKey::generate().unwrap();
+        let unfit = PrivateKey::from_pkcs8(Algorithm::Rs256, key.reveal_pkcs8()).unwrap_err();
+        assert!(matches!(unfit, BadPrivateKey::Unfit(Algorithm::Rs256, _)));
+        for pem in
+            ["", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----"]
+        {
+            assert_eq!(PrivateKey::from_pem(Algorithm::Es256, pem).unwrap_err(), BadPrivateKey::NotPem);
+        }
     }
 }

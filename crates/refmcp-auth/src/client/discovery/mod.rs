@@ -1,0 +1,65 @@
+//! Finding out whom to ask: what the server tells, then what its authorization server tells.
+
+mod document;
+mod resource;
+mod server;
+
+pub(crate) use document::{Look, Search};
+pub(crate) use resource::{Target, read_resource, search_resource};
+pub(crate) use server::{Server, guess_server, read_server, search_server};
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use url::Url;
+
+use super::FlowError;
+use super::step::place;
+use crate::fetch::Unfetched;
+use crate::uri::is_loopback;
+
+/// The longest URL that is taken from a document.
+const LONGEST: usize = 4096;
+
+/// A URL that somebody else names, if it is one that may be asked or visited: https, or http on this machine.
+pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
+    if text.len() > LONGEST {
+        return Err("it is too long");
+    }
+    if text.chars().any(|sign| sign.is_control() || sign.is_whitespace()) {
+        return Err("it is no URL");
+    }
+    let url = Url::parse(text).map_err(|_| "it is no URL")?;
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("it names no host");
+    }
+    if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+        return Err("it is not https");
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err("it has parts that do not belong there");
+    }
+    Uri::try_from(url.as_str()).map_err(|_| "it is no URL")?;
+    Ok(url)
+}
+
+/// A request that wants JSON back.
+pub(crate) fn request(method: Method, url: &Url, body: Bytes) -> Result<Request<Bytes>, FlowError> {
+    let broken = |_| FlowError::Unfetched { url: place(url), why: Unfetched::Broken("it is no URL".into()) };
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = Uri::try_from(url.as_str()).map_err(broken)?;
+    request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+/// A request for a document; the headers go along only to the server that they are for.
+fn get(url: &Url, server: &Url, headers: &HeaderMap) -> Result<Request<Bytes>, FlowError> {
+    let mut request = request(Method::GET, url, Bytes::new())?;
+    if url.origin() == server.origin() {
+        for (name, value) in headers {
+            request.headers_mut().append(name, value.clone());
+        }
+    }
+    Ok(request)
+}

@@ -1,0 +1,116 @@
+//! Asking people, and hearing what they say.
+//!
+//! A page is good for one decision in the browser that it was shown in: its form carries a token, its browser a cookie, and
+//! only both together count. Somebody who opens the page in their own browser and has another person send the form gets
+//! nothing.
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap};
+use http::request::Parts;
+use http::{Response, StatusCode};
+use refmcp_auth::dpop::token_digest;
+use refmcp_auth::random::unguessable;
+use refmcp_auth::{Seconds, pkce};
+
+use super::request::Asked;
+use super::{SOMEBODY, answer, page};
+use crate::form;
+use crate::respond::{self, Refusal};
+use crate::serve::Server;
+use crate::state::Consent;
+
+/// Seconds for which a page can be used.
+pub(crate) const PAGE_LIFETIME: Seconds = 600;
+
+/// Characters of a user's name.
+const LONGEST_NAME: usize = 100;
+
+/// Shows the page.
+pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> Response<Bytes> {
+    let cookie = cookie(server, &head.headers);
+    let made = cookie.map_or_else(unguessable, Ok).and_then(|browser| Ok((browser, unguessable()?)));
+    let Ok((browser, token)) = made else {
+        return Refusal::own_fault("the system gives no random bytes").answer();
+    };
+    let hint = asked.login_hint.as_deref().and_then(subject);
+    let user = hint.unwrap_or_else(|| SOMEBODY.to_owned());
+    let mut response = page::consent(&asked, &server.name, &token, &user);
+    let secure = server.settings.origin.scheme() == "https";
+    // The prefix makes browsers insist on the rest: sent back over TLS, to this host, from any of its paths.
+    let rest = if secure { "Path=/; Secure" } else { "Path=/authorize" };
+    let set = format!("{}={browser}; {rest}; HttpOnly; SameSite=Lax; Max-Age={PAGE_LIFETIME}", name(server));
+    respond::set(response.headers_mut(), header::SET_COOKIE, &set);
+    let mut state = server.state();
+    let consent = Consent { browser: token_digest(&browser), asked };
+    state.consents.insert(&token_digest(&token), consent, now.saturating_add(PAGE_LIFETIME), now);
+    response
+}
+
+/// Takes the decision.
+pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    let form = match form::read(head, body) {
+        Ok(form) => form,
+        Err(refusal) => return page::error_with(refusal.status, &refusal.error.to_string()),
+    };
+    // Browsers that say where a form comes from are believed; the cookie is what counts for the others.
+    let site = head.headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+    let origin = head.headers.get(header::ORIGIN).map(http::HeaderValue::as_bytes);
+    let ours = server.settings.origin.origin().ascii_serialization();
+    let foreign = origin.is_some_and(|origin| origin != ours.as_bytes() && origin != b"null");
+    if foreign || site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return page::error_with(StatusCode::FORBIDDEN, "the form was sent from another site");
+    }
+    let (Some(token), Some(browser)) = (form.get("form_token"), cookie(server, &head.headers)) else {
+        return page::error_with(StatusCode::FORBIDDEN, "the form does not come from this browser");
+    };
+    let digest = token_digest(token);
+    let Some(decision) = form.get("decision").filter(|decision| matches!(*decision, "allow" | "deny")) else {
+        return page::error("the decision must be allow or deny");
+    };
+    let taken = take(server, &digest, &token_digest(&browser), now);
+    let asked = match taken {
+        Ok(asked) => asked,
+        Err(what) => return page::error_with(StatusCode::FORBIDDEN, what),
+    };
+    if decision == "deny" {
+        let denied = Refusal::new("access_denied", "the person said no");
+        return answer::refuse(server, &head.method, &asked.place, &denied);
+    }
+    let Some(user) = subject(form.get("user").unwrap_or(SOMEBODY)) else {
+        return page::error("the user name is too long, or has characters that no name has");
+    };
+    answer::allow(server, &head.method, asked, user, now)
+}
+
+/// What was asked on a page, if it was shown in this browser and nobody has answered yet.
+fn take(server: &Server, token: &str, browser: &str, now: Seconds) -> Result<Asked, &'static str> {
+    let mut state = server.state();
+    let consent = state.consents.get(token, now);
+    let consent = consent.ok_or("the form was sent before, or too late: start again from the client")?;
+    // Both are digests; whoever learns from the time how alike they are learns nothing about the cookie.
+    if consent.browser != browser {
+        return Err("the form was shown in another browser");
+    }
+    state.consents.remove(token).map(|consent| consent.asked).ok_or("the form was sent before")
+}
+
+/// The name of somebody, if it can be one.
+pub(crate) fn subject(text: &str) -> Option<String> {
+    let name = text.trim();
+    let fits =
+        !name.is_empty() && name.chars().count() <= LONGEST_NAME && !name.chars().any(char::is_control);
+    fits.then(|| name.to_owned())
+}
+
+fn name(server: &Server) -> &'static str {
+    if server.settings.origin.scheme() == "https" { "__Host-refmcp-consent" } else { "refmcp-consent" }
+}
+
+/// The value of our cookie, if it looks like one that we have set.
+fn cookie(server: &Server, headers: &HeaderMap) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(known, _)| *known == name(server))?;
+    // Of the same form as a digest: 43 characters that need no quotes.
+    pkce::is_challenge(value).then(|| value.to_owned())
+}

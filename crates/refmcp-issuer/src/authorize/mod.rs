@@ -1,0 +1,38 @@
+//! Where people are sent, to say whether a client may have what it asks for.
+
+mod answer;
+mod consent;
+mod page;
+mod request;
+
+pub(crate) use page::about;
+pub(crate) use request::Asked;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Response};
+use refmcp_auth::Seconds;
+
+use crate::serve::Server;
+use crate::settings::Login;
+use request::Wrong;
+
+/// Who logs in when nobody says who.
+pub(crate) const SOMEBODY: &str = "user";
+
+/// Answers a browser.
+pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    if head.method == Method::POST {
+        return consent::decide(server, head, body, now);
+    }
+    match request::read(server, head.uri.query().unwrap_or_default(), now).await {
+        Ok(asked) if server.settings.login == Login::Auto => {
+            let subject = asked.login_hint.as_deref().and_then(consent::subject);
+            let subject = subject.unwrap_or_else(|| SOMEBODY.to_owned());
+            answer::allow(server, &head.method, asked, subject, now)
+        }
+        Ok(asked) => consent::ask(server, head, asked, now),
+        Err(Wrong::Unproven(what)) => page::error(&what),
+        Err(Wrong::Refused(place, refusal)) => answer::refuse(server, &head.method, &place, &refusal),
+    }
+}

@@ -1,0 +1,195 @@
+//! Whether a client is who it says it is.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{self, HeaderMap};
+use refmcp_auth::claims::Audience;
+use refmcp_auth::jose::{Algorithm, Jws};
+use refmcp_auth::{Seconds, Secret};
+use serde::Deserialize;
+use url::form_urlencoded;
+
+use super::{Client, Method, find};
+use crate::form::Form;
+use crate::respond::Refusal;
+use crate::serve::Server;
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// Seconds by which clocks may differ.
+pub(crate) const SKEW: Seconds = 60;
+
+/// Seconds for which a client's assertion may be good.
+const LONGEST: Seconds = 3600;
+
+/// What a client says of itself.
+enum Proof {
+    Nothing,
+    /// As it reads when it is decoded, and as it stands there: many clients forget to encode it.
+    Basic(Secret, Secret),
+    Post(Secret),
+    Assertion(Secret),
+}
+
+/// The client that a request comes from. One without a way to prove it is taken at its word: see
+/// [`is_public`](Client::is_public).
+pub(crate) async fn authenticate(
+    server: &Server,
+    headers: &HeaderMap,
+    form: &Form,
+    now: Seconds,
+) -> Result<Arc<Client>, Refusal> {
+    let (id, proof) = read(headers, form)?;
+    let client = find(server, &id, now).await.map_err(unproven)?;
+    match (&proof, client.method) {
+        (Proof::Nothing, Method::None) => {}
+        (Proof::Basic(decoded, raw), Method::Basic | Method::BasicOrPost) => {
+            check_secret(&client, &[decoded, raw])?;
+        }
+        (Proof::Post(given), Method::Post | Method::BasicOrPost) => check_secret(&client, &[given])?,
+        (Proof::Assertion(assertion), Method::PrivateKeyJwt) => {
+            check_assertion(server, &client, assertion.reveal(), now)?;
+        }
+        _ => return Err(unproven("the client proves who it is in another way than it has registered")),
+    }
+    server.state().clients.touch(&client.id, now);
+    Ok(client)
+}
+
+fn check_secret(client: &Client, given: &[&Secret]) -> Result<(), Refusal> {
+    let right = client.secret.as_ref().is_some_and(|secret| given.contains(&secret));
+    if right { Ok(()) } else { Err(unproven("the client's secret is wrong")) }
+}
+
+fn unproven(what: impl Into<String>) -> Refusal {
+    Refusal::new("invalid_client", what)
+}
+
+fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), Refusal> {
+    let named = form.get("client_id");
+    let mut found: Vec<(String, Proof)> = Vec::new();
+    if let Some(credentials) = basic(headers)? {
+        found.push(credentials);
+    }
+    if let Some(secret) = form.get("client_secret") {
+        found.push((form.need("client_id")?.to_owned(), Proof::Post(Secret::new(secret))));
+    }
+    if let Some(assertion) = form.get("client_assertion") {
+        if form.get("client_assertion_type") != Some(JWT_BEARER) {
+            return Err(Refusal::new("invalid_request", "client_assertion_type is not known"));
+        }
+        let id = match named {
+            Some(id) => id.to_owned(),
+            None => subject_of(assertion)?,
+        };
+        found.push((id, Proof::Assertion(Secret::new(assertion))));
+    }
+    if found.len() > 1 {
+        return Err(Refusal::new("invalid_request", "the client proves who it is in more than one way"));
+    }
+    match (found.pop(), named) {
+        (Some((id, _)), Some(named)) if id != named => {
+            Err(Refusal::new("invalid_request", "client_id is another than in the Authorization header"))
+        }
+        (Some(found), _) => Ok(found),
+        (None, Some(named)) => Ok((named.to_owned(), Proof::Nothing)),
+        (None, None) => Err(unproven("the request does not say which client it comes from")),
+    }
+}
+
+/// The credentials in the header. Both are encoded as forms are, before they are joined (RFC 6749, 2.3.1).
+fn basic(headers: &HeaderMap) -> Result<Option<(String, Proof)>, Refusal> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (given.next(), given.next()) else {
+        let several = headers.get_all(header::AUTHORIZATION).iter().count() > 1;
+        let refusal = || Refusal::new("invalid_request", "there is more than one Authorization header");
+        return if several { Err(refusal()) } else { Ok(None) };
+    };
+    let wrong = || unproven("the Authorization header is not that of a client");
+    let text = value.to_str().map_err(|_| wrong())?;
+    let (scheme, encoded) = text.split_once(' ').ok_or_else(wrong)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(wrong());
+    }
+    let joined = STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let joined = joined.ok_or_else(wrong)?;
+    let (id, secret) = joined.split_once(':').ok_or_else(wrong)?;
+    Ok(Some((decode(id), Proof::Basic(Secret::from(decode(secret)), Secret::new(secret)))))
+}
+
+fn decode(text: &str) -> String {
+    // As the value of a parameter, of which there is one unless the text was not encoded.
+    let form = format!("a={text}");
+    let first = form_urlencoded::parse(form.as_bytes()).next();
+    first.map_or_else(|| text.to_owned(), |(_, value)| value.into_owned())
+}
+
+#[derive(Deserialize)]
+struct Assertion {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    exp: Seconds,
+    nbf: Option<Seconds>,
+    jti: Option<String>,
+}
+
+fn subject_of(assertion: &str) -> Result<String, Refusal> {
+    let claims = Jws::parse(assertion).and_then(|jws| jws.claims_unchecked::<Assertion>());
+    claims
+        .map(|claims| claims.sub)
+        .map_err(|fault| unproven(format!("the client's assertion is bad: {fault}")))
+}
+
+fn check_assertion(server: &Server, client: &Client, assertion: &str, now: Seconds) -> Result<(), Refusal> {
+    let bad = |what: &str| unproven(format!("the client's assertion is bad: {what}"));
+    let jws = Jws::parse(assertion).map_err(|fault| bad(&fault.to_string()))?;
+    let claims: Assertion =
+        jws.verify(&client.keys, &Algorithm::ALL).map_err(|fault| bad(&fault.to_string()))?;
+    if claims.iss != client.id || claims.sub != client.id {
+        return Err(bad("iss and sub must be the client's id"));
+    }
+    let endpoint = server.settings.endpoint("/token");
+    let ours = |audience: &str| audience == server.name || audience == endpoint;
+    if !claims.aud.iter().all(ours) || !claims.aud.iter().any(ours) {
+        return Err(bad("aud must be this issuer"));
+    }
+    if now >= claims.exp.saturating_add(SKEW) || claims.nbf.unwrap_or(0) > now.saturating_add(SKEW) {
+        return Err(bad("it is not good now"));
+    }
+    if claims.exp > now.saturating_add(LONGEST) {
+        return Err(bad("it is good for more than an hour"));
+    }
+    let jti = claims.jti.ok_or_else(|| bad("it has no jti"))?;
+    let name = format!("client {} {jti}", client.id);
+    if jti.len() > 256 || !server.state().is_first(&name, claims.exp + SKEW, now) {
+        return Err(bad("it was used before"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_the_header_are_decoded() {
+        let headers = |text: &str| {
+            let value = format!("basic {}", STANDARD.encode(text));
+            HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())])
+        };
+        let read = |text: &str| match basic(&headers(text)) {
+            Ok(Some((id, Proof::Basic(decoded, raw)))) => {
+                (id, decoded.reveal().to_owned(), raw.reveal().to_owned())
+            }
+            _ => panic!("nothing was read"),
+        };
+        assert_eq!(read("a%3Ab+c:x%25y%3Dz"), ("a:b c".into(), "x%y=z".into(), "x%25y%3Dz".into()));
+        // Not encoded as it should be.
+        assert_eq!(read("id:p+w=1:%"), ("id".into(), "p w=1:%".into(), "p+w=1:%".into()));
+        assert!(basic(&headers("no colon")).is_err());
+        assert!(matches!(basic(&HeaderMap::new()), Ok(None)));
+    }
+}

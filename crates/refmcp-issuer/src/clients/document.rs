@@ -1,0 +1,192 @@
+//! Clients that are named by the URL of a document about them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use refmcp_auth::fetch::Fetch;
+use refmcp_auth::metadata::ClientMetadata;
+use refmcp_auth::{Seconds, uri};
+use serde::Deserialize;
+use url::Url;
+
+use super::{Client, register};
+use crate::faults::Fault;
+use crate::serve::Server;
+
+/// Bytes of a document. Its authors are told that 5 KiB are safe; keys take some more.
+const LONGEST: usize = 8 << 10;
+
+/// Bytes of a client's id.
+const LONGEST_ID: usize = 2_000;
+
+/// Seconds for which a document is remembered, and for which it is that it could not be had.
+const REMEMBERED: Seconds = 300;
+const REMEMBERED_FAILURE: Seconds = 10;
+
+/// Documents that are fetched at once: strangers decide that there is something to fetch.
+const AT_ONCE: usize = 16;
+
+/// The client of this id, wherever it is known from.
+pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<Client>, String> {
+    if let Some(known) = server.settings.clients.iter().find(|client| client.id == id) {
+        return Ok(Arc::new(known.clone()));
+    }
+    if id == server.resource_server.id {
+        return Ok(Arc::clone(&server.resource_server));
+    }
+    if let Some(registered) = server.state().clients.get(id, now) {
+        return Ok(registered);
+    }
+    let unknown = || "the client is not known here".to_owned();
+    let fetch = server.settings.fetch.as_ref().filter(|_| !server.breaks(Fault::NoClientDocuments));
+    let fetch = fetch.ok_or_else(unknown)?;
+    if !(id.starts_with("https://") || id.starts_with("http://")) {
+        return Err(unknown());
+    }
+    let url = check_url(id, server.settings.near_documents)?;
+    if let Some(remembered) = server.state().documents.get(id, now) {
+        return remembered.clone();
+    }
+    let found = fetch_document(fetch.as_ref(), &server.fetching, id, &url).await;
+    let seconds = if found.is_ok() { REMEMBERED } else { REMEMBERED_FAILURE };
+    server.state().documents.insert(id, found.clone(), now + seconds, now);
+    found
+}
+
+/// The URL that an id is, if it may be one.
+fn check_url(id: &str, near: bool) -> Result<Url, String> {
+    let wrong = |what: &str| Err(format!("the client's id is a URL, and {what}"));
+    if id.len() > LONGEST_ID {
+        return wrong("it is too long");
+    }
+    let Ok(url) = Url::parse(id) else {
+        return wrong("it is not one that makes sense");
+    };
+    // Another way of writing the same URL would be another client.
+    if url.as_str() != id {
+        return wrong("it is not written in its normal form");
+    }
+    if url.scheme() != "https" && !(near && uri::is_loopback(&url)) {
+        return wrong("it is not https");
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return wrong("it has a user name or a fragment");
+    }
+    if url.path() == "/" {
+        return wrong("it has no path");
+    }
+    Ok(url)
+}
+
+async fn fetch_document(
+    fetch: &dyn Fetch,
+    fetching: &AtomicUsize,
+    id: &str,
+    url: &Url,
+) -> Result<Arc<Client>, String> {
+    let _turn = Turn::take(fetching).ok_or("too many documents are being fetched; try again")?;
+    let request = Request::get(url.as_str()).header(header::ACCEPT, "application/json").body(Bytes::new());
+    let request = request.map_err(|_| "the client's id is not a URL that can be fetched")?;
+    let response = fetch.fetch(request).await;
+    let response =
+        response.map_err(|fault| format!("the client's document could not be fetched: {fault}"))?;
+    read(id, &response).map(Arc::new)
+}
+
+/// Somebody's turn to fetch; over when it is dropped.
+struct Turn<'a>(&'a AtomicUsize);
+
+impl<'a> Turn<'a> {
+    fn take(fetching: &'a AtomicUsize) -> Option<Self> {
+        // Counted from the first moment; one that is too many is dropped again here.
+        let turn = Self(fetching);
+        (fetching.fetch_add(1, Ordering::AcqRel) < AT_ONCE).then_some(turn)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    client_id: String,
+    #[serde(flatten)]
+    metadata: ClientMetadata,
+}
+
+/// The client that a document is about.
+fn read(id: &str, response: &Response<Bytes>) -> Result<Client, String> {
+    let wrong = |what: &str| format!("the client's document {what}");
+    if response.status() != StatusCode::OK {
+        return Err(wrong(&format!("is answered with {}", response.status().as_u16())));
+    }
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if !(kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")) {
+        return Err(wrong("is not application/json"));
+    }
+    if response.body().len() > LONGEST {
+        return Err(wrong(&format!("has more than {LONGEST} bytes")));
+    }
+    let document: Document = serde_json::from_slice(response.body())
+        .map_err(|_| wrong("lacks client_id, or is not the metadata of a client in JSON"))?;
+    if document.client_id != id {
+        return Err(wrong("is about another client_id than its own URL"));
+    }
+    let mut metadata = document.metadata;
+    if metadata.client_name.as_ref().is_none_or(|name| name.trim().is_empty()) {
+        return Err(wrong("lacks client_name"));
+    }
+    if metadata.more.contains_key("client_secret") {
+        return Err(wrong("has a secret, which everybody can read there"));
+    }
+    let method = metadata.token_endpoint_auth_method.get_or_insert_with(|| "none".to_owned());
+    if !matches!(method.as_str(), "none" | "private_key_jwt") {
+        return Err(wrong("asks for a method of authentication that needs a secret"));
+    }
+    register::read(id.to_owned(), &metadata)
+        .map_err(|refusal| wrong(&format!("is not good: {}", refusal.error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_urls_in_their_normal_form() {
+        assert!(check_url("https://app.example/client.json", false).is_ok());
+        assert!(check_url("https://app.example:8443/a/b?c=d", false).is_ok());
+        for id in [
+            "https://app.example",
+            "https://app.example/",
+            "https://app.example/a/../b",
+            "https://app.example/%2e%2e/b",
+            "https://APP.example/a",
+            "https://app.example:443/a",
+            "https://user@app.example/a",
+            "https://app.example/a#b",
+            "http://app.example/a",
+            "http://127.0.0.1/a",
+            "https:///a",
+        ] {
+            assert!(check_url(id, false).is_err(), "{id}");
+        }
+        assert!(check_url("http://127.0.0.1:1/a", true).is_ok());
+        assert!(check_url("http://app.example/a", true).is_err());
+        assert!(check_url(&format!("https://app.example/{}", "a".repeat(LONGEST_ID)), false).is_err());
+    }
+
+    #[test]
+    fn turns_end() {
+        let fetching = AtomicUsize::new(0);
+        let turns: Vec<_> = (0..AT_ONCE).map(|_| Turn::take(&fetching).unwrap()).collect();
+        assert!(Turn::take(&fetching).is_none());
+        drop(turns);
+        assert!(Turn::take(&fetching).is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! Clients that make themselves known (RFC 7591).
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode, header};
+use refmcp_auth::metadata::{ClientMetadata, Registered};
+use refmcp_auth::random::unguessable;
+use refmcp_auth::{Seconds, Secret, uri};
+use serde_json::Map;
+
+use super::{Client, Method, Redirects, redirect};
+use crate::respond::{self, Refusal};
+use crate::serve::Server;
+use crate::token::{CLIENT_CREDENTIALS, CODE, JWT_BEARER, REFRESH};
+
+/// Bytes of a registration.
+const LONGEST: usize = 16 << 10;
+
+/// Addresses and keys of one client.
+const MOST: usize = 16;
+
+/// Characters of a name.
+const LONGEST_NAME: usize = 200;
+
+/// What a client says when its tokens are to be bound to a key, always.
+const BOUND: &str = "dpop_bound_access_tokens";
+
+/// Registers a client.
+pub(crate) fn register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    match try_register(server, head, body, now) {
+        Ok(registered) => {
+            tracing::debug!(client = registered.client_id, "a client has registered");
+            respond::private_json(StatusCode::CREATED, &registered)
+        }
+        Err(refusal) => refusal.answer(),
+    }
+}
+
+fn try_register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<Registered, Refusal> {
+    let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let what = "the body must be application/json";
+        return Err(unfit(what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    if body.len() > LONGEST {
+        let what = format!("a registration has at most {LONGEST} bytes");
+        return Err(unfit(what).with_status(StatusCode::PAYLOAD_TOO_LARGE));
+    }
+    let asked: ClientMetadata = serde_json::from_slice(body)
+        .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
+    let random = || unguessable().map_err(|fault| Refusal::own_fault(fault.to_string()));
+    let mut client = Client { registered: true, ..read(random()?, &asked)? };
+    if matches!(client.method, Method::Basic | Method::Post) {
+        client.secret = Some(Secret::from(random()?));
+    }
+    // What is not understood is not registered.
+    let mut more = Map::new();
+    if client.bound_tokens {
+        more.insert(BOUND.to_owned(), true.into());
+    }
+    let registered = Registered {
+        client_id: client.id.clone(),
+        client_secret_expires_at: client.secret.as_ref().map(|_| 0),
+        client_secret: client.secret.clone(),
+        client_id_issued_at: Some(now),
+        metadata: ClientMetadata {
+            grant_types: client.grants.clone(),
+            response_types: client.may_use(CODE).then(|| vec!["code".to_owned()]),
+            token_endpoint_auth_method: Some(method_of(&asked).to_owned()),
+            more,
+            ..asked
+        },
+    };
+    server.state().clients.insert(client, now);
+    Ok(registered)
+}
+
+/// Where JSON stops making sense; what stands there is not told.
+fn place(fault: &serde_json::Error) -> String {
+    format!("line {}, column {}", fault.line(), fault.column())
+}
+
+fn unfit(what: impl Into<String>) -> Refusal {
+    Refusal::new("invalid_client_metadata", what)
+}
+
+fn method_of(asked: &ClientMetadata) -> &str {
+    asked.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic")
+}
+
+/// The client that metadata describe. It has no secret yet.
+pub(super) fn read(id: String, asked: &ClientMetadata) -> Result<Client, Refusal> {
+    let method = Method::named(method_of(asked))
+        .ok_or_else(|| unfit("token_endpoint_auth_method is not one of those that are supported"))?;
+    if method == Method::PrivateKeyJwt && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
+        return Err(unfit("private_key_jwt needs keys in jwks; jwks_uri is not fetched here"));
+    }
+    if asked.jwks.as_ref().is_some_and(|keys| keys.keys.len() > MOST) || asked.redirect_uris.len() > MOST {
+        return Err(unfit(format!("a client has at most {MOST} keys and {MOST} redirect URIs")));
+    }
+    if asked.client_name.as_ref().is_some_and(|name| name.chars().count() > LONGEST_NAME) {
+        return Err(unfit(format!("client_name has at most {LONGEST_NAME} characters")));
+    }
+    let grants = grants(asked)?;
+    if grants.iter().any(|grant| grant == CODE) && asked.redirect_uris.is_empty() {
+        return Err(Refusal::new("invalid_redirect_uri", "authorization_code needs redirect_uris"));
+    }
+    let application = asked.application_type.as_deref();
+    if !matches!(application, None | Some("web" | "native")) {
+        return Err(unfit("application_type is web or native"));
+    }
+    for address in &asked.redirect_uris {
+        let url = redirect::check(address).map_err(|what| Refusal::new("invalid_redirect_uri", what))?;
+        if application == Some("web") && uri::is_loopback(&url) {
+            let what = "an application of the type web is not on a loopback host: native ones are";
+            return Err(Refusal::new("invalid_redirect_uri", what));
+        }
+    }
+    let bound = asked.more.get(BOUND).and_then(serde_json::Value::as_bool);
+    Ok(Client {
+        name: asked.client_name.clone(),
+        redirects: Redirects::Exactly(asked.redirect_uris.clone()),
+        keys: asked.jwks.clone().unwrap_or_default(),
+        grants: Some(grants),
+        bound_tokens: bound.unwrap_or(false),
+        ..Client::new(id, method)
+    })
+}
+
+/// Of the grants that are asked for, those that there are.
+fn grants(asked: &ClientMetadata) -> Result<Vec<String>, Refusal> {
+    let Some(wanted) = &asked.grant_types else {
+        return Ok(vec![CODE.to_owned()]);
+    };
+    let known = [CODE, REFRESH, CLIENT_CREDENTIALS, JWT_BEARER];
+    let granted = known.iter().filter(|grant| wanted.iter().any(|wanted| wanted == *grant));
+    let granted: Vec<String> = granted.map(ToString::to_string).collect();
+    if granted.is_empty() {
+        return Err(unfit("none of the grant_types is supported"));
+    }
+    let wants_code = granted.iter().any(|grant| grant == CODE);
+    if wants_code
+        && asked.response_types.as_ref().is_some_and(|types| !types.iter().any(|kind| kind == "code"))
+    {
+        return Err(unfit("authorization_code needs the response type code"));
+    }
+    Ok(granted)
+}

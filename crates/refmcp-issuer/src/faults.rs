@@ -1,0 +1,210 @@
+//! What can be made to go wrong, so that clients and resource servers can show that they notice.
+
+use std::fmt;
+use std::time::Duration;
+
+/// One thing that goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Access tokens end after seconds.
+    ShortExpiry,
+    /// The metadata name another issuer.
+    WrongIssuerMetadata,
+    /// Access tokens name another issuer.
+    WrongIssuerToken,
+    /// Access tokens are for another resource.
+    WrongAudience,
+    /// Authorization responses do not say who gives them.
+    MissingIss,
+    /// Authorization responses say that somebody else gives them.
+    ForeignIss,
+    /// Authorization responses carry another state.
+    WrongState,
+    /// Codes are over when they arrive.
+    ExpiredCode,
+    /// Every token is signed with a new key.
+    RotatedKeys,
+    /// Tokens are signed with a key that is nowhere published.
+    UnknownKid,
+    /// The metadata do not say that there is PKCE.
+    NoPkceInMetadata,
+    /// Nobody can register.
+    NoRegistration,
+    /// No client is known by a document.
+    NoClientDocuments,
+    /// Only the document of `OpenID` is there.
+    OidcOnly,
+    /// The issuer has a path.
+    IssuerPath,
+    /// The issuer has a path, and only the document of `OpenID` between host and path is there.
+    IssuerPathOidc,
+    /// The issuer has a path, and only the document of `OpenID` behind it is there.
+    IssuerPathAppended,
+    /// Not everything that is asked for is granted.
+    RefusedScopes,
+    /// No refresh token is taken.
+    RefuseRefresh,
+    /// No refresh token is given.
+    NoRefreshToken,
+    /// Access tokens say nothing by themselves.
+    OpaqueTokens,
+    /// The token endpoint answers with a page.
+    HtmlTokenResponse,
+    /// The token endpoint breaks.
+    ServerErrorToken,
+    /// The token endpoint does not answer for long.
+    HangingToken,
+    /// Every answer comes late.
+    Slow,
+}
+
+const TABLE: [(Fault, &str, &str); 25] = [
+    (Fault::ShortExpiry, "short-expiry", "access tokens end after 5 seconds"),
+    (Fault::WrongIssuerMetadata, "wrong-issuer-metadata", "the metadata name another issuer"),
+    (Fault::WrongIssuerToken, "wrong-issuer-token", "access tokens name another issuer"),
+    (Fault::WrongAudience, "wrong-audience", "access tokens are for another resource"),
+    (Fault::MissingIss, "missing-iss", "authorization responses lack iss although the metadata promise it"),
+    (Fault::ForeignIss, "foreign-iss", "authorization responses carry the iss of somebody else"),
+    (Fault::WrongState, "wrong-state", "authorization responses carry another state than the request"),
+    (Fault::ExpiredCode, "expired-code", "authorization codes are over when they arrive"),
+    (Fault::RotatedKeys, "rotated-keys", "every token is signed with a new key; the last few are published"),
+    (Fault::UnknownKid, "unknown-kid", "tokens are signed with a key that is nowhere published"),
+    (Fault::NoPkceInMetadata, "no-pkce-in-metadata", "the metadata lack code_challenge_methods_supported"),
+    (Fault::NoRegistration, "no-registration", "there is no dynamic registration"),
+    (Fault::NoClientDocuments, "no-client-documents", "client ID metadata documents are not taken"),
+    (Fault::OidcOnly, "oidc-only", "the metadata are in the OpenID document only"),
+    (
+        Fault::IssuerPath,
+        "issuer-path",
+        "the issuer has the path /tenant; the metadata are where RFC 8414 says",
+    ),
+    (Fault::IssuerPathOidc, "issuer-path-oidc", "as issuer-path, with the OpenID document there only"),
+    (
+        Fault::IssuerPathAppended,
+        "issuer-path-appended",
+        "as issuer-path, with the OpenID document behind the path only",
+    ),
+    (Fault::RefusedScopes, "refused-scopes", "the last of the scopes that are asked for is not granted"),
+    (Fault::RefuseRefresh, "refuse-refresh", "refresh tokens are given and never taken"),
+    (Fault::NoRefreshToken, "no-refresh-token", "no refresh tokens are given"),
+    (Fault::OpaqueTokens, "opaque-tokens", "access tokens are not JWTs: resource servers have to introspect"),
+    (Fault::HtmlTokenResponse, "html-token-response", "the token endpoint answers 200 with a page of HTML"),
+    (Fault::ServerErrorToken, "server-error-token", "the token endpoint answers 500"),
+    (Fault::HangingToken, "hanging-token", "the token endpoint answers after a minute"),
+    (Fault::Slow, "slow", "every answer takes 5 seconds, or as many as slow=SECONDS says, up to 60"),
+];
+
+/// The seconds for which tokens are good when they are short.
+pub(crate) const SHORT: u64 = 5;
+
+/// How long the token endpoint hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+const USUAL_DELAY: Duration = Duration::from_secs(5);
+const LONGEST_DELAY: u64 = 60;
+
+/// What goes wrong; nothing unless something is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    chosen: Vec<Fault>,
+    delay: Option<Duration>,
+}
+
+/// A word that names no fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no fault; there are: {list}", list = Faults::NAMES.map(|(word, _)| word).join(", "))]
+pub struct UnknownFault(String);
+
+impl Faults {
+    /// The word of each fault, and what it does.
+    pub const NAMES: [(&'static str, &'static str); TABLE.len()] = {
+        let mut names = [("", ""); TABLE.len()];
+        let mut place = 0;
+        while place < TABLE.len() {
+            names[place] = (TABLE[place].1, TABLE[place].2);
+            place += 1;
+        }
+        names
+    };
+
+    /// The same with one more, by its word.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn and_named(self, word: &str) -> Result<Self, UnknownFault> {
+        let unknown = || UnknownFault(word.chars().take(40).collect());
+        let (name, seconds) = match word.split_once('=') {
+            Some((name @ "slow", seconds)) => (name, Some(seconds)),
+            _ => (word, None),
+        };
+        let (fault, ..) = TABLE.iter().find(|(_, known, _)| *known == name).ok_or_else(unknown)?;
+        let mut faults = self.and(*fault);
+        if let Some(seconds) = seconds {
+            let seconds: u64 = seconds.parse().map_err(|_| unknown())?;
+            faults.delay = Some(Duration::from_secs(seconds.min(LONGEST_DELAY)));
+        }
+        Ok(faults)
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub fn and(mut self, fault: Fault) -> Self {
+        if !self.has(fault) {
+            self.chosen.push(fault);
+        }
+        self
+    }
+
+    /// Whether this goes wrong.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.chosen.contains(&fault)
+    }
+
+    /// How late every answer is.
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        self.has(Fault::Slow).then(|| self.delay.unwrap_or(USUAL_DELAY))
+    }
+}
+
+impl fmt::Display for Faults {
+    /// The words, with spaces between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = TABLE.iter().filter(|(fault, ..)| self.has(*fault)).map(|(_, word, _)| *word);
+        f.write_str(&words.collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_has_a_word_of_its_own_and_an_explanation() {
+        let mut faults = Faults::default();
+        for (place, (word, explanation)) in Faults::NAMES.into_iter().enumerate() {
+            assert!(!explanation.is_empty());
+            assert!(Faults::NAMES.iter().skip(place + 1).all(|(other, _)| *other != word), "{word} twice");
+            let one = Faults::default().and_named(word).unwrap();
+            assert_eq!(one.to_string(), word);
+            faults = faults.and_named(word).unwrap();
+        }
+        assert_eq!(faults.chosen.len(), TABLE.len());
+    }
+
+    #[test]
+    fn delays_can_be_chosen_up_to_a_minute() {
+        let delay = |word| Faults::default().and_named(word).unwrap().delay();
+        assert_eq!(delay("slow"), Some(USUAL_DELAY));
+        assert_eq!(delay("slow=1"), Some(Duration::from_secs(1)));
+        assert_eq!(delay("slow=9999"), Some(Duration::from_secs(60)));
+        assert_eq!(delay("missing-iss"), None);
+    }
+
+    #[test]
+    fn unknown_words_are_refused() {
+        for word in ["", "slow=", "slow=x", "missing-iss=1", "SLOW"] {
+            let fault = Faults::default().and_named(word).unwrap_err();
+            assert!(fault.to_string().contains("short-expiry"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Parameters, as browsers and clients send them.
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{StatusCode, header};
+use url::form_urlencoded;
+
+use crate::respond::Refusal;
+
+/// Bytes of parameters that are read.
+const LONGEST: usize = 64 << 10;
+
+/// Parameters that are read.
+const MOST: usize = 64;
+
+/// Parameters, each once.
+pub(crate) struct Form {
+    values: Vec<(String, String)>,
+    repeated: Vec<String>,
+}
+
+impl Form {
+    /// Reads parameters; too many of them make none.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut form = Self { values: Vec::new(), repeated: Vec::new() };
+        if text.len() > LONGEST {
+            return None;
+        }
+        for (name, value) in form_urlencoded::parse(text) {
+            if form.values.len() + form.repeated.len() >= MOST {
+                return None;
+            }
+            if form.values.iter().any(|(known, _)| *known == name) {
+                form.repeated.push(name.into_owned());
+            } else {
+                form.values.push((name.into_owned(), value.into_owned()));
+            }
+        }
+        Some(form)
+    }
+
+    /// The value of a parameter. One without a value is not there, and one with two has none.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        if self.is_repeated(name) {
+            return None;
+        }
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a parameter is there more than once.
+    pub(crate) fn is_repeated(&self, name: &str) -> bool {
+        self.repeated.iter().any(|repeated| repeated == name)
+    }
+
+    /// Refuses what is there twice.
+    pub(crate) fn check_repeated(&self) -> Result<(), Refusal> {
+        match self.repeated.first().map(String::as_str) {
+            None => Ok(()),
+            // RFC 8707 lets clients name several; tokens are for one here.
+            Some("resource") => Err(Refusal::new("invalid_target", "tokens are for one resource at a time")),
+            Some(_) => Err(Refusal::new("invalid_request", "a parameter is there more than once")),
+        }
+    }
+
+    /// A parameter that must be there.
+    pub(crate) fn need(&self, name: &str) -> Result<&str, Refusal> {
+        self.get(name).ok_or_else(|| Refusal::new("invalid_request", format!("{name} is missing")))
+    }
+}
+
+/// The parameters in the body of a request.
+pub(crate) fn read(head: &Parts, body: &Bytes) -> Result<Form, Refusal> {
+    let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        let what = "the body must be application/x-www-form-urlencoded";
+        return Err(Refusal::new("invalid_request", what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    let form = Form::parse(body).ok_or_else(|| {
+        Refusal::new("invalid_request", "there are too many parameters")
+            .with_status(StatusCode::PAYLOAD_TOO_LARGE)
+    })?;
+    form.check_repeated()?;
+    Ok(form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_there_once_and_have_a_value() {
+        let form = Form::parse(b"a=1&b=&c=2&c=2&d=x%20y+z").unwrap();
+        assert_eq!((form.get("a"), form.get("b"), form.get("c")), (Some("1"), None, None));
+        assert_eq!((form.get("d"), form.get("e")), (Some("x y z"), None));
+        assert!(form.check_repeated().is_err());
+    }
+
+    #[test]
+    fn too_much_is_not_read() {
+        assert!(Form::parse("a=1&".repeat(65).as_bytes()).is_none());
+        assert!(Form::parse("a".repeat(LONGEST + 1).as_bytes()).is_none());
+    }
+}

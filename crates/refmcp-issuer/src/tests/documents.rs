@@ -1,0 +1,157 @@
+//! Clients that are named by the URL of a document.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use http::StatusCode;
+use refmcp_auth::fetch::{BoxFuture, Fetch, Unfetched};
+use serde_json::json;
+
+use super::*;
+
+const ID: &str = "https://client.example/app.json";
+
+/// Gives one answer to everybody, and counts.
+#[derive(Debug)]
+struct Web {
+    answer: Mutex<Result<Response<Bytes>, Unfetched>>,
+    count: AtomicUsize,
+}
+
+impl Web {
+    fn set(&self, answer: Result<Response<Bytes>, Unfetched>) {
+        *self.answer.lock().unwrap() = answer;
+    }
+}
+
+impl Fetch for Web {
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+        assert_eq!(request.method(), Method::GET);
+        assert!(request.headers().get("authorization").is_none());
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let answer = self.answer.lock().unwrap().clone();
+        Box::pin(async move { answer })
+    }
+}
+
+fn document(changes: &Value) -> Value {
+    let mut document = json!({ "client_id": ID, "client_name": "Documented", "redirect_uris": [CALLBACK],
+        "grant_types": ["authorization_code", "refresh_token"] });
+    for (name, value) in changes.as_object().unwrap() {
+        document[name] = value.clone();
+    }
+    document
+}
+
+fn served(document: &Value) -> Response<Bytes> {
+    let response = Response::builder().header("content-type", "application/json; charset=utf-8");
+    response.body(document.to_string().into()).unwrap()
+}
+
+fn web() -> (Arc<Web>, World) {
+    let answer = Mutex::new(Ok(served(&document(&json!({})))));
+    let web = Arc::new(Web { answer, count: AtomicUsize::new(0) });
+    let world = World::new(Settings { fetch: Some(Arc::clone(&web) as Arc<dyn Fetch>), ..settings() });
+    (web, world)
+}
+
+#[test]
+fn a_documented_client_logs_in() {
+    let (web, world) = web();
+    let told = world.get("/.well-known/oauth-authorization-server").json();
+    assert_eq!(told["client_id_metadata_document_supported"], true);
+    let page = world.open(&[("client_id", ID)]);
+    let text = page.answer.text();
+    assert!(text.contains("Documented") && text.contains("<dd>client.example</dd>"));
+    let code = world.decide(&page, &page.cookie, "allow").returned("code").unwrap();
+    let tokens = world.redeem(&code, &[("client_id", ID)]).json();
+    assert_eq!(world.check(&tokens["access_token"]).unwrap().client_id.as_deref(), Some(ID));
+    assert!(tokens["refresh_token"].is_string());
+    assert_eq!(web.count.load(Ordering::Relaxed), 1);
+    world.pass(300);
+    world.open(&[("client_id", ID)]);
+    assert_eq!(web.count.load(Ordering::Relaxed), 2);
+}
+
+/// Row 100: documents that are not about the client, too long, or somewhere that must not be asked.
+#[test]
+fn bad_documents_lead_nowhere() {
+    let (web, world) = web();
+    let long = "x".repeat(10 << 20);
+    for bad in [
+        json!({ "client_id": "https://client.example/other.json" }),
+        json!({ "client_id": "https://client.example/app.json/" }),
+        json!({ "client_id": null }),
+        json!({ "client_name": null }),
+        json!({ "client_name": "" }),
+        json!({ "redirect_uris": [] }),
+        json!({ "redirect_uris": ["javascript:alert(1)"] }),
+        json!({ "redirect_uris": ["https://other.example/cb"] }),
+        json!({ "token_endpoint_auth_method": "client_secret_basic" }),
+        json!({ "token_endpoint_auth_method": "private_key_jwt" }),
+        json!({ "client_secret": "x" }),
+        json!({ "client_uri": long }),
+    ] {
+        web.set(Ok(served(&document(&bad))));
+        world.pass(300);
+        world.authorize(&[("client_id", ID)]).assert_stays();
+    }
+    let elsewhere = Response::builder().status(302).header("location", "http://169.254.169.254/");
+    for bad in [
+        Err(Unfetched::Forbidden("private".into())),
+        Err(Unfetched::TooLong(1)),
+        Err(Unfetched::TooSlow),
+        Ok(elsewhere.body(Bytes::new()).unwrap()),
+        Ok(Response::builder().status(404).body(Bytes::new()).unwrap()),
+        Ok(Response::new(document(&json!({})).to_string().into())),
+        Ok(Response::builder().header("content-type", "text/html").body(Bytes::from("<p>")).unwrap()),
+    ] {
+        web.set(bad);
+        world.pass(300);
+        let answer = world.authorize(&[("client_id", ID)]);
+        answer.assert_stays();
+        assert!(!answer.text().contains("169.254"));
+    }
+    web.set(Ok(served(&document(&json!({})))));
+    world.pass(10);
+    world.open(&[("client_id", ID)]);
+}
+
+#[test]
+fn failures_are_remembered_for_a_moment() {
+    let (web, world) = web();
+    web.set(Err(Unfetched::TooSlow));
+    for _ in 0..20 {
+        world.authorize(&[("client_id", ID)]).assert_stays();
+    }
+    assert_eq!(web.count.load(Ordering::Relaxed), 1);
+    let answer = world.redeem("x", &[("client_id", ID)]);
+    assert_eq!((answer.status(), answer.error().as_str()), (StatusCode::UNAUTHORIZED, "invalid_client"));
+}
+
+#[test]
+fn only_good_urls_are_fetched() {
+    let (web, world) = web();
+    for id in
+        ["https://client.example", "http://client.example/a", "http://127.0.0.1:1/a", "https://u@c.example/a"]
+    {
+        world.authorize(&[("client_id", id)]).assert_stays();
+    }
+    assert_eq!(web.count.load(Ordering::Relaxed), 0);
+    let near = "http://127.0.0.1:9/a";
+    web.set(Ok(served(&document(&json!({ "client_id": near })))));
+    let fetch = Some(Arc::clone(&web) as Arc<dyn Fetch>);
+    let world = World::new(Settings { fetch, near_documents: true, ..settings() });
+    world.open(&[("client_id", near)]);
+}
+
+#[test]
+fn documents_may_be_switched_off() {
+    let (_, world) = web();
+    let fetch = world.issuer.settings().fetch.clone();
+    let faults = Faults::default().and(Fault::NoClientDocuments);
+    let world = World::new(Settings { fetch, faults, ..settings() });
+    world.authorize(&[("client_id", ID)]).assert_stays();
+    let told = world.get("/.well-known/oauth-authorization-server").json();
+    assert_eq!(told["client_id_metadata_document_supported"], false);
+}

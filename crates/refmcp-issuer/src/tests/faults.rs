@@ -1,0 +1,162 @@
+//! What goes wrong when it is told to.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use refmcp_auth::jose::BadToken;
+use serde_json::json;
+
+use super::*;
+
+const PLAIN: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+#[test]
+fn short_tokens_end_after_seconds() {
+    let world = broken(Fault::ShortExpiry);
+    let tokens = world.log_in();
+    assert_eq!(tokens["expires_in"], 5);
+    world.pass(5);
+    assert!(!world.is_active(&tokens["access_token"]));
+    assert_eq!(world.refresh(&tokens["refresh_token"]).status(), StatusCode::OK);
+}
+
+#[test]
+fn tokens_can_be_of_others_or_for_others() {
+    let wrong = |fault| {
+        let world = broken(fault);
+        let token = world.log_in()["access_token"].clone();
+        world.check(&token).unwrap_err()
+    };
+    assert_eq!(wrong(Fault::WrongIssuerToken), TokenFault::Issuer);
+    assert_eq!(wrong(Fault::WrongAudience), TokenFault::Audience);
+    assert_eq!(wrong(Fault::UnknownKid), TokenFault::Bad(BadToken::UnknownKey));
+}
+
+#[test]
+fn metadata_can_be_wrong() {
+    let document = |fault| broken(fault).get(PLAIN).json();
+    assert_ne!(document(Fault::WrongIssuerMetadata)["issuer"], ORIGIN);
+    assert!(document(Fault::NoPkceInMetadata).get("code_challenge_methods_supported").is_none());
+    let world = broken(Fault::OidcOnly);
+    assert_eq!(world.get(PLAIN).status(), StatusCode::NOT_FOUND);
+    assert_eq!(world.get(OPENID).json()["issuer"], ORIGIN);
+}
+
+#[test]
+fn the_issuer_can_have_a_path() {
+    for (fault, place) in [
+        (Fault::IssuerPath, format!("{PLAIN}/tenant")),
+        (Fault::IssuerPathOidc, format!("{OPENID}/tenant")),
+        (Fault::IssuerPathAppended, format!("/tenant{OPENID}")),
+    ] {
+        let world = broken(fault);
+        let name = format!("{ORIGIN}/tenant");
+        assert_eq!(world.issuer.name(), name);
+        let url = Url::parse(&name).unwrap();
+        let found: Vec<String> = refmcp_auth::uri::server_metadata(&url)
+            .iter()
+            .map(|url| url.path().to_owned())
+            .filter(|path| world.get(path).status() == StatusCode::OK)
+            .collect();
+        assert_eq!(found, std::slice::from_ref(&place));
+        assert_eq!(world.get(&place).json()["issuer"], name);
+        assert_eq!(world.get(PLAIN).status(), StatusCode::NOT_FOUND);
+        let token = world.log_in()["access_token"].clone();
+        assert!(world.check(&token).is_ok());
+    }
+}
+
+/// Row 96: answers that a client must not follow.
+#[test]
+fn answers_can_come_from_nobody_or_a_stranger() {
+    let back = |fault| {
+        let world = broken(fault);
+        let page = world.open(&[]);
+        world.decide(&page, &page.cookie, "allow")
+    };
+    assert_eq!(back(Fault::MissingIss).returned("iss"), None);
+    assert_eq!(back(Fault::ForeignIss).returned("iss").as_deref(), Some("https://other-issuer.example"));
+    assert_eq!(back(Fault::WrongState).returned("state").as_deref(), Some("another-state"));
+    let world = broken(Fault::ExpiredCode);
+    assert_eq!(world.redeem(&world.code(&[]), &[]).error(), "invalid_grant");
+}
+
+#[test]
+fn keys_can_change_with_every_token() {
+    let world = broken(Fault::RotatedKeys);
+    let before = world.issuer.jwks();
+    let token = world.log_in()["access_token"].clone();
+    let expected = Expected::new(ORIGIN, RESOURCE);
+    let with_old_keys = expected.check(token.as_str().unwrap(), &before, NOW);
+    assert_eq!(with_old_keys, Err(TokenFault::Bad(BadToken::UnknownKey)));
+    assert!(world.check(&token).is_ok());
+    world.log_in();
+    assert!(world.check(&token).is_ok());
+}
+
+#[test]
+fn less_can_be_granted_than_was_asked_for() {
+    let world = broken(Fault::RefusedScopes);
+    let tokens = world.log_in();
+    assert_eq!(tokens["scope"], "read");
+    assert_eq!(world.check(&tokens["access_token"]).unwrap().scope.to_string(), "read");
+    let one = world.redeem(&world.code(&[("scope", "admin")]), &[]).json();
+    assert_eq!(one["scope"], "");
+}
+
+#[test]
+fn refreshing_can_fail() {
+    let world = broken(Fault::RefuseRefresh);
+    assert_eq!(world.refresh(&world.log_in()["refresh_token"]).error(), "invalid_grant");
+    let world = broken(Fault::NoRefreshToken);
+    assert!(world.log_in().get("refresh_token").is_none());
+    let grants = &world.get(PLAIN).json()["grant_types_supported"];
+    assert!(!grants.as_array().unwrap().contains(&json!("refresh_token")));
+}
+
+#[test]
+fn opaque_tokens_have_to_be_asked_about() {
+    let world = broken(Fault::OpaqueTokens);
+    let tokens = world.log_in();
+    assert!(matches!(world.check(&tokens["access_token"]), Err(TokenFault::Bad(BadToken::Malformed))));
+    let token = tokens["access_token"].as_str().unwrap();
+    let told = world.post("/introspect", &[("token", token)]).json();
+    assert_eq!(
+        (&told["active"], &told["sub"], &told["scope"]),
+        (&json!(true), &json!("alice"), &json!("read write"))
+    );
+    world.post("/revoke", &[("token", token), ("client_id", "app")]);
+    assert!(!world.is_active(&tokens["access_token"]));
+}
+
+#[test]
+fn the_token_endpoint_can_break() {
+    let answer = broken(Fault::HtmlTokenResponse).redeem("x", &[]);
+    assert_eq!(
+        (answer.status(), answer.header("content-type")),
+        (StatusCode::OK, "text/html; charset=utf-8")
+    );
+    assert_eq!(broken(Fault::ServerErrorToken).redeem("x", &[]).status(), StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_can_come_late() {
+    let took = async |world: World, request: Request<Bytes>| {
+        let start = tokio::time::Instant::now();
+        let answer = world.issuer.answer(request, NOW).await;
+        (start.elapsed(), answer.status())
+    };
+    let jwks = || Request::get("/jwks").body(Bytes::new()).unwrap();
+    let token = || Request::post("/token").body(Bytes::new()).unwrap();
+    assert_eq!(took(broken(Fault::Slow), jwks()).await, (Duration::from_secs(5), StatusCode::OK));
+    let (delay, status) = took(broken(Fault::HangingToken), token()).await;
+    assert_eq!((delay, status), (Duration::from_secs(60), StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    assert_eq!(took(broken(Fault::HangingToken), jwks()).await, (Duration::ZERO, StatusCode::OK));
+}
+
+#[test]
+fn the_page_about_the_server_says_what_goes_wrong() {
+    assert!(broken(Fault::ForeignIss).get("/authorize/about").text().contains("foreign-iss"));
+    assert!(world().get("/authorize/about").text().contains("Nothing is made to go wrong"));
+}

@@ -1,0 +1,181 @@
+//! Clients that prove who they are.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::StatusCode;
+use refmcp_auth::jose::{Header, Jwks, PrivateKey};
+use serde_json::json;
+
+use super::*;
+
+const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+pub(crate) fn basic(id: &str, secret: &str) -> String {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
+}
+
+#[test]
+fn a_secret_gives_a_token_to_the_client_itself() {
+    let world = world();
+    let form = [("grant_type", "client_credentials"), ("scope", "write")];
+    let in_header = world.post_with("/token", &[("authorization", &basic("service", "hush"))], &form);
+    let credentials = [("client_id", "service"), ("client_secret", "hush")];
+    let in_body = world.token(&[form.as_slice(), &credentials].concat());
+    for answer in [in_header, in_body] {
+        assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
+        let tokens = answer.json();
+        assert!(tokens.get("refresh_token").is_none());
+        assert_eq!(tokens["scope"], "write");
+        let claims = world.check(&tokens["access_token"]).unwrap();
+        assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("service", Some("service")));
+    }
+}
+
+#[test]
+fn wrong_credentials_are_refused() {
+    let world = world();
+    let form = [("grant_type", "client_credentials")];
+    for header in [
+        basic("service", "wrong"),
+        basic("service", ""),
+        basic("nobody", "hush"),
+        "Basic !!!".to_owned(),
+        "Bearer hush".to_owned(),
+        "Basic".to_owned(),
+    ] {
+        let answer = world.post_with("/token", &[("authorization", &header)], &form);
+        assert_eq!((answer.status(), answer.error().as_str()), (StatusCode::UNAUTHORIZED, "invalid_client"));
+        assert!(answer.header("www-authenticate").starts_with("Basic "));
+        assert!(!answer.text().contains("hush"));
+    }
+    assert_eq!(world.token(&form).error(), "invalid_client");
+    let public = [("grant_type", "client_credentials"), ("client_id", "app")];
+    assert_eq!(world.token(&public).error(), "unauthorized_client");
+    let public = [("grant_type", "client_credentials"), ("client_id", "app"), ("client_secret", "x")];
+    assert_eq!(world.token(&public).error(), "invalid_client");
+}
+
+#[test]
+fn a_secret_may_be_encoded_or_not() {
+    let mut settings = settings();
+    let secret = "50%+1=a:b";
+    settings.clients.push(Client::with_secret("odd", secret));
+    let world = World::new(settings);
+    let raw = format!("Basic {}", STANDARD.encode(format!("odd:{secret}")));
+    for header in [basic("odd", secret), raw] {
+        let form = [("grant_type", "client_credentials")];
+        let answer = world.post_with("/token", &[("authorization", &header)], &form);
+        assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_client_proves_who_it_is_in_one_way() {
+    let world = world();
+    let header = basic("service", "hush");
+    let form = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    let answer = world.post_with("/token", &[("authorization", &header)], &form);
+    assert_eq!(answer.error(), "invalid_request");
+    let other = [("grant_type", "client_credentials"), ("client_id", "app")];
+    assert_eq!(world.post_with("/token", &[("authorization", &header)], &other).error(), "invalid_request");
+    let twice = [("authorization", header.as_str()), ("authorization", header.as_str())];
+    let form = [("grant_type", "client_credentials")];
+    assert_eq!(world.post_with("/token", &twice, &form).error(), "invalid_request");
+}
+
+#[test]
+fn what_is_asked_for_must_exist() {
+    let world = world();
+    let ask = |name, value| {
+        let form = [("grant_type", "client_credentials"), (name, value)];
+        world.post_with("/token", &[("authorization", &basic("service", "hush"))], &form)
+    };
+    assert_eq!(ask("scope", "nonsense").error(), "invalid_scope");
+    assert_eq!(ask("resource", "https://elsewhere.example").error(), "invalid_target");
+    let tokens = ask("resource", "http://127.0.0.1:3000/other").json();
+    assert_eq!(
+        (&tokens["scope"], world.check(&tokens["access_token"])),
+        (&json!("read"), Err(TokenFault::Audience))
+    );
+}
+
+struct Signing {
+    world: World,
+    key: PrivateKey,
+}
+
+impl Signing {
+    fn new() -> Self {
+        let key = PrivateKey::generate().unwrap();
+        let mut settings = settings();
+        settings.clients.push(Client::with_keys("signer", Jwks { keys: vec![key.public()] }));
+        Self { world: World::new(settings), key }
+    }
+
+    fn assertion(&self, changes: &Value) -> String {
+        let mut claims =
+            json!({ "iss": "signer", "sub": "signer", "aud": ORIGIN, "exp": NOW + 60, "jti": "one" });
+        for (name, value) in changes.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        self.key.sign(Header::default(), &claims).unwrap()
+    }
+
+    fn ask(&self, assertion: &str) -> Answer {
+        self.world.token(&[
+            ("grant_type", "client_credentials"),
+            ("client_assertion_type", ASSERTION),
+            ("client_assertion", assertion),
+        ])
+    }
+}
+
+#[test]
+fn a_signed_assertion_gives_a_token() {
+    let signing = Signing::new();
+    for (jti, audience) in
+        [("a", json!(ORIGIN)), ("b", json!(format!("{ORIGIN}/token"))), ("c", json!([ORIGIN]))]
+    {
+        let answer = signing.ask(&signing.assertion(&json!({ "jti": jti, "aud": audience })));
+        assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
+        let claims = signing.world.check(&answer.json()["access_token"]).unwrap();
+        assert_eq!(claims.sub, "signer");
+    }
+}
+
+#[test]
+fn a_signed_assertion_is_good_once() {
+    let signing = Signing::new();
+    let assertion = signing.assertion(&json!({}));
+    assert_eq!(signing.ask(&assertion).status(), StatusCode::OK);
+    assert_eq!(signing.ask(&assertion).error(), "invalid_client");
+}
+
+#[test]
+fn every_claim_of_a_signed_assertion_counts() {
+    let signing = Signing::new();
+    for changes in [
+        json!({ "iss": "app" }),
+        json!({ "sub": "app" }),
+        json!({ "sub": "service", "iss": "service" }),
+        json!({ "aud": "https://elsewhere.example" }),
+        json!({ "aud": [ORIGIN, "https://elsewhere.example"] }),
+        json!({ "aud": [] }),
+        json!({ "exp": NOW - 60 }),
+        json!({ "exp": NOW + 4000 }),
+        json!({ "nbf": NOW + 61 }),
+        json!({ "jti": null }),
+        json!({ "exp": null }),
+    ] {
+        assert_eq!(signing.ask(&signing.assertion(&changes)).error(), "invalid_client", "{changes}");
+    }
+    let stranger = Signing { world: World::new(settings()), key: PrivateKey::generate().unwrap() };
+    assert_eq!(signing.ask(&stranger.assertion(&json!({}))).error(), "invalid_client");
+    for nonsense in ["a.b.c", "eyJhbGciOiJub25lIn0.e30.", "x"] {
+        assert_eq!(signing.ask(nonsense).error(), "invalid_client");
+    }
+    let secret = [("grant_type", "client_credentials"), ("client_id", "signer"), ("client_secret", "x")];
+    assert_eq!(signing.world.token(&secret).error(), "invalid_client");
+    assert_eq!(signing.ask(&signing.assertion(&json!({}))).status(), StatusCode::OK);
+}

@@ -1,0 +1,161 @@
+//! Tokens for somebody else's word: an identity provider's about an employee (ID-JAG), or a platform's about a workload.
+
+use http::HeaderMap;
+use refmcp_auth::claims::Audience;
+use refmcp_auth::jose::{Algorithm, Jws};
+use refmcp_auth::metadata::TokenResponse;
+use refmcp_auth::{Scopes, Seconds};
+use serde::Deserialize;
+
+use super::{Ask, JWT_BEARER, check_client, credentials, fewer, issue};
+use crate::clients::{Client, SKEW, authenticate};
+use crate::respond::Refusal;
+use crate::serve::Server;
+use crate::settings::Trusted;
+use crate::state::Granted;
+
+/// The kind of an assertion about an employee.
+const ID_JAG: &str = "oauth-id-jag+jwt";
+
+#[derive(Deserialize)]
+struct Assertion {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    exp: Seconds,
+    nbf: Option<Seconds>,
+    iat: Option<Seconds>,
+    jti: Option<String>,
+    client_id: Option<String>,
+    resource: Option<Audience>,
+    scope: Option<String>,
+}
+
+fn invalid(what: impl Into<String>) -> Refusal {
+    Refusal::new("invalid_grant", what)
+}
+
+/// Gives tokens for an assertion.
+pub(super) async fn grant(
+    server: &Server,
+    headers: &HeaderMap,
+    ask: &Ask<'_>,
+) -> Result<TokenResponse, Refusal> {
+    let text = ask.form.need("assertion")?;
+    let jws = Jws::parse(text).map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
+    let about_employee = jws.header().is_one_of(&[ID_JAG]);
+    let named = ask.form.get("client_id").is_some()
+        || ask.form.get("client_assertion").is_some()
+        || headers.contains_key(http::header::AUTHORIZATION);
+    // A workload is known by the assertion itself and needs no other name.
+    let client = if about_employee || named {
+        let client = authenticate(server, headers, ask.form, ask.now).await?;
+        check_client(&client, JWT_BEARER, ask)?;
+        Some(client)
+    } else {
+        None
+    };
+    let granted = match client.as_deref() {
+        Some(client) if about_employee => employee(server, client, &jws, ask)?,
+        client => workload(server, client, &jws, ask)?,
+    };
+    issue::issue(server, &mut server.state(), &granted, &granted.scopes, ask.now)
+}
+
+/// The claims of an assertion that one of these has signed, for us and for now.
+fn check(
+    jws: &Jws<'_>,
+    trusted: &[Trusted],
+    is_ours: impl Fn(&str) -> bool,
+    now: Seconds,
+) -> Result<Assertion, Refusal> {
+    let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
+    let told: Assertion = jws.claims_unchecked().map_err(|fault| bad(&fault.to_string()))?;
+    let known = trusted.iter().find(|known| known.issuer == told.iss);
+    let known = known.ok_or_else(|| bad("its issuer is not trusted here"))?;
+    let claims: Assertion =
+        jws.verify(&known.keys, &Algorithm::ALL).map_err(|fault| bad(&fault.to_string()))?;
+    if !(claims.aud.iter().any(&is_ours) && claims.aud.iter().all(&is_ours)) {
+        return Err(bad("its aud is not this authorization server"));
+    }
+    if now >= claims.exp.saturating_add(SKEW) {
+        return Err(bad("it has expired"));
+    }
+    if claims.nbf.max(claims.iat).unwrap_or(0) > now.saturating_add(SKEW) {
+        return Err(bad("it is not valid yet"));
+    }
+    if claims.sub.is_empty() || claims.sub.len() > 256 {
+        return Err(bad("its sub is empty or too long"));
+    }
+    Ok(claims)
+}
+
+/// What an identity provider says that a client may do for an employee.
+fn employee(server: &Server, client: &Client, jws: &Jws<'_>, ask: &Ask<'_>) -> Result<Granted, Refusal> {
+    if client.is_public() {
+        return Err(Refusal::new("unauthorized_client", "the client has no credentials"));
+    }
+    let trusted = &server.settings.identity_providers;
+    let claims = check(jws, trusted, |audience| audience == server.name, ask.now)?;
+    let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
+    if claims.client_id.as_deref() != Some(client.id.as_str()) {
+        return Err(bad("it was given to another client"));
+    }
+    let resource = resource(server, claims.resource.as_ref());
+    let resource = resource.ok_or_else(|| bad("its resource is not one of those here"))?;
+    let named = ask.form.get("resource");
+    if named.is_some() && server.settings.resource(named) != Some(resource) {
+        return Err(Refusal::new("invalid_target", "resource is another than in the assertion"));
+    }
+    let scopes = employee_scopes(server, claims.scope.as_deref(), ask.form.get("scope"))?;
+    let jti = claims.jti.as_deref().filter(|jti| jti.len() <= 256).ok_or_else(|| bad("it has no jti"))?;
+    let name = format!("id-jag {} {jti}", claims.iss);
+    if !server.state().is_first(&name, claims.exp.saturating_add(SKEW), ask.now) {
+        return Err(bad("it was used before"));
+    }
+    Ok(Granted {
+        client_id: client.id.clone(),
+        subject: claims.sub,
+        resource: resource.to_owned(),
+        scopes: fewer(server, scopes),
+        jkt: ask.jkt.clone(),
+        refreshable: false,
+        family: credentials::new_family()?,
+    })
+}
+
+/// The resource that an assertion is about. Tokens are for one: several names for it are fine, several of them are not.
+fn resource<'a>(server: &'a Server, named: Option<&Audience>) -> Option<&'a str> {
+    let Some(named) = named else {
+        return server.settings.resource(None);
+    };
+    let mut found = named.iter().map(|name| server.settings.resource(Some(name)));
+    let first = found.next()??;
+    found.all(|other| other == Some(first)).then_some(first)
+}
+
+/// What the identity provider allows, and of that what the client wants.
+fn employee_scopes(server: &Server, allowed: Option<&str>, wanted: Option<&str>) -> Result<Scopes, Refusal> {
+    let refusal = || Refusal::new("invalid_scope", "none of the scopes exists here");
+    let allowed = server.settings.scopes(allowed).ok_or_else(refusal)?;
+    let Some(wanted) = wanted else {
+        return Ok(allowed);
+    };
+    let scopes = Scopes::parse(wanted).map_err(|_| refusal())?.intersection(&allowed);
+    if scopes.is_empty() { Err(refusal()) } else { Ok(scopes) }
+}
+
+/// What a platform says who a workload is. Platforms hand out assertions that are used until they end.
+fn workload(
+    server: &Server,
+    client: Option<&Client>,
+    jws: &Jws<'_>,
+    ask: &Ask<'_>,
+) -> Result<Granted, Refusal> {
+    let endpoint = server.settings.endpoint("/token");
+    let trusted = &server.settings.workload_issuers;
+    let is_ours = |audience: &str| audience == server.name || audience == endpoint;
+    let claims = check(jws, trusted, is_ours, ask.now)?;
+    let client_id = client.map_or_else(|| claims.sub.clone(), |client| client.id.clone());
+    credentials::granted(server, client_id, claims.sub, ask)
+}
