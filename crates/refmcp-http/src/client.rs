@@ -1,8 +1,12 @@
 //! Who is at the other end of a request, as far as the network tells.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
+use refmcp_server::{Connection, Headers};
+
+use crate::authority::Grant;
 
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,5 +32,36 @@ impl Client {
     /// Whether it is on this machine; whoever is not known to be is not.
     pub(crate) fn is_local(&self) -> bool {
         self.address.is_some_and(|address| address.is_loopback())
+    }
+}
+
+/// Who asks: from where, and with what leave, where leave is needed.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) client: Client,
+    pub(crate) grant: Option<Arc<Grant>>,
+}
+
+impl Caller {
+    /// Who it is, where anybody asks.
+    pub(crate) fn principal(&self) -> Option<&Arc<str>> {
+        self.grant.as_ref().map(|grant| &grant.granted.principal)
+    }
+
+    /// What their token is good for, where anybody asks.
+    pub(crate) fn scopes(&self) -> Option<Arc<[Box<str>]>> {
+        self.grant.as_ref().map(|grant| grant.scopes.clone())
+    }
+
+    /// What handlers are told of the connection.
+    pub(crate) fn connection(&self, headers: Headers) -> Connection {
+        Connection {
+            transport: "http",
+            local: self.client.is_local(),
+            principal: self.principal().cloned(),
+            // Every request of a session brings a token of its own, and is looked at before anything is done for it.
+            scopes: None,
+            headers,
+        }
     }
 }

@@ -242,6 +242,11 @@ impl Conversation {
         lock(&self.engine).is_ready()
     }
 
+    /// The scopes that a request of this session takes.
+    pub(crate) fn scopes_needed(&self, method: &str, params: Option<&str>) -> Vec<Arc<str>> {
+        self.session().scopes_needed(method, params)
+    }
+
     /// How many requests are in flight.
     pub(crate) fn in_flight(&self) -> usize {
         lock(&self.engine).in_flight()

@@ -1,15 +1,13 @@
 //! What browsers want to hear before they let a page speak to us. Only pages whose origin may use the server get here.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-
-use crate::routes::Route;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 /// Headers that a page may send; those that mirror a tool's arguments are beside them.
-const SENT: [&str; 9] = [
+const SENT: [&str; 10] = [
     "accept",
     "authorization",
     "content-type",
+    "dpop",
     "last-event-id",
     "mcp-method",
     "mcp-name",
@@ -20,21 +18,22 @@ const SENT: [&str; 9] = [
 const MIRRORED: &str = "mcp-param-";
 
 /// Headers that a page may read.
-const EXPOSED: &str = "Mcp-Session-Id, MCP-Protocol-Version, Retry-After, WWW-Authenticate";
+const EXPOSED: &str = "Mcp-Session-Id, MCP-Protocol-Version, Retry-After, WWW-Authenticate, DPoP-Nonce";
 
-/// The answer to a browser that asks beforehand.
-pub(crate) fn preflight(route: &Route, asked: &HeaderMap) -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
+/// The answer to a browser that asks beforehand what a page may do where there are these methods.
+pub fn preflight<B: Default>(methods: &[&str], asked: &HeaderMap) -> Response<B> {
+    let mut response = Response::new(B::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    insert(headers, header::ALLOW, &[route.methods, &["OPTIONS"]].concat().join(", "));
-    insert(headers, header::ACCESS_CONTROL_ALLOW_METHODS, &route.methods.join(", "));
+    insert(headers, header::ALLOW, &[methods, &["OPTIONS"]].concat().join(", "));
+    insert(headers, header::ACCESS_CONTROL_ALLOW_METHODS, &methods.join(", "));
     insert(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &allowed(asked));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
 }
 
 /// Lets the page that asked read the response.
-pub(crate) fn expose(response: &mut Response, origin: HeaderValue) {
+pub fn expose<B>(response: &mut Response<B>, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

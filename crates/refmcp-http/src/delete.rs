@@ -3,16 +3,17 @@
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use crate::client::Caller;
 use crate::endpoint::Inner;
 use crate::headers::names_stateless;
 use crate::refusal::Refusal;
 use crate::sessions::find;
 
-pub(crate) fn delete(endpoint: &Inner, headers: &HeaderMap) -> Result<Response, Refusal> {
+pub(crate) fn delete(endpoint: &Inner, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
     if names_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
-    let session = find(endpoint, headers)?;
+    let session = find(endpoint, caller, headers)?;
     endpoint.sessions.close(&session.id);
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -4,22 +4,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{Extensions, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use refmcp_auth::resource::{form_names_token, is_form};
+use refmcp_auth::uri::PROTECTED_RESOURCE;
 use refmcp_proto::engine::{Change, DuplicateIds, Early, EngineConfig};
 use refmcp_server::backplane::{Backplane, Memory};
 use refmcp_server::transport::clock::Clock;
-use refmcp_server::{Connection, Revision, Server};
+use refmcp_server::{Connection, Limits, Revision, Server};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::client::Client;
+use crate::authority::{Admission, Authority, Head};
+use crate::besides::Besides;
+use crate::client::{Caller, Client};
 use crate::conversation::Conversation;
 use crate::metrics::{Counted, Metrics};
 use crate::options::Options;
+use crate::post::read_at_most;
 use crate::rate::Buckets;
 use crate::refusal::{Reason, Refusal};
 use crate::routes::{ROUTES, Route, Target};
@@ -28,6 +33,9 @@ use crate::{cors, delete, get, guard, legacy, operation, post, routes, websocket
 
 /// How often sessions and streams are looked through for old ones, at most.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Bytes of a form that are looked at.
+const FORM: usize = 64 << 10;
 
 /// How long a request may wait for `initialized`, which another connection may carry and be slower.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(1);
@@ -47,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) metrics: Metrics,
     rates: Option<Buckets>,
+    /// The paths of whatever else is served.
+    besides: Vec<String>,
     /// The names of the revisions, once for all sessions.
     revisions: Vec<(Revision, Arc<str>)>,
     /// Conversations without a session that want to hear of changes.
@@ -81,6 +91,7 @@ impl Endpoint {
         let inner = Arc::new(Inner {
             server,
             rates: options.rate.map(Buckets::new),
+            besides: further_paths(&options),
             revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
             sessions: Sessions::new(clock, options.session_idle, backplane),
             options,
@@ -106,8 +117,21 @@ impl Endpoint {
             let client = Client::of(&request);
             endpoint.answer(client, request).await
         };
-        let router = ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, any(serve)));
-        router.with_state(self.clone())
+        let below = format!("{PROTECTED_RESOURCE}/{{*resource}}");
+        let ours = ROUTES.iter().map(|route| route.path).chain([below.as_str()]);
+        let all = ours.chain(self.inner.besides.iter().map(String::as_str));
+        all.fold(Router::new(), |router, path| router.route(path, any(serve))).with_state(self.clone())
+    }
+
+    /// What an application has at its root that nests the router: the documents about the server as a protected
+    /// resource, which are nowhere else.
+    pub fn well_known(&self) -> Router {
+        let serve = |State(endpoint): State<Self>, request: Request| async move {
+            let client = Client::of(&request);
+            endpoint.answer(client, request).await
+        };
+        let below = format!("{PROTECTED_RESOURCE}/{{*resource}}");
+        Router::new().route(PROTECTED_RESOURCE, any(serve)).route(&below, any(serve)).with_state(self.clone())
     }
 
     /// Ends properly what would never end by itself, and takes nothing new; calls go on. [`Endpoint::serve`] does it
@@ -127,15 +151,22 @@ impl Endpoint {
         let began = Instant::now();
         let inner = &self.inner;
         let route = routes::place(request.uri().path());
+        let besides = inner.besides_at(route, request.uri().path());
         let span = tracing::info_span!(
             target: "refmcp::http", "request", method = %request.method(), path = route.map(|place| ROUTES[place].path)
         );
         let origin = request.headers().get(header::ORIGIN).cloned();
-        let admitted = inner.admit(client, &request, route.map(|place| &ROUTES[place]));
+        let admitted = inner.admit(client, &request, route.map(|place| &ROUTES[place]), besides);
         // A page that may not speak to us may not read what we say, either.
         let origin = origin.filter(|_| !matches!(&admitted, Err(refusal) if refusal.is_about_the_caller()));
         let served = match admitted {
-            Ok(route) => inner.dispatch(route, client, request).instrument(span.clone()).await,
+            Ok(Some(route)) => inner.dispatch(route, client, request).instrument(span.clone()).await,
+            Ok(None) => match besides {
+                Some(besides) => {
+                    Box::pin(inner.answer_besides(besides, request)).instrument(span.clone()).await
+                }
+                None => Err(nothing_here()),
+            },
             Err(refusal) => Err(refusal),
         };
         let mut response = served.unwrap_or_else(|refusal| {
@@ -154,28 +185,47 @@ impl Endpoint {
 }
 
 impl Inner {
-    /// Whether a request is served at all; decided before anything of its body is read.
+    /// Whoever else is served at a path that is none of ours.
+    fn besides_at(&self, route: Option<usize>, path: &str) -> Option<&dyn Besides> {
+        let besides = self.options.besides.as_deref()?;
+        (route.is_none() && self.besides.iter().any(|known| known == path)).then_some(besides)
+    }
+
+    /// Whether a request is served at all, and by which route if by one of ours; decided before anything of its body is
+    /// read.
     fn admit<'a>(
         &self,
         client: Client,
         request: &Request,
         route: Option<&'a Route>,
-    ) -> Result<&'a Route, Refusal> {
+        besides: Option<&dyn Besides>,
+    ) -> Result<Option<&'a Route>, Refusal> {
         let Options { hosts, origins, .. } = &self.options;
-        guard::check(hosts, origins, client.called, request.uri(), request.headers())?;
+        guard::check_host(hosts, client.called, request.uri(), request.headers())?;
+        let public = match (route, besides) {
+            // Anybody may know whose tokens are taken here, on whatever page.
+            (Some(route), _) => route.target == Target::Document && self.options.authority.is_some(),
+            (None, Some(besides)) => besides.is_for_any_page(request.uri().path()),
+            (None, None) => false,
+        };
+        if !public {
+            guard::check_origin(hosts, origins, client.called, request.headers())?;
+        }
         if let (Some(rates), Some(address)) = (&self.rates, client.address)
             && (self.options.rate_on_loopback || !client.is_local())
             && let Err(seconds) = rates.take(address, self.clock.now())
         {
             return Err(Refusal::too_many(Reason::Rate, "too many requests from this client", seconds));
         }
-        let nothing_here = || Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here");
+        if besides.is_some() {
+            return Ok(None);
+        }
         let route = route.ok_or_else(nothing_here)?;
         let method = request.method();
         if method != Method::OPTIONS && !route.methods.contains(&method.as_str()) {
             return Err(Refusal::method(route.methods, "this method is not served here"));
         }
-        Ok(route)
+        Ok(Some(route))
     }
 
     /// Leads a request to whoever answers it.
@@ -186,25 +236,71 @@ impl Inner {
         request: Request,
     ) -> Result<Response, Refusal> {
         if request.method() == Method::OPTIONS {
-            return Ok(cors::preflight(route, request.headers()));
+            return Ok(cors::preflight(route.methods, request.headers()));
         }
         match route.target {
             Target::Health => return Ok(operation::health()),
             Target::Ready => return operation::ready(self),
             Target::Metrics => return Ok(operation::metrics(self)),
+            Target::Document => {
+                let authority = self.options.authority.as_ref().ok_or_else(nothing_here)?;
+                return authority.document(&head(&request));
+            }
             Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
         }
+        let authority = self.options.authority.as_ref();
+        let admission = match authority.map(|authority| (authority, authority.admit(&head(&request)))) {
+            None => None,
+            Some((_, Ok(admission))) => Some(admission),
+            Some((authority, Err(refusal))) if is_form(request.headers()) => {
+                return Err(Box::pin(self.refuse_form(authority, refusal, request)).await);
+            }
+            Some((_, Err(refusal))) => return Err(refusal),
+        };
         let most = self.options.max_in_flight;
         let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
         let _counted = self.metrics.in_flight.enter(most).ok_or_else(full)?;
+        let grant = match (admission, authority) {
+            (Some(Admission::Granted(grant)), _) => Some(grant),
+            (Some(Admission::Check(check)), Some(authority)) => Some(Box::pin(authority.check(check)).await?),
+            (_, _) => None,
+        };
+        let caller = Caller { client, grant };
+        let Some((authority, grant)) = authority.zip(caller.grant.clone()) else {
+            return self.serve(route, caller, request).await;
+        };
+        let response = self.serve(route, caller, request).await?;
+        Ok(authority.ending(response, &grant))
+    }
+
+    /// What somebody is told who is not let in and sends a form: another word if the token is in there, where it is of
+    /// no use.
+    async fn refuse_form(&self, authority: &Authority, refusal: Refusal, request: Request) -> Refusal {
+        let (parts, body) = request.into_parts();
+        match read_at_most(self, body, FORM).await {
+            Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body) => {
+                let uri = original(&parts.extensions, &parts.uri);
+                authority.refuse_form(&Head { method: &parts.method, uri, headers: &parts.headers })
+            }
+            _ => refusal,
+        }
+    }
+
+    /// Has a request answered that may be.
+    async fn serve(
+        self: &Arc<Self>,
+        route: &Route,
+        caller: Caller,
+        request: Request,
+    ) -> Result<Response, Refusal> {
         // Boxed, so that a connection that only reads a stream does not hold the room of the largest of them.
         match (route.target, request.method()) {
-            (Target::Messages, _) => Box::pin(legacy::message(self, request)).await,
-            (Target::Events, _) => Box::pin(legacy::open(self, client, request)).await,
-            (Target::WebSocket, _) => websocket::upgrade(self, client, request),
-            (_, &Method::POST) => Box::pin(post::post(self, client, request)).await,
-            (_, &Method::DELETE) => delete::delete(self, request.headers()),
-            _ => Box::pin(get::get(self, client, request)).await,
+            (Target::Messages, _) => Box::pin(legacy::message(self, caller, request)).await,
+            (Target::Events, _) => Box::pin(legacy::open(self, caller, request)).await,
+            (Target::WebSocket, _) => websocket::upgrade(self, &caller, request),
+            (_, &Method::POST) => Box::pin(post::post(self, caller, request)).await,
+            (_, &Method::DELETE) => delete::delete(self, &caller, request.headers()),
+            _ => Box::pin(get::get(self, caller, request)).await,
         }
     }
 
@@ -212,6 +308,11 @@ impl Inner {
     pub(crate) fn converse(&self, connection: Connection) -> Arc<Conversation> {
         let opened = self.server.open(self.config.clone(), connection);
         Conversation::new(opened, self.options.stream_bytes)
+    }
+
+    /// How long and deep a message may be: as the engine has it, so that what is read here is what is read there.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { message_bytes: self.options.body_bytes, ..self.config.limits }
     }
 
     /// The name of a revision.
@@ -246,6 +347,29 @@ impl Inner {
             listener.changed(change);
         }
     }
+}
+
+/// The paths of whatever else is served; ours stay ours.
+fn further_paths(options: &Options) -> Vec<String> {
+    let mut paths = options.besides.as_ref().map(|besides| besides.paths()).unwrap_or_default();
+    paths.retain(|path| path.starts_with('/') && routes::place(path).is_none());
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+fn nothing_here() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here")
+}
+
+/// The URI as the client wrote it, wherever the endpoint is mounted.
+pub(crate) fn original<'a>(extensions: &'a Extensions, uri: &'a Uri) -> &'a Uri {
+    extensions.get::<OriginalUri>().map_or(uri, |OriginalUri(whole)| whole)
+}
+
+fn head(request: &Request) -> Head<'_> {
+    let uri = original(request.extensions(), request.uri());
+    Head { method: request.method(), uri, headers: request.headers() }
 }
 
 /// Passes changes on and clears away what nobody uses any more.

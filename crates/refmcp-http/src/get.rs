@@ -10,7 +10,7 @@ use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Revision;
 use refmcp_server::backplane::{Attached, ReadFrom, StreamNumber, Unavailable};
 
-use crate::client::Client;
+use crate::client::Caller;
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
 use crate::post::style;
@@ -21,17 +21,17 @@ use crate::{headers, websocket};
 
 pub(crate) async fn get(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
     let headers = request.headers();
     if websocket::is_upgrade(headers) {
-        return websocket::upgrade(endpoint, client, request);
+        return websocket::upgrade(endpoint, &caller, request);
     }
     if headers::names_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
-    let session = find(endpoint, headers)?;
+    let session = find(endpoint, &caller, headers)?;
     headers::check_takes_events(headers)?;
     let conversation = &session.conversation;
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());

@@ -29,6 +29,21 @@ pub fn check(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), Foreign> {
+    check_host(hosts, called, uri, headers)?;
+    check_origin(hosts, origins, called, headers)
+}
+
+/// The first half of [`check`]: whether the name by which we are called is ours. That is enough where anybody may know
+/// what there is to know: a name that leads here by a trick is none of ours.
+///
+/// # Errors
+/// It is not.
+pub fn check_host(
+    hosts: &[String],
+    called: Option<IpAddr>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Foreign> {
     let mut named = headers.get_all(header::HOST).iter();
     let host = match (named.next(), named.next()) {
         (Some(_), Some(_)) => return Err(Foreign::Host("more than one Host header")),
@@ -43,6 +58,19 @@ pub fn check(
     if ![host, target].into_iter().flatten().all(|host| is_ours(hosts, called, host)) {
         return Err(Foreign::Host("this Host is not served here"));
     }
+    Ok(())
+}
+
+/// The other half of [`check`]: whether the page that calls, if it is one, may.
+///
+/// # Errors
+/// It may not.
+pub fn check_origin(
+    hosts: &[String],
+    origins: &[String],
+    called: Option<IpAddr>,
+    headers: &HeaderMap,
+) -> Result<(), Foreign> {
     let mut pages = headers.get_all(header::ORIGIN).iter();
     match (pages.next(), pages.next()) {
         (None, _) => Ok(()),

@@ -34,8 +34,15 @@ pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Opt
 
 /// What may be shown of headers: not what lets somebody in.
 fn shown(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-    const SECRET: [HeaderName; 4] =
-        [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION, SESSION_ID];
+    const SECRET: [HeaderName; 6] = [
+        header::AUTHORIZATION,
+        header::COOKIE,
+        header::PROXY_AUTHORIZATION,
+        // A web page's WebSocket has nowhere else to put its token.
+        header::SEC_WEBSOCKET_PROTOCOL,
+        HeaderName::from_static("dpop"),
+        SESSION_ID,
+    ];
     let shown = headers.iter().filter(|(name, _)| !SECRET.contains(name));
     shown.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())))
 }

@@ -3,31 +3,32 @@
 
 use std::sync::Arc;
 
-use axum::extract::{OriginalUri, Request};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
+use refmcp_proto::jsonrpc::decode;
 use refmcp_server::backplane::SessionId;
 
-use crate::client::Client;
+use crate::client::Caller;
 use crate::conversation::STANDING;
-use crate::endpoint::Inner;
-use crate::post::{check_body, connection, read};
+use crate::endpoint::{Inner, original};
+use crate::post::{check_body, read};
 use crate::refusal::{Reason, Refusal};
 use crate::sessions::Kind;
 use crate::sse::{self, Source, Style};
-use crate::{headers, status};
+use crate::{headers, scopes, status};
 
 /// Opens a session: its first event says where to post.
 pub(crate) async fn open(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
     headers::check_takes_events(request.headers())?;
     let counted = endpoint.reads()?;
-    let mut connection = connection(client, headers::of_session(request.headers()));
+    let mut connection = caller.connection(headers::of_session(request.headers()));
     connection.transport = "http+sse";
-    let session = endpoint.open_session(Kind::Legacy, endpoint.converse(connection)).await?;
+    let session = endpoint.open_session(Kind::Legacy, &caller, endpoint.converse(connection)).await?;
     // Should anything fail from here on, the session ends.
     let ends = EndsSession { endpoint: endpoint.clone(), id: session.id.clone() };
     let reading = session.conversation.read_by();
@@ -39,21 +40,32 @@ pub(crate) async fn open(
 
 /// The path to post to, beside the one that was called, wherever the endpoint is mounted.
 fn messages(request: &Request) -> String {
-    let whole = request.extensions().get::<OriginalUri>().map_or(request.uri(), |OriginalUri(uri)| uri);
+    let whole = original(request.extensions(), request.uri());
     let folder = whole.path().rsplit_once('/').map_or("", |(folder, _)| folder);
     format!("{folder}/messages")
 }
 
 /// Takes a message; whatever is to be said to it goes to the stream.
-pub(crate) async fn message(endpoint: &Arc<Inner>, request: Request) -> Result<Response, Refusal> {
-    check_body(request.headers())?;
-    let id = request.uri().query().and_then(|query| {
+pub(crate) async fn message(
+    endpoint: &Arc<Inner>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    check_body(&parts.headers)?;
+    let id = parts.uri.query().and_then(|query| {
         query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned)
     });
     let id = id.ok_or_else(|| Refusal::bad(Reason::Session, "no sessionId; /sse says where to post"))?;
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "there is no such session");
-    let session = endpoint.sessions.find(Kind::Legacy, &id).ok_or_else(unknown)?;
-    let body = read(endpoint, request.into_body()).await?;
+    let session = endpoint.sessions.find(Kind::Legacy, &id, &caller).ok_or_else(unknown)?;
+    let body = read(endpoint, body).await?;
+    // What cannot be read is answered on the stream, as everything else is.
+    if caller.grant.is_some()
+        && let Ok(incoming) = decode(&body, &endpoint.limits())
+    {
+        scopes::check(endpoint, &caller, &parts, || Some(session.clone()), &incoming)?;
+    }
     session.conversation.receive_bytes(STANDING, &body);
     Ok(status::accepted())
 }

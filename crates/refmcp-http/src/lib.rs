@@ -34,6 +34,8 @@
 //! | `serve` | a listener of its own: connections, TLS, HTTP/2, stopping |
 //! | `routes` | what is served where |
 //! | `guard`, `rate`, `cors` | who may speak to us at all, how often, and what browsers want to hear |
+//! | `authority`, `scopes` | who may use the server, and for what |
+//! | `besides` | what else is served on the same port |
 //! | `refusal` | turning a request away |
 //! | `post`, `get`, `delete` | the three methods of the streamable endpoint |
 //! | `exchange` | a request that waits for its answer |
@@ -47,9 +49,11 @@
 //! | `websocket` | leaving HTTP for a pipe of text frames |
 //! | `operation`, `metrics` | for those who operate the server: health, readiness, numbers |
 
+mod authority;
+mod besides;
 mod client;
 mod conversation;
-mod cors;
+pub mod cors;
 mod delete;
 mod endpoint;
 mod exchange;
@@ -65,12 +69,15 @@ mod post;
 mod rate;
 mod refusal;
 mod routes;
+mod scopes;
 mod serve;
 mod sessions;
 mod sse;
 mod status;
 mod websocket;
 
+pub use authority::Authority;
+pub use besides::Besides;
 pub use endpoint::Endpoint;
 pub use options::Options;
 pub use rate::Rate;

@@ -1,9 +1,12 @@
 //! How the endpoint behaves; every limit is on by default.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_server::backplane::Settings;
 
+use crate::authority::Authority;
+use crate::besides::Besides;
 use crate::rate::Rate;
 
 /// The settings of an endpoint.
@@ -59,6 +62,10 @@ pub struct Options {
     pub require_version: bool,
     /// Whether requests with the same id are served side by side; each has an exchange of its own.
     pub serve_duplicate_ids: bool,
+    /// Who decides who may use the server. Without, everybody may who can reach it.
+    pub authority: Option<Authority>,
+    /// What else is served on the same port.
+    pub besides: Option<Arc<dyn Besides>>,
 }
 
 impl Default for Options {
@@ -89,6 +96,8 @@ impl Default for Options {
             retry: Duration::from_secs(1),
             require_version: true,
             serve_duplicate_ids: false,
+            authority: None,
+            besides: None,
         }
     }
 }

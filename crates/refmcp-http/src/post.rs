@@ -6,27 +6,28 @@ use std::sync::atomic::Ordering;
 
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use refmcp_proto::engine::server::{stated_revision, unstated_revision};
-use refmcp_proto::jsonrpc::{Incoming, Limits, Message, Params, RequestId, RpcError, code, decode, excerpt};
+use refmcp_proto::jsonrpc::{Incoming, Message, Params, RequestId, RpcError, code, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Method, Resumption, Revision, Rules};
-use refmcp_server::{Connection, Headers};
+use refmcp_server::Connection;
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::Caller;
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
 use crate::exchange::{BreaksOff, Commit, Exchange};
 use crate::refusal::{Reason, Refusal};
 use crate::sessions::{Kind, find};
 use crate::sse::Style;
-use crate::{headers, status};
+use crate::{headers, scopes, status};
 
 pub(crate) async fn post(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
@@ -37,10 +38,10 @@ pub(crate) async fn post(
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why));
     }
     let body = read(endpoint, body).await?;
-    match take(endpoint, client, parts.headers, &body)? {
+    match take(endpoint, &caller, parts, &body)? {
         Step::Respond(response) => Ok(response),
         Step::Wait(exchange) => Box::pin(exchange.response(endpoint)).await,
-        Step::Open(conversation, response) => open(endpoint, conversation, response).await,
+        Step::Open(conversation, response) => open(endpoint, &caller, conversation, response).await,
     }
 }
 
@@ -64,15 +65,19 @@ impl Step {
     }
 }
 
-fn take(endpoint: &Arc<Inner>, client: Client, headers: HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
-    let limits = Limits { message_bytes: endpoint.options.body_bytes, ..Limits::default() };
-    match decode(body, &limits) {
+fn take(endpoint: &Arc<Inner>, caller: &Caller, parts: Parts, body: &[u8]) -> Result<Step, Refusal> {
+    let incoming = match decode(body, &endpoint.limits()) {
+        Ok(incoming) => incoming,
         Err(fault) => {
             let refused = status::error(StatusCode::BAD_REQUEST, fault.id.as_ref(), &fault.error);
-            Ok(Step::Respond(refused))
+            return Ok(Step::Respond(refused));
         }
-        Ok(Incoming::Batch(_)) => batch(endpoint, &headers, body),
-        Ok(Incoming::One(message)) => one(endpoint, client, headers, message),
+    };
+    // A session that is none of the caller's is told so below.
+    scopes::check(endpoint, caller, &parts, || find(endpoint, caller, &parts.headers).ok(), &incoming)?;
+    match incoming {
+        Incoming::Batch(_) => batch(endpoint, caller, &parts.headers, body),
+        Incoming::One(message) => one(endpoint, caller, parts.headers, message),
     }
 }
 
@@ -91,7 +96,11 @@ pub(crate) fn check_body(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// Reads a body whole.
 pub(crate) async fn read(endpoint: &Inner, body: Body) -> Result<Bytes, Refusal> {
-    let most = endpoint.options.body_bytes;
+    read_at_most(endpoint, body, endpoint.options.body_bytes).await
+}
+
+/// The same, of so many bytes.
+pub(crate) async fn read_at_most(endpoint: &Inner, body: Body, most: usize) -> Result<Bytes, Refusal> {
     let too_long =
         || Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Reason::BodySize, format!("at most {most} bytes"));
     // Whoever says beforehand that it is too long need not send it.
@@ -120,7 +129,7 @@ fn is_too_long(fault: &axum::Error) -> bool {
 /// One message, of whichever lifecycle.
 fn one(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: &Caller,
     headers: HeaderMap,
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
@@ -134,7 +143,7 @@ fn one(
         Err(error) => return Ok(bad_request(&message, &error)),
     };
     if let Some(version) = stated {
-        return stateless(endpoint, client, headers, &version, message);
+        return stateless(endpoint, caller, headers, &version, message);
     }
     // Without a word in the body, a header can still say that the body should have had one.
     match named.map(str::parse::<Revision>) {
@@ -143,7 +152,7 @@ fn one(
             Message::Notification(_) | Message::Response(_) => Ok(accepted()),
         },
         Some(Err(_)) => Ok(bad_request(&message, &unsupported(endpoint, named.unwrap_or_default()))),
-        _ => in_session(endpoint, client, &headers, message),
+        _ => in_session(endpoint, caller, &headers, message),
     }
 }
 
@@ -179,7 +188,7 @@ fn unsupported(endpoint: &Inner, requested: &str) -> RpcError {
 /// A message that stands for itself.
 fn stateless(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: &Caller,
     headers: HeaderMap,
     version: &str,
     message: Message<'_>,
@@ -189,7 +198,9 @@ fn stateless(
     if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
         return Ok(bad_request(&message, &error));
     }
-    let conversation = endpoint.converse(connection(client, headers::of_request(headers)));
+    let connection =
+        Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(headers)) };
+    let conversation = endpoint.converse(connection);
     if Method::known(&request.method) == Some(Method::Listen) {
         endpoint.listens(&conversation);
     }
@@ -206,17 +217,17 @@ fn stateless(
 /// A message of a session, or the one that opens it.
 fn in_session(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: &Caller,
     headers: &HeaderMap,
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
-        return initialize(endpoint, client, headers, message);
+        return initialize(endpoint, caller, headers, message);
     }
     let id = id_of(&message);
-    let session = find(endpoint, headers).map_err(|refusal| refusal.said_to(id))?;
+    let session = find(endpoint, caller, headers).map_err(|refusal| refusal.said_to(id))?;
     let conversation = session.conversation.clone();
     let Message::Request(request) = &message else {
         conversation.receive(crate::conversation::STANDING, message);
@@ -241,7 +252,7 @@ fn in_session(
 
 fn initialize(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: &Caller,
     headers: &HeaderMap,
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
@@ -249,7 +260,7 @@ fn initialize(
         let why = RpcError::invalid_request("initialize opens a session; it does not belong into one");
         return Ok(bad_request(&message, &why));
     }
-    let conversation = endpoint.converse(connection(client, headers::of_session(headers)));
+    let conversation = endpoint.converse(caller.connection(headers::of_session(headers)));
     let outlet = conversation.open_outlet(id_of(&message).cloned());
     conversation.receive(outlet.number, message);
     let unanswered = || Refusal::fault("the session cannot be opened");
@@ -262,10 +273,11 @@ fn initialize(
 
 async fn open(
     endpoint: &Inner,
+    caller: &Caller,
     conversation: Arc<Conversation>,
     mut response: Response,
 ) -> Result<Response, Refusal> {
-    let session = endpoint.open_session(Kind::Streamable, conversation).await?;
+    let session = endpoint.open_session(Kind::Streamable, caller, conversation).await?;
     if let Ok(id) = HeaderValue::try_from(session.id.reveal()) {
         response.headers_mut().insert(headers::SESSION_ID, id);
     }
@@ -273,8 +285,8 @@ async fn open(
 }
 
 /// A batch, which only one revision has; the engine of the session knows whether it is that one.
-fn batch(endpoint: &Inner, headers: &HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
-    let session = find(endpoint, headers).map_err(|refusal| refusal.said_to(None))?;
+fn batch(endpoint: &Inner, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
+    let session = find(endpoint, caller, headers).map_err(|refusal| refusal.said_to(None))?;
     let conversation = session.conversation.clone();
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
     let outlet = conversation.open_outlet(None);
@@ -302,9 +314,4 @@ pub(crate) fn style(endpoint: &Inner, rules: &Rules) -> Style {
         retry: (rules.resumption == Resumption::Polling).then_some(endpoint.options.retry),
         keep_alive: endpoint.options.keep_alive,
     }
-}
-
-/// What is known of a client.
-pub(crate) fn connection(client: Client, headers: Headers) -> Connection {
-    Connection { transport: "http", local: client.is_local(), principal: None, headers }
 }

@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use refmcp_auth::Challenge;
+use refmcp_auth::resource::Denied;
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 
 use crate::guard::Foreign;
 use crate::status;
+
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// A request that is not served.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub(crate) struct Refusal {
     retry_after: Option<u64>,
     /// The methods that would have been served.
     allow: Option<String>,
+    /// What somebody is told who is not let in.
+    challenged: Option<Box<Challenged>>,
     /// Set when the refusal is an error of JSON-RPC: which request it answers, if that is known.
     answers: Option<Option<RequestId>>,
 }
@@ -45,10 +51,29 @@ pub(crate) enum Reason {
     Connections,
     Stopping,
     Fault,
+    Credentials,
+    Unauthorized,
+    Forbidden,
+    Issuer,
+}
+
+/// What somebody is told who is not let in, in headers.
+#[derive(Debug)]
+pub(crate) struct Challenged {
+    challenges: Vec<HeaderValue>,
+    nonce: Option<HeaderValue>,
+}
+
+impl Challenged {
+    pub(crate) fn new(challenges: &[Challenge], nonce: Option<&str>) -> Self {
+        let header = |challenge: &Challenge| HeaderValue::try_from(challenge.to_string()).ok();
+        let nonce = nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok());
+        Self { challenges: challenges.iter().filter_map(header).collect(), nonce }
+    }
 }
 
 impl Reason {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Host,
         Self::Origin,
         Self::Path,
@@ -68,6 +93,10 @@ impl Reason {
         Self::Connections,
         Self::Stopping,
         Self::Fault,
+        Self::Credentials,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::Issuer,
     ];
 
     /// As the metrics call it.
@@ -92,6 +121,10 @@ impl Reason {
             Self::Connections => "connections",
             Self::Stopping => "stopping",
             Self::Fault => "fault",
+            Self::Credentials => "credentials",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::Issuer => "issuer",
         }
     }
 }
@@ -108,7 +141,15 @@ impl From<Foreign> for Refusal {
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, reason, why: why.into(), retry_after: None, allow: None, answers: None }
+        Self {
+            status,
+            reason,
+            why: why.into(),
+            retry_after: None,
+            allow: None,
+            challenged: None,
+            answers: None,
+        }
     }
 
     /// A request that is wrong in itself.
@@ -137,6 +178,19 @@ impl Refusal {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Reason::Fault, why)
     }
 
+    /// Somebody is not let in.
+    pub(crate) fn denied(denied: &Denied, challenged: Challenged) -> Self {
+        let reason = match denied {
+            Denied::Malformed(_) => Reason::Credentials,
+            Denied::Scopes(_) => Reason::Forbidden,
+            Denied::Unknowable => Reason::Issuer,
+            _ => Reason::Unauthorized,
+        };
+        let retry_after = matches!(denied, Denied::Unknowable).then_some(10);
+        let refusal = Self::new(denied.status(), reason, denied.to_string());
+        Self { retry_after, challenged: Some(Box::new(challenged)), ..refusal }
+    }
+
     /// The same, said in JSON-RPC to whoever sent this message.
     pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
         Self { answers: Some(id.cloned()), ..self }
@@ -160,6 +214,15 @@ impl IntoResponse for Refusal {
             None => (self.status, format!("{}\n", self.why)).into_response(),
         };
         let headers = response.headers_mut();
+        if let Some(challenged) = self.challenged {
+            for challenge in challenged.challenges {
+                headers.append(header::WWW_AUTHENTICATE, challenge);
+            }
+            if let Some(nonce) = challenged.nonce {
+                headers.insert(DPOP_NONCE, nonce);
+            }
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -1,6 +1,8 @@
 //! What is served where. Everything that has to hold for every route is done for all of them in one place, and tests
 //! of it go through this table.
 
+use refmcp_auth::uri::PROTECTED_RESOURCE;
+
 /// A path and what may be done there.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -22,6 +24,7 @@ pub(crate) enum Target {
     Health,
     Ready,
     Metrics,
+    Document,
 }
 
 const fn route(path: &'static str, methods: &'static [&'static str], target: Target) -> Route {
@@ -29,7 +32,7 @@ const fn route(path: &'static str, methods: &'static [&'static str], target: Tar
 }
 
 /// Every route.
-pub(crate) const ROUTES: [Route; 7] = [
+pub(crate) const ROUTES: [Route; 8] = [
     route("/mcp", &["POST", "GET", "DELETE"], Target::Mcp),
     route("/mcp/ws", &["GET"], Target::WebSocket),
     route("/sse", &["GET"], Target::Events),
@@ -37,9 +40,15 @@ pub(crate) const ROUTES: [Route; 7] = [
     route("/healthz", &["GET", "HEAD"], Target::Health),
     route("/readyz", &["GET", "HEAD"], Target::Ready),
     route("/metrics", &["GET", "HEAD"], Target::Metrics),
+    route(PROTECTED_RESOURCE, &["GET", "HEAD"], Target::Document),
 ];
 
 /// The place in the table of a path.
 pub(crate) fn place(path: &str) -> Option<usize> {
-    ROUTES.iter().position(|route| route.path == path)
+    ROUTES.iter().position(|route| route.path == path || (route.target == Target::Document && is_below(path)))
+}
+
+/// Whether a path is that of a document about one of several resources.
+fn is_below(path: &str) -> bool {
+    path.strip_prefix(PROTECTED_RESOURCE).is_some_and(|rest| rest.starts_with('/'))
 }

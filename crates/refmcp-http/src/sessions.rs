@@ -13,6 +13,7 @@ use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{Backplane, Created, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
 
+use crate::client::Caller;
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
 use crate::options::Options;
@@ -25,6 +26,8 @@ use crate::{get, headers};
 pub(crate) struct HttpSession {
     pub(crate) id: SessionId,
     kind: Kind,
+    /// Whose it is, where anybody asks.
+    principal: Option<Arc<str>>,
     pub(crate) conversation: Arc<Conversation>,
     /// When it was last used, in milliseconds of the clock.
     used: AtomicU64,
@@ -58,9 +61,13 @@ impl Sessions {
         Self { clock, idle, backplane, open: RwLock::default() }
     }
 
-    /// The session of this id; using it keeps it alive.
-    pub(crate) fn find(&self, kind: Kind, id: &str) -> Option<Arc<HttpSession>> {
-        let session = self.read().get(id).filter(|session| session.kind == kind).cloned()?;
+    /// The session of this id, if it is the caller's; using it keeps it alive. Nobody learns of one that is somebody
+    /// else's.
+    pub(crate) fn find(&self, kind: Kind, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
+        let is_meant = |session: &&Arc<HttpSession>| {
+            session.kind == kind && session.principal.as_ref() == caller.principal()
+        };
+        let session = self.read().get(id).filter(is_meant).cloned()?;
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
         self.keep_alive(&session, now);
@@ -165,6 +172,7 @@ impl Inner {
     pub(crate) async fn open_session(
         &self,
         kind: Kind,
+        caller: &Caller,
         conversation: Arc<Conversation>,
     ) -> Result<Arc<HttpSession>, Refusal> {
         if self.stop.is_cancelled() {
@@ -179,7 +187,8 @@ impl Inner {
             && let Some(rules) = conversation.session_rules()
             && rules.resumption != Resumption::Never
         {
-            let record = NewSession { revision: self.revision_name(rules.revision), ..NewSession::default() };
+            let (principal, revision) = (caller.principal().cloned(), self.revision_name(rules.revision));
+            let record = NewSession { principal, revision, ..NewSession::default() };
             // It hears of the session's use only now and then, so it must not be the first to give up.
             let idle = self.options.session_idle + self.options.session_idle / 5;
             let created = self.sessions.backplane.create_session(&id, record, idle).await;
@@ -193,7 +202,8 @@ impl Inner {
         }
         let now = self.clock.now().as_millis();
         let (used, told) = (AtomicU64::new(now), AtomicU64::new(now));
-        let session = Arc::new(HttpSession { id: id.clone(), kind, conversation, used, told });
+        let (id_of_it, principal) = (id.clone(), caller.principal().cloned());
+        let session = Arc::new(HttpSession { id: id_of_it, kind, principal, conversation, used, told });
         let mut open = self.sessions.write();
         if open.len() >= self.options.max_sessions {
             drop(open);
@@ -207,12 +217,16 @@ impl Inner {
 }
 
 /// The session that the headers name, if they name it properly.
-pub(crate) fn find(endpoint: &Inner, headers: &HeaderMap) -> Result<Arc<HttpSession>, Refusal> {
+pub(crate) fn find(
+    endpoint: &Inner,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Arc<HttpSession>, Refusal> {
     let bad = |why: String| Refusal::bad(Reason::Session, why);
     let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
     let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "there is no such session");
-    let session = endpoint.sessions.find(Kind::Streamable, id).ok_or_else(unknown)?;
+    let session = endpoint.sessions.find(Kind::Streamable, id, caller).ok_or_else(unknown)?;
     let Some(rules) = session.conversation.session_rules() else { return Ok(session) };
     let agreed = rules.revision;
     let bad = |why: String| Refusal::bad(Reason::Revision, why);

@@ -1,5 +1,8 @@
 //! WebSocket: leaving HTTP for a pipe of text frames, one message each. The protocol does not define it; it behaves as
-//! standard input and output do, and the session ends with the socket.
+//! standard input and output do, and the session ends with the socket, and both with the token, where one is needed.
+//!
+//! The token comes in the header `Authorization`, as everywhere. A web page can send no header of its own; there, the
+//! token is offered as a subprotocol beside ours: `Sec-WebSocket-Protocol: mcp, mcp.bearer.TOKEN`. Only `mcp` is agreed on.
 
 use std::sync::Arc;
 
@@ -9,11 +12,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::response::Response;
 use hyper_util::rt::TokioIo;
 use refmcp_server::transport::websocket::{Role, Settings, derive_accept_key, pipe};
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::client::Client;
+use crate::client::Caller;
 use crate::endpoint::Inner;
 use crate::headers;
-use crate::post::connection;
 use crate::refusal::{Reason, Refusal};
 
 /// The subprotocol, for clients that offer one.
@@ -27,7 +30,7 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
 /// Answers the handshake; what follows is a conversation of its own.
 pub(crate) fn upgrade(
     endpoint: &Arc<Inner>,
-    client: Client,
+    caller: &Caller,
     mut request: Request,
 ) -> Result<Response, Refusal> {
     let accept = accept_key(&request)?;
@@ -38,8 +41,11 @@ pub(crate) fn upgrade(
         return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
     }
     let protocol = has(request.headers(), &header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
-    let mut connection = connection(client, headers::of_session(request.headers()));
+    let mut connection = caller.connection(headers::of_session(request.headers()));
     connection.transport = "websocket";
+    // One token for all that is said here.
+    connection.scopes = caller.scopes();
+    let grant = caller.grant.clone();
     let settings = Settings {
         max_message: endpoint.options.body_bytes,
         ping_every: endpoint.options.keep_alive,
@@ -54,6 +60,14 @@ pub(crate) fn upgrade(
         };
         let pipe = pipe(socket, Role::Server, settings).await;
         let stop = endpoint.stop.child_token();
+        let _watch = endpoint.options.authority.clone().zip(grant).map(|(authority, grant)| {
+            let stop = stop.clone();
+            // Ends with the socket, or ends it.
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                authority.over(grant).await;
+                stop.cancel();
+            }))
+        });
         if let Err(fault) = endpoint.server.serve(pipe, connection, stop).await {
             tracing::debug!(%fault, "a WebSocket ended");
         }

@@ -66,6 +66,13 @@ use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
 
 pub use profile::{Profile, UnknownProfile};
 
+/// The scope that a client's token has to have for tools that change something others can see: the lists, and the
+/// resources that can be touched. Everything else takes any token; where no tokens are asked for, all of it takes none.
+pub const WRITE_SCOPE: &str = "mcp:write";
+
+/// Every scope that the server knows.
+pub const SCOPES: [&str; 1] = [WRITE_SCOPE];
+
 /// What the reference server is like.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -87,6 +94,8 @@ pub struct Options {
     pub timeouts: Timeouts,
     /// Where the server can be reached, for `metadata/get`.
     pub endpoints: Vec<String>,
+    /// Whether clients need a token, for `metadata/get`.
+    pub auth_required: bool,
 }
 
 impl Default for Options {
@@ -101,6 +110,7 @@ impl Default for Options {
             policy: Policy::default(),
             timeouts: Timeouts::default(),
             endpoints: Vec::new(),
+            auth_required: false,
         }
     }
 }
@@ -154,7 +164,7 @@ pub fn server_with(
         builder = resources::add(builder)?;
         builder = prompts::add(builder);
         builder = models::add(builder);
-        builder = metadata::add(builder, options.endpoints);
+        builder = metadata::add(builder, options.endpoints, options.auth_required);
     }
     if options.profile.has_fixtures() {
         builder = conformance::add(builder)?;

@@ -158,6 +158,11 @@ impl Call {
         self.inner.session.connection().principal.as_deref()
     }
 
+    /// What the client's token is good for, where the connection is one token's.
+    pub fn scopes(&self) -> Option<&[Box<str>]> {
+        self.connection().scopes.as_deref()
+    }
+
     /// How the client is connected.
     pub fn connection(&self) -> &Connection {
         self.inner.session.connection()

@@ -25,6 +25,7 @@
 //! | `session` | what is kept of one connection |
 //! | [`backplane`] | what the replicas of an HTTP server share |
 //! | `method` | from a method to its handler: one file each |
+//! | `scopes` | what a client's token has to be good for |
 //! | `statistics`, `trace_context` | what those who operate a server want to know |
 //! | `schema`, `uri_template`, `seal`, `states`, `values`, `panics` | the parts they stand on |
 
@@ -37,6 +38,7 @@ mod method;
 mod panics;
 mod question;
 mod schema;
+mod scopes;
 mod seal;
 mod server;
 mod session;
@@ -61,6 +63,7 @@ pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::{model, peer, revision};
 pub use refmcp_transport as transport;
+pub use scopes::INSUFFICIENT_SCOPE;
 pub use seal::Seal;
 pub use server::{Opened, Server, WeakServer};
 pub use session::{Connection, Headers, Runner, Session};

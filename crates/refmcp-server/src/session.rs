@@ -23,6 +23,9 @@ pub struct Connection {
     pub local: bool,
     /// Who was authenticated, if anybody.
     pub principal: Option<Arc<str>>,
+    /// What the token is good for that was presented, where one connection is one token's. Where each request presents
+    /// its own, whoever takes them in has looked already, and there is nothing here.
+    pub scopes: Option<Arc<[Box<str>]>>,
     /// Headers that came with the connection, where there are any.
     pub headers: Headers,
 }

@@ -64,9 +64,6 @@ pub fn presented<'a>(uri: &Uri, headers: &'a HeaderMap) -> Result<Presented<'a>,
         (Some(_), None, Some(_)) => Err(Denied::Malformed("more than one token")),
         (Some(value), None, None) => read(value.as_bytes(), headers),
         (None, _, Some(token)) => Ok(Presented { scheme: Scheme::Bearer, token, proof: None }),
-        (None, _, None) if is_form(headers) => {
-            Err(Denied::Malformed("a token has no place in a form; it goes into the Authorization header"))
-        }
         (None, _, None) => Err(Denied::Nothing),
     }
 }
@@ -111,14 +108,23 @@ fn is_token68(text: &str) -> bool {
 /// Whether a URL has a token, however it is written there.
 fn names_token(uri: &Uri) -> bool {
     let Some(query) = uri.query() else { return false };
-    url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "access_token")
+    form_names_token(query.as_bytes())
 }
 
-/// Whether the body is a form, by its own account.
-fn is_form(headers: &HeaderMap) -> bool {
+/// What somebody is told who sends a token in a form.
+pub const IN_A_FORM: Denied =
+    Denied::Malformed("a token has no place in a form; it goes into the Authorization header");
+
+/// Whether a body is a form, by its own account.
+pub fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// Whether a form has a token.
+pub fn form_names_token(body: &[u8]) -> bool {
+    url::form_urlencoded::parse(body).any(|(name, _)| name == "access_token")
 }
 
 /// The token that a WebSocket's handshake offers in the place of a subprotocol.
@@ -183,7 +189,6 @@ mod tests {
             ("/mcp?access_token", &[bearer]),
             ("/mcp", &[bearer, bearer]),
             ("/mcp", &[bearer, ("authorization", "Basic YTpi")]),
-            ("/mcp", &[("content-type", "application/x-www-form-urlencoded; charset=utf-8")]),
             ("/mcp", &[("authorization", "")]),
             ("/mcp", &[("authorization", "Bearer")]),
             ("/mcp", &[("authorization", "Bearer ")]),
@@ -205,6 +210,17 @@ mod tests {
             };
             assert!(fine, "{uri} {pairs:?}: {denied:?}");
         }
+    }
+
+    #[test]
+    fn a_form_is_looked_into_only_to_say_so() {
+        let form = [("content-type", "Application/x-www-form-urlencoded; charset=utf-8")];
+        assert_eq!(of("/mcp", &form), Err(Denied::Nothing));
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(form[0].1))]);
+        assert!(is_form(&headers) && !is_form(&HeaderMap::new()));
+        assert!(
+            form_names_token(b"a=b&access%5Ftoken=c") && !form_names_token(b"{}") && !form_names_token(b"")
+        );
     }
 
     #[test]

@@ -14,8 +14,11 @@ const MOST: usize = 100;
 /// Seconds for which keys are good without being looked at again.
 const FRESH: Seconds = 600;
 
-/// Seconds between two attempts to fetch them, whatever tokens name.
-const AGAIN: Seconds = 10;
+/// Seconds until they are fetched again, whatever tokens name.
+const AGAIN: Seconds = 2;
+
+/// Seconds until that is tried again when nobody answered.
+const AFTER_FAILURE: Seconds = 10;
 
 /// The keys of an issuer, and when they were fetched. Those that are known stay in use when newer ones cannot be had.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +51,8 @@ impl Keys {
     /// whoever makes up names of keys makes us ask no more often than that.
     pub fn should_fetch(&self, algorithm: Algorithm, kid: Option<&str>, now: Seconds) -> bool {
         let old = self.fetched.is_none_or(|at| now.saturating_sub(at) >= FRESH);
-        let patient = self.tried.is_none_or(|at| now.saturating_sub(at) >= AGAIN);
+        let pause = if self.fetched >= self.tried { AGAIN } else { AFTER_FAILURE };
+        let patient = self.tried.is_none_or(|at| now.saturating_sub(at) >= pause);
         patient && (old || !self.has(algorithm, kid))
     }
 
@@ -98,6 +102,8 @@ mod tests {
         assert!(keys.should_fetch(ES256, Some("a"), NOW));
         keys.trying(NOW);
         assert!(!keys.should_fetch(ES256, Some("a"), NOW), "not while they are asked for");
+        assert!(!keys.should_fetch(ES256, Some("a"), NOW + AFTER_FAILURE - 1), "nor soon after that failed");
+        assert!(keys.should_fetch(ES256, Some("a"), NOW + AFTER_FAILURE));
         keys.take(&set(&["a"]), NOW).unwrap();
         assert!(keys.has(ES256, Some("a")) && !keys.has(ES256, Some("b")) && keys.has(ES256, None));
         assert!(!keys.should_fetch(ES256, Some("a"), NOW + FRESH - 1));

@@ -20,7 +20,7 @@ mod replays;
 
 use std::sync::Arc;
 
-pub use credentials::{Presented, Scheme, WEBSOCKET_BEARER, presented};
+pub use credentials::{IN_A_FORM, Presented, Scheme, WEBSOCKET_BEARER, form_names_token, is_form, presented};
 pub use denied::{Denied, Says};
 pub use discovery::{Undiscovered, discovered};
 pub use introspection::Introspection;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -61,6 +62,26 @@ impl Tls {
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// The same certificate for a listener that speaks HTTP/1.1 and nothing else.
+    #[must_use]
+    pub fn only_http1(&self) -> Self {
+        let mut config = ServerConfig::clone(self.0.config());
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// Shakes hands with a client of a listener of one's own.
+    ///
+    /// # Errors
+    /// The client speaks no TLS, or none that is spoken here, or trusts somebody else.
+    pub async fn handshake(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
+        // Boxed, since it is large.
+        Ok(Box::new(self.0.accept(stream).await?))
     }
 
     /// Shakes hands; the client has chosen its version of HTTP by then.

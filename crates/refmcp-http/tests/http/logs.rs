@@ -12,7 +12,13 @@ use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request};
 
 /// A log that is kept.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
 
 impl io::Write for Kept {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -93,7 +99,7 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
     site.send("POST", "/mcp", &[("MCP-Protocol-Version", STATELESS)], long.as_bytes()).await;
     assert_eq!(client.delete().await, 204);
 
-    let log = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let log = String::from_utf8(kept.bytes()).unwrap();
     assert!(log.contains("refused") && log.contains("answered"), "{log}");
     let legacy = address.rsplit_once('=').unwrap().1;
     for secret in [&*client.session, legacy, "the-token", "the-cookie", "what-was-said"] {

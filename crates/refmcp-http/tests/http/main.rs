@@ -1,6 +1,7 @@
 //! The endpoint as its clients see it: bytes on a socket.
 
 mod abort;
+mod authorization;
 mod bad_http;
 mod bad_sessions;
 mod bad_websocket;

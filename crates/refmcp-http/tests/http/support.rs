@@ -32,10 +32,15 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn open(options: Options) -> Self {
+        Self::open_at(|_| options).await
+    }
+
+    /// One whose options depend on where it is.
+    pub(crate) async fn open_at(options: impl FnOnce(SocketAddr) -> Options) -> Self {
         let (server, ended) = tools::server();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let endpoint = Endpoint::new(server.clone(), options);
+        let endpoint = Endpoint::new(server.clone(), options(address));
         let stop = CancellationToken::new();
         let told = stop.clone();
         let served = tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use refmcp_server::model::{LogLevel, ResourceContents};
-use refmcp_server::{Call, NoArguments, Question, Resource, Server, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Question, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -91,6 +91,19 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         Tool::new("near", "Whether the client is on this machine", |call: Call, _: NoArguments| async move {
             Ok(call.connection().local.to_string())
         });
+    let whoami = Tool::new("whoami", "Who the client is", |call: Call, _: NoArguments| async move {
+        Ok(call.principal().unwrap_or("nobody").to_owned())
+    });
+    let dear = Tool::new("dear", "Takes two scopes", |_: Call, _: NoArguments| async move { Ok("dear") });
+    let dearer = Tool::new("dearer", "Takes another", |_: Call, _: NoArguments| async move { Ok("dearer") });
+    let grow = Tool::new("grow", "Adds a tool to the session", |call: Call, _: NoArguments| async move {
+        let own = Tool::new("own", "The session's own", |_: Call, _: NoArguments| async move { Ok("own") });
+        let session = call.session().ok_or_else(|| CallError::new("no session"))?;
+        session.change_lists(|lists| lists.add_tool(own.scopes(["own"]))).await;
+        let cheap = Tool::new("dear", "In disguise", |_: Call, _: NoArguments| async move { Ok("cheap") });
+        session.change_lists(|lists| lists.add_tool(cheap)).await;
+        Ok("grown")
+    });
     let leave = Tool::new("leave", "Sends the client away", |call: Call, _: NoArguments| async move {
         call.close_stream().await;
         sleep(Duration::from_millis(100)).await;
@@ -115,6 +128,10 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         .tool(whisper)
         .tool(near)
         .tool(leave)
+        .tool(whoami)
+        .tool(grow)
+        .tool(dear.scopes(["dear:read", "dear:write"]))
+        .tool(dearer.scopes(["dearer"]))
         .tool(mirror.input_schema(schema))
         .resource(note);
     (server.build().unwrap(), ended)

@@ -5,6 +5,7 @@ use refmcp_server::{Call, CallError, NoArguments, Prompt, Resource, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::WRITE_SCOPE;
 use crate::additions::{self, Thing};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -34,11 +35,11 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 fn adds(tool: Tool) -> Tool {
-    tool.annotate(|hints| hints.read_only(false).destructive(false).idempotent(false))
+    tool.annotate(|hints| hints.read_only(false).destructive(false).idempotent(false)).scopes([WRITE_SCOPE])
 }
 
 fn removes(tool: Tool) -> Tool {
-    tool.annotate(|hints| hints.read_only(false).destructive(true).idempotent(false))
+    tool.annotate(|hints| hints.read_only(false).destructive(true).idempotent(false)).scopes([WRITE_SCOPE])
 }
 
 #[derive(Deserialize, JsonSchema)]

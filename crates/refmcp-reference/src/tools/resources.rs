@@ -4,6 +4,7 @@ use refmcp_server::{Call, CallError, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::WRITE_SCOPE;
 use crate::resources::notes;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -15,6 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .title("Touch a resource")
         .annotate(|hints| hints.read_only(false).destructive(false).idempotent(false))
+        .scopes([WRITE_SCOPE])
         .inline(),
     ]
 }

@@ -121,3 +121,23 @@ async fn additions_are_limited() {
         client.call("remove_tool", json!({ "name": "one-more" })).await;
     }
 }
+
+#[tokio::test]
+async fn whatever_changes_what_others_see_takes_the_scope_for_it() {
+    let server = server();
+    let mut client = Client::new(&server, SESSION).await;
+    let mut dear = Vec::new();
+    for name in names(&mut client, "tools").await {
+        let params = json!({ "name": name }).to_string();
+        let needed = server.scopes_needed("tools/call", Some(&params));
+        if !needed.is_empty() {
+            assert_eq!(needed.join(" "), refmcp_reference::WRITE_SCOPE, "{name}");
+            dear.push(name);
+        }
+    }
+    dear.sort_unstable();
+    let all = THINGS.iter().flat_map(|(thing, ..)| [format!("add_{thing}"), format!("remove_{thing}")]);
+    let mut all: Vec<String> = all.chain(["touch_resource".to_owned()]).collect();
+    all.sort_unstable();
+    assert_eq!(dear, all);
+}

@@ -52,6 +52,14 @@ async fn without_a_session_the_request_names_its_model() {
 }
 
 #[tokio::test]
+async fn metadata_says_what_a_token_has_to_be_good_for() {
+    let server = refmcp_reference::server(Options { auth_required: true, ..Options::default() }).unwrap();
+    let mut client = Client::new(&server, SESSION).await;
+    let metadata = client.result("metadata/get", json!({})).await;
+    assert_eq!((&metadata["authRequired"], &metadata["scopes"]), (&json!(true), &json!(["mcp:write"])));
+}
+
+#[tokio::test]
 async fn metadata_is_what_the_handshake_said() {
     let options = Options { endpoints: vec!["stdio".into()], version: "9.9".into(), ..Options::default() };
     let server = refmcp_reference::server(options).unwrap();
@@ -59,7 +67,7 @@ async fn metadata_is_what_the_handshake_said() {
     let metadata = client.result("metadata/get", json!({})).await;
     assert_eq!(metadata["name"], "RefMCP-TestServer");
     assert_eq!(metadata["version"], "9.9");
-    assert_eq!(metadata["authRequired"], false);
+    assert_eq!((&metadata["authRequired"], &metadata["scopes"]), (&json!(false), &json!(null)));
     assert_eq!(metadata["endpoints"], json!(["stdio"]));
     assert_eq!(metadata["revisions"].as_array().unwrap().len(), 5);
     let capabilities = &metadata["capabilities"];

@@ -43,6 +43,7 @@ pub struct Tool {
     pub(crate) input: Option<Schema>,
     pub(crate) output: Option<Schema>,
     pub(crate) mirrored: Vec<Mirrored>,
+    pub(crate) scopes: Vec<Arc<str>>,
     run: Arc<Run>,
 }
 
@@ -75,6 +76,7 @@ impl Tool {
             input: None,
             output: None,
             mirrored: Vec::new(),
+            scopes: Vec::new(),
             run: Arc::new(run),
         }
     }
@@ -145,6 +147,13 @@ impl Tool {
     #[must_use]
     pub fn inline(mut self) -> Self {
         self.inline = true;
+        self
+    }
+
+    /// Only for clients whose tokens are good for all of these. Where nobody asks for tokens, it is for everybody.
+    #[must_use]
+    pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 

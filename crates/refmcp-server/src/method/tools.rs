@@ -14,6 +14,7 @@ use super::{Plan, params};
 use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
+use crate::scopes::{insufficient_scope, lacks};
 
 pub(super) fn list(call: &Call) -> Plan {
     let call = call.clone();
@@ -41,6 +42,9 @@ pub(super) fn call(call: &Call) -> Plan {
     let Some(tool) = find(call, &name) else {
         return Plan::refuse(RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))));
     };
+    if lacks(call.scopes(), &tool.scopes) {
+        return Plan::refuse(insufficient_scope(&tool.scopes));
+    }
     let arguments = match arguments.map(|text| serde_json::from_str(text.get())) {
         None => Value::Object(Map::new()),
         Some(Ok(Value::Object(arguments))) => Value::Object(arguments),

@@ -1,0 +1,303 @@
+//! From the head of a request to what its token grants, or to a refusal.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, Uri, header};
+use refmcp_auth::claims::{Claims, Expected, TokenFault};
+use refmcp_auth::dpop::{self, Asked, ProofFault, Proven};
+use refmcp_auth::jose::Jws;
+use refmcp_auth::resource::{
+    Denied, Granted, IN_A_FORM, Introspection, Presented, Says, Scheme, digest, presented,
+};
+use refmcp_auth::{Scopes, Seconds, Secret};
+use serde::Deserialize;
+
+use super::issuer::Issuer;
+use super::verdicts::Digest;
+use super::{Authority, REMEMBERED, REMEMBERED_ANSWER, now};
+use crate::refusal::{Challenged, Refusal};
+
+/// What a token that was checked grants.
+pub(crate) struct Grant {
+    pub(crate) granted: Granted,
+    /// Its scopes, as servers keep them.
+    pub(crate) scopes: Arc<[Box<str>]>,
+    /// When it is over, with all that clocks may differ.
+    pub(crate) until: Seconds,
+    pub(crate) scheme: Scheme,
+    /// The token, where its issuer has to be asked about it again.
+    token: Option<Secret>,
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("granted", &self.granted).finish_non_exhaustive()
+    }
+}
+
+/// How far a request has come by what its head says alone.
+pub(crate) enum Admission {
+    /// It is let in.
+    Granted(Arc<Grant>),
+    /// Its token has to be checked.
+    Check(Box<Check>),
+}
+
+/// A token that has to be checked.
+pub(crate) struct Check {
+    token: Secret,
+    digest: Digest,
+    scheme: Scheme,
+    proof: Option<Proven>,
+    place: Place,
+}
+
+/// Where a request went, for challenges.
+#[derive(Debug, Clone)]
+struct Place {
+    metadata: String,
+}
+
+/// The head of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) method: &'a Method,
+    /// As the client wrote it, wherever the endpoint is mounted.
+    pub(crate) uri: &'a Uri,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn host(&self) -> Option<&'a str> {
+        let named = self.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        named.or_else(|| self.uri.authority().map(axum::http::uri::Authority::as_str))
+    }
+}
+
+impl Authority {
+    /// Lets a request in by its head, if its token was checked just now, or says what is left to check.
+    pub(crate) fn admit(&self, head: &Head<'_>) -> Result<Admission, Refusal> {
+        let place = || Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
+        let presented =
+            presented(head.uri, head.headers).map_err(|denied| self.refuse(&denied, None, &place()))?;
+        let scheme = presented.scheme;
+        let refuse = |denied: Denied| self.refuse(&denied, Some(scheme), &place());
+        let now = now();
+        let proof = self.proof(head, &presented, now).map_err(refuse)?;
+        let digest = digest(presented.token);
+        if let Some(grant) = self.state.verdicts.good(&digest, now).filter(|grant| now < grant.until) {
+            self.bind(&grant, scheme, proof.as_ref(), now).map_err(refuse)?;
+            return Ok(Admission::Granted(grant));
+        }
+        if self.state.verdicts.is_bad(&digest, now) {
+            return Err(refuse(Denied::Inactive));
+        }
+        let token = Secret::new(presented.token);
+        Ok(Admission::Check(Box::new(Check { token, digest, scheme, proof, place: place() })))
+    }
+
+    /// Checks a token.
+    pub(crate) async fn check(&self, check: Box<Check>) -> Result<Arc<Grant>, Refusal> {
+        let Check { token, digest, scheme, proof, place } = *check;
+        let refuse = |denied: Denied| self.refuse(&denied, Some(scheme), &place);
+        let grant = self.verify(&token, digest).await.map_err(refuse)?;
+        self.bind(&grant, scheme, proof.as_ref(), now()).map_err(refuse)?;
+        Ok(grant)
+    }
+
+    /// The proof that goes with a token, checked as far as it can be without the token's claims.
+    fn proof(
+        &self,
+        head: &Head<'_>,
+        presented: &Presented<'_>,
+        now: Seconds,
+    ) -> Result<Option<Proven>, Denied> {
+        let Some(proof) = presented.proof else { return Ok(None) };
+        let urls = self.settings.names.urls(head.uri.path(), head.host());
+        let asked = Asked { method: head.method.as_str(), urls: &urls, token: Some(presented.token) };
+        let proven = dpop::check(proof, &asked, now)?;
+        if let Some(nonces) = &self.settings.nonces
+            && !proven.nonce.as_deref().is_some_and(|nonce| nonces.is_good(nonce, now))
+        {
+            return Err(ProofFault::Nonce.into());
+        }
+        Ok(Some(proven))
+    }
+
+    /// Whether a token may be used in the way in which it was presented: one that is bound to a key only with a proof by
+    /// that key, which is good once, and one that is not only as what it is.
+    fn bind(
+        &self,
+        grant: &Grant,
+        scheme: Scheme,
+        proof: Option<&Proven>,
+        now: Seconds,
+    ) -> Result<(), Denied> {
+        match (&grant.granted.jkt, scheme, proof) {
+            (Some(_), Scheme::Bearer, _) => Err(Denied::Unproven),
+            (None, Scheme::Dpop, _) => Err(Denied::Unbound),
+            (None, Scheme::Bearer, _) if self.settings.only_bound => Err(Denied::Unbound),
+            (None, Scheme::Bearer, _) => Ok(()),
+            (Some(jkt), Scheme::Dpop, Some(proof)) if proof.jkt == *jkt => {
+                let mut replays = self.state.replays.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(replays.use_once(proof, now)?)
+            }
+            (Some(_), Scheme::Dpop, Some(_)) => Err(ProofFault::Binding.into()),
+            (Some(_), Scheme::Dpop, None) => Err(ProofFault::Missing.into()),
+        }
+    }
+
+    /// What a token grants, by its signature or by what its issuer says, and remembers it.
+    async fn verify(&self, token: &Secret, digest: Digest) -> Result<Arc<Grant>, Denied> {
+        let issuer = self.issuer_of(token.reveal())?;
+        let first = self.settings.issuers.first().is_some_and(|first| Arc::ptr_eq(first, issuer));
+        let asked = self.settings.introspection.as_ref().filter(|_| first);
+        let (claims, remembered) = match asked {
+            None => (self.by_keys(issuer, token).await?, REMEMBERED),
+            Some(introspection) => {
+                let lane = usize::from(digest.first().copied().unwrap_or_default()) % self.state.asking.len();
+                let _turn = match self.state.asking.get(lane) {
+                    Some(lane) => Some(lane.lock().await),
+                    None => None,
+                };
+                // Somebody may have asked in the meantime.
+                let now = now();
+                if let Some(grant) = self.state.verdicts.good(&digest, now) {
+                    return Ok(grant);
+                }
+                if self.state.verdicts.is_bad(&digest, now) {
+                    return Err(Denied::Inactive);
+                }
+                let answer = self.ask(introspection, issuer, token).await;
+                if let Err(Denied::Inactive | Denied::Token(_)) = answer {
+                    let until = now + REMEMBERED_ANSWER.as_secs();
+                    self.state.verdicts.found_bad(digest, now, until);
+                }
+                (answer?, REMEMBERED_ANSWER.min(self.settings.asked_again))
+            }
+        };
+        let now = now();
+        let granted = Granted::by(&claims);
+        let until = granted.expires_at.saturating_add(self.settings.skew.as_secs());
+        let scheme = if granted.jkt.is_some() { Scheme::Dpop } else { Scheme::Bearer };
+        let (token, scopes) = (asked.map(|_| token.clone()), granted.scopes.iter().map(Box::from).collect());
+        let grant = Arc::new(Grant { granted, scopes, until, scheme, token });
+        self.state.verdicts.found_good(digest, grant.clone(), now, until.min(now + remembered.as_secs()));
+        Ok(grant)
+    }
+
+    /// The issuer of a token, by its own account; tokens that say nothing are the first issuer's, if it can be asked.
+    fn issuer_of(&self, token: &str) -> Result<&Arc<Issuer>, Denied> {
+        #[derive(Deserialize)]
+        struct Issued {
+            iss: String,
+        }
+        let said = Jws::parse(token).and_then(|jws| jws.claims_unchecked::<Issued>());
+        match said {
+            Ok(Issued { iss }) => {
+                let known = self.settings.issuers.iter().find(|issuer| issuer.name == iss);
+                known.ok_or_else(|| TokenFault::Issuer.into())
+            }
+            Err(fault) => {
+                let first = self.settings.issuers.first().filter(|_| self.settings.introspection.is_some());
+                first.ok_or_else(|| TokenFault::from(fault).into())
+            }
+        }
+    }
+
+    fn expected(&self, issuer: &Issuer) -> Expected {
+        Expected {
+            audiences: self.settings.names.audiences(),
+            others_too: self.settings.others_too,
+            skew: self.settings.skew,
+            ..Expected::new(issuer.name.clone(), "")
+        }
+    }
+
+    async fn by_keys(&self, issuer: &Arc<Issuer>, token: &Secret) -> Result<Claims, Denied> {
+        let (algorithm, kid) = {
+            let jws = Jws::parse(token.reveal()).map_err(TokenFault::from)?;
+            (jws.algorithm(), jws.header().kid.clone())
+        };
+        let keys = issuer.keys(&self.settings.fetch, algorithm, kid.as_deref(), now()).await?;
+        Ok(self.expected(issuer).check(token.reveal(), &keys, now())?)
+    }
+
+    async fn ask(
+        &self,
+        introspection: &Introspection,
+        issuer: &Arc<Issuer>,
+        token: &Secret,
+    ) -> Result<Claims, Denied> {
+        let fetch = &self.settings.fetch;
+        let unknowable = |why: String| {
+            tracing::warn!(issuer = issuer.name, why, "the issuer cannot be asked about a token");
+            Denied::Unknowable
+        };
+        let endpoint = issuer.introspection_endpoint(fetch, now()).await;
+        let endpoint = endpoint.ok_or_else(|| unknowable("it has no place for that".to_owned()))?;
+        let question = introspection.request(&endpoint, token.reveal());
+        let question = question.map_err(|fault| unknowable(fault.to_string()))?;
+        let answer = fetch.fetch(question).await.map_err(|fault| unknowable(fault.to_string()))?;
+        introspection.read(&answer, &self.expected(issuer), now())
+    }
+
+    /// Waits until a grant is over: until its token ends, or until its issuer says that it is no good any more.
+    pub(crate) async fn over(self, grant: Arc<Grant>) {
+        /// However far the end is, the clock may be set in the meantime.
+        const LONGEST: Duration = Duration::from_secs(600);
+        let mut until = grant.until;
+        loop {
+            let left = Duration::from_secs(until.saturating_sub(now()));
+            if left.is_zero() {
+                return;
+            }
+            let step = if grant.token.is_some() { self.settings.asked_again } else { LONGEST };
+            tokio::time::sleep(left.min(step)).await;
+            let Some(token) = &grant.token else { continue };
+            match self.verify(token, digest(token.reveal())).await {
+                Ok(grant) => until = grant.until,
+                // That nobody can tell is no news of it.
+                Err(Denied::Unknowable) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// What somebody hears who has not the scopes that something takes; all of those are named.
+    pub(crate) fn lacks(&self, grant: &Grant, needed: Scopes, head: &Head<'_>) -> Refusal {
+        let place = Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
+        self.refuse(&Denied::Scopes(needed), Some(grant.scheme), &place)
+    }
+
+    /// What somebody hears who sends a token in a form.
+    pub(crate) fn refuse_form(&self, head: &Head<'_>) -> Refusal {
+        let place = Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
+        self.refuse(&IN_A_FORM, None, &place)
+    }
+
+    fn refuse(&self, denied: &Denied, scheme: Option<Scheme>, place: &Place) -> Refusal {
+        let says = Says {
+            metadata: &place.metadata,
+            scopes: &self.settings.asked_for,
+            only_bound: self.settings.only_bound,
+        };
+        let challenges = denied.challenges(scheme, &says);
+        // A nonce is told wherever proofs are spoken of, so that the next one can have it.
+        let proofs = challenges.iter().any(|challenge| challenge.is(Scheme::Dpop.name()));
+        let nonce = self.settings.nonces.as_ref().filter(|_| proofs).map(|nonces| nonces.current(now()));
+        Refusal::denied(denied, Challenged::new(&challenges, nonce.as_deref()))
+    }
+}
+
+/// Whose document a challenge leads to: messages belong to the stream that they are posted for.
+fn endpoint_of<'a>(head: &Head<'a>) -> Cow<'a, str> {
+    let path = head.uri.path();
+    match path.strip_suffix("/messages") {
+        Some(mount) => format!("{mount}/sse").into(),
+        None => path.into(),
+    }
+}

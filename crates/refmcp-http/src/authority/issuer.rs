@@ -1,0 +1,162 @@
+//! One issuer: its metadata and its keys, fetched once for all who wait for them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::{Request, header};
+use bytes::Bytes;
+use refmcp_auth::Seconds;
+use refmcp_auth::fetch::Fetch;
+use refmcp_auth::jose::{Algorithm, Jwks};
+use refmcp_auth::metadata::ServerMetadata;
+use refmcp_auth::resource::{Denied, Keys, discovered};
+use refmcp_auth::uri;
+use url::Url;
+
+/// Seconds for which metadata is good.
+const FRESH: Seconds = 600;
+
+/// Seconds between two attempts to fetch it.
+const AGAIN: Seconds = 10;
+
+/// An issuer that is trusted.
+#[derive(Debug)]
+pub(super) struct Issuer {
+    pub(super) name: String,
+    known: Mutex<Known>,
+    /// Held by whoever fetches.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    keys: Keys,
+    metadata: Option<Arc<ServerMetadata>>,
+    fetched: Seconds,
+    tried: Seconds,
+}
+
+impl Known {
+    fn fresh_metadata(&self, now: Seconds) -> Option<Arc<ServerMetadata>> {
+        self.metadata.clone().filter(|_| now.saturating_sub(self.fetched) < FRESH)
+    }
+}
+
+impl Issuer {
+    pub(super) fn new(name: String) -> Arc<Self> {
+        Arc::new(Self { name, known: Mutex::default(), fetching: tokio::sync::Mutex::default() })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keys, among them the one that a token of this algorithm names, if it can be had.
+    pub(super) async fn keys(
+        self: &Arc<Self>,
+        fetch: &Arc<dyn Fetch>,
+        algorithm: Algorithm,
+        kid: Option<&str>,
+        now: Seconds,
+    ) -> Result<Arc<Jwks>, Denied> {
+        let should = || self.known().keys.should_fetch(algorithm, kid, now);
+        let has = self.known().keys.has(algorithm, kid);
+        if !has || should() {
+            // Whoever has a key that is merely old need not wait for somebody else who looks for newer ones; whoever has
+            // none waits, since the one that it needs may be on its way.
+            let turn = if has { self.fetching.try_lock().ok() } else { Some(self.fetching.lock().await) };
+            if turn.is_some() && should() {
+                let (issuer, fetch) = (self.clone(), fetch.clone());
+                // What has begun goes on for those who come later, even if the one who began it leaves.
+                let fetching = tokio::spawn(async move { issuer.fetch_keys(&*fetch, now).await });
+                if let Err(fault) = fetching.await {
+                    tracing::error!(%fault, "keys were not fetched");
+                }
+            }
+        }
+        let known = self.known();
+        let keys = known.keys.known().clone();
+        if keys.keys.is_empty() { Err(Denied::Unknowable) } else { Ok(keys) }
+    }
+
+    async fn fetch_keys(&self, fetch: &dyn Fetch, now: Seconds) {
+        self.known().keys.trying(now);
+        let Some(metadata) = self.metadata(fetch, now).await else { return };
+        let Some(address) = &metadata.jwks_uri else {
+            return tracing::warn!(issuer = self.name, "the issuer tells of no keys");
+        };
+        let body = match get(fetch, address).await {
+            Ok(body) => body,
+            Err(why) => return tracing::warn!(issuer = self.name, why, "keys cannot be fetched"),
+        };
+        if let Err(fault) = self.known().keys.take(&body, now) {
+            tracing::warn!(issuer = self.name, %fault, "keys cannot be read");
+        }
+    }
+
+    /// Where the issuer can be asked about tokens.
+    pub(super) async fn introspection_endpoint(
+        self: &Arc<Self>,
+        fetch: &Arc<dyn Fetch>,
+        now: Seconds,
+    ) -> Option<Url> {
+        let known = self.known().fresh_metadata(now);
+        let metadata = match known {
+            Some(metadata) => metadata,
+            None => {
+                let _turn = self.fetching.lock().await;
+                let (issuer, fetch) = (self.clone(), fetch.clone());
+                tokio::spawn(async move { issuer.metadata(&*fetch, now).await }).await.ok()??
+            }
+        };
+        metadata.introspection_endpoint.as_ref().and_then(|place| Url::parse(place).ok())
+    }
+
+    /// The metadata, as fresh as can be.
+    async fn metadata(&self, fetch: &dyn Fetch, now: Seconds) -> Option<Arc<ServerMetadata>> {
+        {
+            let mut known = self.known();
+            let tried = now.saturating_sub(known.tried) < AGAIN;
+            if tried || known.fresh_metadata(now).is_some() {
+                return known.metadata.clone();
+            }
+            known.tried = now;
+        }
+        let Ok(issuer) = Url::parse(&self.name) else {
+            tracing::warn!(issuer = self.name, "the issuer's name is no URL");
+            return None;
+        };
+        for place in uri::server_metadata(&issuer) {
+            let response = match fetch.fetch(request(place.as_str()).ok()?).await {
+                Ok(response) => response,
+                Err(fault) => {
+                    tracing::warn!(issuer = self.name, %fault, "metadata cannot be fetched");
+                    continue;
+                }
+            };
+            match discovered(&self.name, &response) {
+                Ok(metadata) => {
+                    let mut known = self.known();
+                    known.metadata = Some(Arc::new(metadata));
+                    known.fetched = now;
+                    return known.metadata.clone();
+                }
+                Err(fault) => tracing::warn!(issuer = self.name, %fault, "metadata cannot be used"),
+            }
+        }
+        // What was known before is better than nothing.
+        self.known().metadata.clone()
+    }
+}
+
+fn request(place: &str) -> Result<Request<Bytes>, axum::http::Error> {
+    Request::get(place).header(header::ACCEPT, "application/json").body(Bytes::new())
+}
+
+async fn get(fetch: &dyn Fetch, place: &str) -> Result<Bytes, String> {
+    let request = request(place).map_err(|fault| fault.to_string())?;
+    let response = fetch.fetch(request).await.map_err(|fault| fault.to_string())?;
+    if !response.status().is_success() {
+        return Err(format!("status {}", response.status().as_u16()));
+    }
+    Ok(response.into_body())
+}

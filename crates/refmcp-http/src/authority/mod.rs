@@ -1,0 +1,190 @@
+//! Who may use the server: those with a token of an issuer that is trusted, for this server and no other.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `admission` | from the head of a request to what its token grants, or to a refusal |
+//! | `issuer` | the keys of one issuer, fetched once for all who wait for them |
+//! | `verdicts` | tokens that were checked just now |
+//! | `document` | what the server tells about itself as a protected resource |
+//! | `ending` | responses that end with the token |
+
+mod admission;
+mod document;
+mod ending;
+mod issuer;
+mod verdicts;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use refmcp_auth::fetch::Fetch;
+use refmcp_auth::random::NoRandom;
+use refmcp_auth::resource::{Introspection, Names, Nonces, Replays};
+use refmcp_auth::{Scopes, Seconds};
+use url::Url;
+
+pub(crate) use admission::{Admission, Grant, Head};
+use issuer::Issuer;
+use verdicts::Verdicts;
+
+/// Proofs of possession that are remembered, so that none is used twice.
+const PROOFS: usize = 200_000;
+
+/// How long a token that was checked is taken to be good.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// The same where the issuer was asked, who may have changed its mind.
+const REMEMBERED_ANSWER: Duration = Duration::from_secs(10);
+
+/// How often an issuer is asked again about the token of a stream that stays open.
+const ASKED_AGAIN: Duration = Duration::from_secs(30);
+
+/// Decides who may use a server: it is a protected resource of OAuth 2.1, and takes tokens of the issuers that it was
+/// told to trust. Tokens that carry their claims are checked by their issuer's keys; where [`introspection`] is set, the
+/// issuer is asked instead, about tokens of any kind.
+///
+/// Cheap to clone; every clone remembers the same.
+///
+/// [`introspection`]: Self::introspection
+#[derive(Debug, Clone)]
+pub struct Authority {
+    settings: Arc<Settings>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Clone)]
+struct Settings {
+    names: Names,
+    fetch: Arc<dyn Fetch>,
+    issuers: Vec<Arc<Issuer>>,
+    introspection: Option<Introspection>,
+    supported: Scopes,
+    asked_for: Scopes,
+    title: Option<String>,
+    only_bound: bool,
+    nonces: Option<Nonces>,
+    others_too: bool,
+    skew: Duration,
+    asked_again: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    verdicts: Verdicts,
+    replays: Mutex<Replays>,
+    /// One of these is held while an issuer is asked about a token, so that it is asked once.
+    asking: [tokio::sync::Mutex<()>; 16],
+}
+
+impl Authority {
+    /// Takes tokens of an issuer for a resource: the URL of the server's main endpoint, as its clients know it. Its other
+    /// endpoints are named beside it.
+    pub fn new(resource: Url, issuer: impl Into<String>, fetch: Arc<dyn Fetch>) -> Self {
+        let settings = Settings {
+            names: Names::new(resource, "/mcp", &["/mcp/ws", "/sse"]),
+            fetch,
+            issuers: vec![Issuer::new(issuer.into())],
+            introspection: None,
+            supported: Scopes::none(),
+            asked_for: Scopes::none(),
+            title: None,
+            only_bound: false,
+            nonces: None,
+            others_too: false,
+            skew: Duration::from_secs(60),
+            asked_again: ASKED_AGAIN,
+        };
+        let state = State {
+            verdicts: Verdicts::default(),
+            replays: Mutex::new(Replays::new(PROOFS)),
+            asking: Default::default(),
+        };
+        Self { settings: Arc::new(settings), state: Arc::new(state) }
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+
+    /// Takes tokens of one more issuer.
+    #[must_use]
+    pub fn trusting(self, issuer: impl Into<String>) -> Self {
+        let issuer = Issuer::new(issuer.into());
+        self.set(|settings| settings.issuers.push(issuer))
+    }
+
+    /// Asks the first issuer about every token of its, and so hears when one is revoked; streams end within a minute then.
+    #[must_use]
+    pub fn introspection(self, introspection: Introspection) -> Self {
+        self.set(|settings| settings.introspection = Some(introspection))
+    }
+
+    /// How often it is asked about the token of a stream that stays open; every 30 seconds unless told.
+    #[must_use]
+    pub fn asking_again_every(self, time: Duration) -> Self {
+        self.set(|settings| settings.asked_again = time)
+    }
+
+    /// The scopes that clients may find of use, as the metadata of the resource lists them.
+    #[must_use]
+    pub fn scopes(self, supported: Scopes) -> Self {
+        self.set(|settings| settings.supported = supported)
+    }
+
+    /// The scopes that a client without a token is told to ask for. None unless told; clients then ask for all that the
+    /// metadata lists.
+    #[must_use]
+    pub fn asking_for(self, scopes: Scopes) -> Self {
+        self.set(|settings| settings.asked_for = scopes)
+    }
+
+    /// The name of the resource, for people.
+    #[must_use]
+    pub fn title(self, title: impl Into<String>) -> Self {
+        let title = title.into();
+        self.set(|settings| settings.title = Some(title))
+    }
+
+    /// Takes only tokens that are bound to a key, with a proof for every request.
+    #[must_use]
+    pub fn only_bound(self, only: bool) -> Self {
+        self.set(|settings| settings.only_bound = only)
+    }
+
+    /// Wants a nonce of its own in every proof.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn with_nonces(self) -> Result<Self, NoRandom> {
+        let nonces = Nonces::new()?;
+        Ok(self.set(|settings| settings.nonces = Some(nonces)))
+    }
+
+    /// Takes tokens that are for others as well. They could use them here, so it is off unless told.
+    #[must_use]
+    pub fn others_too(self, yes: bool) -> Self {
+        self.set(|settings| settings.others_too = yes)
+    }
+
+    /// How far clocks may differ; a minute unless told, and never more.
+    #[must_use]
+    pub fn skew(self, skew: Duration) -> Self {
+        self.set(|settings| settings.skew = skew.min(Duration::from_secs(60)))
+    }
+
+    /// The canonical name of the resource.
+    pub fn resource(&self) -> &str {
+        self.settings.names.canonical()
+    }
+
+    /// The issuers whose tokens are taken.
+    pub fn issuers(&self) -> impl Iterator<Item = &str> {
+        self.settings.issuers.iter().map(|issuer| issuer.name.as_str())
+    }
+}
+
+/// The time as tokens count it.
+fn now() -> Seconds {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

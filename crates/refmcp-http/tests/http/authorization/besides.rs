@@ -1,0 +1,70 @@
+//! What else is served on the same port: behind the same guard, without a token.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use refmcp_auth::fetch::BoxFuture;
+use refmcp_http::{Besides, Options};
+
+use super::Guarded;
+use crate::support::Site;
+
+/// Says what it was asked.
+#[derive(Debug)]
+struct Parrot;
+
+impl Besides for Parrot {
+    fn paths(&self) -> Vec<String> {
+        ["/authorize", "/token", "/.well-known/oauth-authorization-server"].map(str::to_owned).to_vec()
+    }
+
+    fn answer(&self, request: axum::http::Request<Bytes>) -> BoxFuture<'_, axum::http::Response<Bytes>> {
+        Box::pin(async move {
+            let said = format!("{} {} {}", request.method(), request.uri(), request.body().len());
+            axum::http::Response::builder()
+                .header("access-control-allow-origin", "*")
+                .body(said.into())
+                .unwrap()
+        })
+    }
+}
+
+fn options() -> Options {
+    Options { besides: Some(Arc::new(Parrot)), ..Options::default() }
+}
+
+#[tokio::test]
+async fn others_answer_on_their_own_paths() {
+    for site in
+        [Site::open(options()).await, Guarded::with_options(|authority| authority, options()).await.site]
+    {
+        let reply = site.send("POST", "/token?a=b", &[], b"12345").await;
+        assert_eq!((reply.status, reply.text().await.as_str()), (200, "POST /token?a=b 5"));
+        assert_eq!(site.send("GET", "/authorize", &[], b"").await.status, 200);
+        assert_eq!(site.send("GET", "/authorize/", &[], b"").await.status, 404);
+        assert_eq!(site.send("POST", "/token", &[("Host", "evil.com")], b"").await.status, 403);
+        assert_eq!(site.send("POST", "/token", &[], &[b'x'; 64 << 10]).await.status, 200);
+        assert_eq!(site.send("POST", "/token", &[], &[b'x'; (64 << 10) + 1]).await.status, 413);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_page_may_do_what_a_client_does_and_not_what_a_person_does() {
+    let site = Site::open(options()).await;
+    let page = [("Origin", "https://page.example")];
+    for (method, path) in [("POST", "/token"), ("GET", "/.well-known/oauth-authorization-server")] {
+        let reply = site.send(method, path, &page, b"").await;
+        assert_eq!(
+            (reply.status, reply.header("access-control-allow-origin")),
+            (200, Some(page[0].1)),
+            "{path}"
+        );
+        assert_eq!(reply.header("access-control-allow-credentials"), None);
+        assert_eq!(site.send("OPTIONS", path, &page, b"").await.status, 204, "{path}");
+    }
+    for method in ["GET", "POST", "OPTIONS"] {
+        let reply = site.send(method, "/authorize", &page, b"").await;
+        assert_eq!((reply.status, reply.header("access-control-allow-origin")), (403, None), "{method}");
+    }
+    assert_eq!(site.send("POST", "/authorize", &[("Origin", "http://localhost:9")], b"").await.status, 200);
+}

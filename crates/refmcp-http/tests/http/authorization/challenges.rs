@@ -1,0 +1,125 @@
+//! Whoever presents nothing, or nothing good, hears what to do about it: everywhere, and before anything else.
+
+use refmcp_http::{Endpoint, Options};
+use serde_json::json;
+
+use super::{Guarded, UPGRADE, challenge};
+use crate::support::Site;
+
+/// Where anybody may ask.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-protected-resource"];
+
+/// Where a challenge leads from a path.
+fn described(path: &str) -> &str {
+    match path {
+        "/mcp" | "/mcp/ws" | "/sse" => path,
+        "/messages" => "/sse",
+        other => panic!("{other} is new; say whose document its challenges lead to"),
+    }
+}
+
+#[tokio::test]
+async fn every_route_wants_a_token_or_is_known_to_want_none() {
+    let guarded = Guarded::open().await;
+    for route in Endpoint::routes() {
+        for method in route.methods {
+            let reply = guarded.site.send(method, route.path, &[], b"{}").await;
+            if OPEN.contains(&route.path) {
+                assert_eq!(reply.status, 200, "{method} {}", route.path);
+                continue;
+            }
+            assert_eq!(reply.status, 401, "{method} {}", route.path);
+            let challenge = challenge(&reply);
+            assert!(challenge.is("Bearer"));
+            assert_eq!(challenge.get("error"), None, "nothing was presented");
+            let document = guarded.document(described(route.path));
+            assert_eq!(challenge.get("resource_metadata"), Some(&*document), "{method} {}", route.path);
+            // What is wrong beside that is nobody's business yet.
+            let bad = guarded.site.send(method, route.path, &[("Content-Type", "text/plain")], b"?").await;
+            assert_eq!(bad.status, 401, "{method} {}", route.path);
+            let upgrade = guarded.site.send(method, route.path, &UPGRADE, b"").await;
+            assert_eq!(upgrade.status, 401, "{method} {}", route.path);
+        }
+        // Browsers ask beforehand without a token, and may send and read what it takes.
+        let page =
+            [("Origin", "http://localhost:1"), ("Access-Control-Request-Headers", "authorization, dpop")];
+        let asked = guarded.site.send("OPTIONS", route.path, &page, b"").await;
+        assert_eq!(asked.status, 204, "{}", route.path);
+        let allowed = asked.header("access-control-allow-headers").unwrap();
+        assert!(allowed.contains("authorization") && allowed.contains("dpop"), "{allowed}");
+        let exposed = asked.header("access-control-expose-headers").unwrap();
+        assert!(exposed.contains("WWW-Authenticate") && exposed.contains("DPoP-Nonce"), "{exposed}");
+    }
+    assert_eq!(guarded.issuers.fetches(""), 0, "nobody was asked anything");
+    let refused = guarded.site.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
+    assert!(refused > 0.0);
+}
+
+#[tokio::test]
+async fn strangers_and_wrong_methods_are_refused_before_that() {
+    let guarded = Guarded::open().await;
+    for route in Endpoint::routes() {
+        for method in route.methods {
+            let reply = guarded.site.send(method, route.path, &[("Host", "evil.com")], b"{}").await;
+            assert_eq!(reply.status, 403, "{method} {}", route.path);
+            assert_eq!(reply.header("www-authenticate"), None);
+            let reply = guarded.site.send(method, route.path, &[("Origin", "https://evil.com")], b"{}").await;
+            let public = route.path.starts_with("/.well-known/");
+            assert_eq!(reply.status, if public { 200 } else { 403 }, "{method} {}", route.path);
+        }
+        assert_eq!(guarded.site.send("PUT", route.path, &[], b"").await.status, 405, "{}", route.path);
+    }
+    assert_eq!(guarded.site.send("GET", "/nothing", &[], b"").await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_malformed_is_told_so_and_never_used() {
+    let guarded = Guarded::open().await;
+    let good = guarded.bearer(json!({}));
+    let token = good.strip_prefix("Bearer ").unwrap();
+    assert_eq!(guarded.ask(&[("Authorization", &good)]).await.status, 200);
+    let in_url = format!("/mcp?access_token={token}");
+    let twice = [("Authorization", &*good), ("Authorization", &*good)];
+    for (what, path, headers) in [
+        ("in the query", &*in_url, &[][..]),
+        ("in the query as well", &*in_url, &twice[..1]),
+        ("two headers", "/mcp", &twice),
+        ("in a form", "/mcp", &[("Content-Type", "application/x-www-form-urlencoded")]),
+        ("without a token", "/mcp", &[("Authorization", "Bearer")]),
+        ("with two", "/mcp", &[("Authorization", "Bearer a b")]),
+        ("in quotes", "/mcp", &[("Authorization", "Bearer \"a\"")]),
+        ("empty", "/mcp", &[("Authorization", "")]),
+    ] {
+        let body = format!("access_token={token}");
+        let reply = guarded.site.send("POST", path, headers, body.as_bytes()).await;
+        assert_eq!(reply.status, 400, "{what}");
+        assert_eq!(challenge(&reply).get("error"), Some("invalid_request"), "{what}");
+    }
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let without = guarded.site.send("POST", "/mcp", &form, b"{}").await;
+    assert_eq!((without.status, challenge(&without).get("error")), (401, None), "a form without a token");
+    // Of other kinds of credentials nothing is known.
+    let basic = guarded.ask(&[("Authorization", "Basic YTpi")]).await;
+    assert_eq!((basic.status, challenge(&basic).get("error")), (401, None));
+    let cookie = format!("access_token={token}");
+    assert_eq!(guarded.ask(&[("Cookie", &cookie)]).await.status, 401);
+}
+
+#[tokio::test]
+async fn the_scopes_to_ask_for_are_named_where_there_are_any() {
+    let wanted = refmcp_auth::Scopes::parse("a b").unwrap();
+    let guarded = Guarded::with(|authority| authority.asking_for(wanted)).await;
+    assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), Some("a b"));
+    let guarded = Guarded::open().await;
+    assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), None);
+}
+
+#[tokio::test]
+async fn without_an_authority_nobody_is_asked_for_a_token() {
+    let site = Site::open(Options::default()).await;
+    let reply = site.alone("tools/list", json!({}), &[("Authorization", "Bearer nonsense")]).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(site.send("GET", "/.well-known/oauth-protected-resource", &[], b"").await.status, 404);
+    let dear = json!({ "name": "dear", "arguments": {} });
+    assert_eq!(site.alone("tools/call", dear, &[]).await.status, 200, "no scopes are asked for, either");
+}

@@ -1,0 +1,76 @@
+//! What the server tells about itself as a protected resource.
+
+use std::sync::Arc;
+
+use refmcp_auth::Scopes;
+use refmcp_http::{Authority, Endpoint, Options};
+use serde_json::json;
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::Guarded;
+use super::issuers::{ISSUER, Issuers, OTHER_ISSUER};
+use crate::support::{LATEST_SESSION, Site, opening, request};
+
+#[tokio::test]
+async fn anybody_may_read_whose_tokens_are_taken() {
+    let guarded =
+        Guarded::with(|authority| authority.scopes(Scopes::parse("a b").unwrap()).title("Test")).await;
+    let origin = format!("http://{}", guarded.site.address);
+    let place = "/.well-known/oauth-protected-resource";
+    for (path, resource) in [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/ws", "/mcp/ws"), ("/sse", "/sse")] {
+        let path = format!("{place}{path}");
+        // Also a page from anywhere, which has to find out where to send its visitor.
+        let reply = guarded.site.send("GET", &path, &[("Origin", "https://page.example")], b"").await;
+        assert_eq!(reply.status, 200, "{path}");
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        assert_eq!(reply.header("access-control-allow-origin"), Some("https://page.example"));
+        let document = reply.json().await;
+        assert_eq!(document["resource"], format!("{origin}{resource}"), "{path}");
+        assert_eq!(document["authorization_servers"], json!([ISSUER, OTHER_ISSUER]));
+        assert_eq!(document["scopes_supported"], json!(["a", "b"]));
+        assert_eq!(document["bearer_methods_supported"], json!(["header"]));
+        assert_eq!(document["resource_name"], "Test");
+    }
+    for path in ["/other", "/mcp/other", "/mcpx", "x"] {
+        let reply = guarded.site.send("GET", &format!("{place}{path}"), &[], b"").await;
+        assert_eq!(reply.status, 404, "{path}");
+    }
+    let stranger = guarded.site.send("GET", place, &[("Host", "evil.com")], b"").await;
+    assert_eq!(stranger.status, 403, "but not by any name");
+    assert_eq!(guarded.site.send("POST", place, &[], b"").await.status, 405);
+}
+
+#[tokio::test]
+async fn a_server_on_this_machine_goes_by_the_name_it_is_called() {
+    let guarded = Guarded::open().await;
+    let here = format!("localhost:{}", guarded.site.address.port());
+    let named = [("Host", &*here)];
+    let reply = guarded.site.send("GET", "/.well-known/oauth-protected-resource/mcp", &named, b"").await;
+    assert_eq!(reply.json().await["resource"], format!("http://{here}/mcp"));
+    let refused = guarded.site.send("POST", "/mcp", &named, b"{}").await;
+    let document = format!("http://{here}/.well-known/oauth-protected-resource/mcp");
+    assert_eq!(super::challenge(&refused).get("resource_metadata"), Some(&*document));
+}
+
+#[tokio::test]
+async fn an_application_that_nests_the_server_has_the_documents_at_its_root() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let resource = format!("http://{address}/api/mcp");
+    let issuers = Arc::new(Issuers::default());
+    let authority = Authority::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone());
+    let options = Options { authority: Some(authority), ..Options::default() };
+    let endpoint = Endpoint::new(crate::tools::server().0, options);
+    let app = axum::Router::new().nest("/api", endpoint.router()).merge(endpoint.well_known());
+    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await }));
+    let refused = site.send("POST", "/api/mcp", &[], b"{}").await;
+    let document = super::challenge(&refused).get("resource_metadata").unwrap().to_owned();
+    let path = document.strip_prefix(&format!("http://{address}")).unwrap();
+    assert_eq!(path, "/.well-known/oauth-protected-resource/api/mcp");
+    assert_eq!(site.send("GET", path, &[], b"").await.json().await["resource"], resource);
+    let bearer = format!("Bearer {}", issuers.token(&resource, json!({})));
+    let opened = request("initialize", opening(LATEST_SESSION)).to_string();
+    let reply = site.send("POST", "/api/mcp", &[("Authorization", &bearer)], opened.as_bytes()).await;
+    assert_eq!(reply.status, 200);
+}

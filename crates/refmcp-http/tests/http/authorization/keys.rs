@@ -1,0 +1,94 @@
+//! The issuer's keys: found once for all, kept when it is down, and looked for again when they have changed.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use refmcp_auth::jose::{Jwk, PrivateKey};
+use refmcp_auth::resource::Introspection;
+use serde_json::json;
+
+use super::Guarded;
+
+async fn status(guarded: &Guarded, bearer: &str) -> u16 {
+    guarded.ask(&[("Authorization", bearer)]).await.status
+}
+
+#[tokio::test]
+async fn a_crowd_makes_the_issuer_be_asked_once() {
+    let guarded = Guarded::open().await;
+    let bearers: Vec<String> =
+        (0..50).map(|number| guarded.bearer(json!({ "jti": number.to_string() }))).collect();
+    let statuses = join_all(bearers.iter().map(|bearer| status(&guarded, bearer))).await;
+    assert_eq!(statuses, [200; 50]);
+    assert_eq!(guarded.issuers.fetches("jwks"), 1);
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_down_is_no_reason_to_let_anybody_in() {
+    let guarded = Guarded::open().await;
+    guarded.issuers.down.store(true, Ordering::SeqCst);
+    let bearer = guarded.bearer(json!({}));
+    let reply = guarded.ask(&[("Authorization", &bearer)]).await;
+    assert_eq!(reply.status, 503, "nobody can tell");
+    assert!(reply.header("retry-after").is_some() && reply.header("www-authenticate").is_none());
+    let before = guarded.issuers.fetches("");
+    for _ in 0..20 {
+        assert_eq!(status(&guarded, &bearer).await, 503);
+    }
+    assert_eq!(guarded.issuers.fetches(""), before, "it is not asked all the time");
+}
+
+#[tokio::test]
+async fn keys_stay_good_while_their_issuer_is_down() {
+    let guarded = Guarded::open().await;
+    assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 200);
+    guarded.issuers.down.store(true, Ordering::SeqCst);
+    assert_eq!(status(&guarded, &guarded.bearer(json!({ "jti": "2" }))).await, 200);
+}
+
+#[tokio::test]
+async fn of_ten_thousand_keys_some_are_kept() {
+    let guarded = Guarded::open().await;
+    let stranger = PrivateKey::generate().unwrap();
+    let more = (0..10_000).map(|number| Jwk { kid: Some(format!("k{number}")), ..stranger.public() });
+    *guarded.issuers.more.lock().unwrap() = more.map(|key| serde_json::to_value(key).unwrap()).collect();
+    assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 200);
+}
+
+#[tokio::test]
+async fn a_key_that_was_rotated_in_is_looked_for_now_and_then() {
+    let guarded = Guarded::open().await;
+    assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 200);
+    guarded.issuers.rotate("two");
+    // The keys were fetched just now, and whoever makes up names could make us ask for ever: it takes a moment.
+    let bearer = guarded.bearer(json!({}));
+    while status(&guarded, &bearer).await != 200 {
+        assert_eq!(guarded.issuers.fetches("jwks"), 1);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(guarded.issuers.fetches("jwks"), 2);
+}
+
+fn asker() -> Introspection {
+    Introspection { client_id: "rs".into(), client_secret: refmcp_auth::Secret::new("hush") }
+}
+
+#[tokio::test]
+async fn an_issuer_is_asked_about_tokens_of_any_kind() {
+    let guarded = Guarded::with(|authority| authority.introspection(asker())).await;
+    let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
+    let statuses = join_all((0..50).map(|_| status(&guarded, &bearer))).await;
+    assert_eq!(statuses, [200; 50]);
+    assert_eq!(guarded.issuers.fetches("introspect"), 1, "once for all");
+    for _ in 0..5 {
+        assert_eq!(status(&guarded, "Bearer unknown").await, 401);
+    }
+    assert_eq!(guarded.issuers.fetches("introspect"), 2, "what is bad is remembered too");
+    let elsewhere = "Bearer opaque~https~//elsewhere.example/mcp";
+    assert_eq!(status(&guarded, elsewhere).await, 401, "for somebody else");
+    // A token that carries its claims has to be known to its issuer all the same.
+    assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 401);
+    guarded.issuers.down.store(true, Ordering::SeqCst);
+    assert_eq!(status(&guarded, "Bearer another").await, 503);
+}

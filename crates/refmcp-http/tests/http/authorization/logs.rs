@@ -1,0 +1,63 @@
+//! What lets somebody in is in no log, at its most talkative, and in no answer.
+
+use refmcp_auth::dpop;
+use refmcp_auth::jose::PrivateKey;
+use serde_json::json;
+use url::Url;
+
+use super::issuers::now;
+use super::{Guarded, UPGRADE, in_session};
+use crate::logs::Kept;
+use crate::support::request;
+
+// Everything of this test runs on one thread, the server too, so the log is of nobody else.
+#[tokio::test(flavor = "current_thread")]
+async fn tokens_and_proofs_stay_out_of_it() {
+    // Where there is only one, other threads decide by their own, which they do not have, what is logged at all.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
+    let kept = Kept::default();
+    let log = tracing_subscriber::fmt().with_env_filter("trace");
+    let _logging = tracing::subscriber::set_default(log.with_ansi(false).with_writer(kept.clone()).finish());
+    let guarded = Guarded::open().await;
+    let key = PrivateKey::generate().unwrap();
+    let jkt = key.public().thumbprint().unwrap();
+    let bound = guarded.token(json!({ "cnf": { "jkt": jkt } }));
+    let url = Url::parse(&guarded.resource()).unwrap();
+    let proof = dpop::prove(&key, "POST", &url, Some(&bound), None, now()).unwrap();
+    let tokens = [
+        guarded.token(json!({})),
+        guarded.token(json!({ "exp": 1 })),
+        guarded.token(json!({ "aud": "https://elsewhere.example" })),
+        guarded.token(json!({ "iss": "https://evil.example" })),
+        "opaque-and-unknown-to-all".to_owned(),
+    ];
+    let mut said = String::new();
+    for token in &tokens {
+        let bearer = format!("Bearer {token}");
+        said += &guarded.ask(&[("Authorization", &bearer)]).await.text().await;
+        said += &guarded.ask(&[("Authorization", &bearer), ("Authorization", &bearer)]).await.text().await;
+        said +=
+            &guarded.site.send("POST", &format!("/mcp?access_token={token}"), &[], b"{}").await.text().await;
+        let offered = format!("mcp, mcp.bearer.{token}");
+        let mut upgrade = UPGRADE.to_vec();
+        upgrade.push(("Sec-WebSocket-Protocol", &offered));
+        guarded.site.send("GET", "/mcp/ws", &upgrade, b"").await;
+    }
+    let authorization = format!("DPoP {bound}");
+    for _ in 0..2 {
+        said += &guarded.ask(&[("Authorization", &authorization), ("DPoP", &proof)]).await.text().await;
+    }
+    let bearer = format!("Bearer {}", tokens[0]);
+    let session = guarded.session(&bearer).await;
+    said +=
+        &guarded.site.post(&in_session(&bearer, &session), &request("ping", json!({}))).await.text().await;
+
+    let log = String::from_utf8(kept.bytes()).unwrap();
+    assert!(log.contains("refused") && log.contains("answered"), "{log}");
+    for secret in tokens.iter().chain([&bound, &proof, &session]) {
+        // The part that is the secret: whoever has the rest has nothing.
+        let secret = secret.rsplit('.').next().unwrap();
+        assert!(!log.contains(secret), "{secret} is in {log}");
+        assert!(!said.contains(secret), "{secret} is in {said}");
+    }
+}

@@ -1,0 +1,107 @@
+//! A server that wants tokens, with stand-ins for the issuers of them.
+
+mod besides;
+mod challenges;
+mod documents;
+mod endings;
+mod issuers;
+mod keys;
+mod logs;
+mod principals;
+mod proofs;
+mod scopes;
+mod tokens;
+
+use std::sync::Arc;
+
+use refmcp_http::{Authority, Options};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::support::{LATEST_SESSION, Site, opening, request};
+use crate::wire::Reply;
+use issuers::{ISSUER, Issuers, OTHER_ISSUER};
+
+/// A site that wants tokens, and those who issue them.
+struct Guarded {
+    site: Site,
+    issuers: Arc<Issuers>,
+}
+
+impl Guarded {
+    async fn open() -> Self {
+        Self::with(|authority| authority).await
+    }
+
+    async fn with(change: impl FnOnce(Authority) -> Authority) -> Self {
+        Self::with_options(change, Options::default()).await
+    }
+
+    async fn with_options(change: impl FnOnce(Authority) -> Authority, options: Options) -> Self {
+        let issuers = Arc::new(Issuers::default());
+        let fetch = issuers.clone();
+        let site = Site::open_at(|address| {
+            let resource = Url::parse(&format!("http://{address}/mcp")).unwrap();
+            let authority = Authority::new(resource, ISSUER, fetch).trusting(OTHER_ISSUER);
+            Options { authority: Some(change(authority)), ..options }
+        })
+        .await;
+        Self { site, issuers }
+    }
+
+    /// The name of the server.
+    fn resource(&self) -> String {
+        format!("http://{}/mcp", self.site.address)
+    }
+
+    /// Where the server tells about an endpoint.
+    fn document(&self, path: &str) -> String {
+        format!("http://{}/.well-known/oauth-protected-resource{path}", self.site.address)
+    }
+
+    /// A good token, but for these claims.
+    fn token(&self, changes: Value) -> String {
+        self.issuers.token(&self.resource(), changes)
+    }
+
+    /// A good token's header.
+    fn bearer(&self, changes: Value) -> String {
+        format!("Bearer {}", self.token(changes))
+    }
+
+    /// Lists the tools with these headers.
+    async fn ask(&self, headers: &[(&str, &str)]) -> Reply {
+        self.site.alone("tools/list", json!({}), headers).await
+    }
+
+    /// Opens a session with this token; gives its id.
+    async fn session(&self, bearer: &str) -> String {
+        let authorized = [("Authorization", bearer)];
+        let reply = self.site.post(&authorized, &request("initialize", opening(LATEST_SESSION))).await;
+        assert_eq!(reply.status, 200);
+        let session = reply.header("mcp-session-id").unwrap().to_owned();
+        let headers = in_session(bearer, &session);
+        let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(self.site.post(&headers, &told).await.status, 202);
+        session
+    }
+}
+
+/// The headers of a request in a session.
+fn in_session<'a>(bearer: &'a str, session: &'a str) -> [(&'a str, &'a str); 3] {
+    [("Authorization", bearer), ("Mcp-Session-Id", session), ("MCP-Protocol-Version", LATEST_SESSION)]
+}
+
+/// The headers that ask for a WebSocket.
+const UPGRADE: [(&str, &str); 4] = [
+    ("Connection", "Upgrade"),
+    ("Upgrade", "websocket"),
+    ("Sec-WebSocket-Version", "13"),
+    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+];
+
+/// The challenge of a refusal.
+fn challenge(reply: &Reply) -> refmcp_auth::Challenge {
+    let text = reply.header("www-authenticate").expect("a challenge");
+    refmcp_auth::Challenge::parse_all(text).remove(0)
+}

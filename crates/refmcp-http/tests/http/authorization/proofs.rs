@@ -1,0 +1,130 @@
+//! Tokens that are bound to a key: only with a proof for every request.
+
+use refmcp_auth::dpop;
+use refmcp_auth::jose::PrivateKey;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::issuers::now;
+use super::{Guarded, challenge};
+use crate::support::{LATEST_SESSION, opening, request};
+use crate::wire::Reply;
+
+/// Somebody who holds a key.
+struct Holder<'a> {
+    guarded: &'a Guarded,
+    key: PrivateKey,
+    token: String,
+}
+
+impl<'a> Holder<'a> {
+    fn new(guarded: &'a Guarded) -> Self {
+        let key = PrivateKey::generate().unwrap();
+        let jkt = key.public().thumbprint().unwrap();
+        Self { guarded, key, token: guarded.token(json!({ "cnf": { "jkt": jkt } })) }
+    }
+
+    fn proof(&self, method: &str, path: &str, nonce: Option<&str>) -> String {
+        let url = Url::parse(&format!("http://{}{path}", self.guarded.site.address)).unwrap();
+        dpop::prove(&self.key, method, &url, Some(&self.token), nonce, now()).unwrap()
+    }
+
+    async fn ask(&self, scheme: &str, proofs: &[&str]) -> Reply {
+        let authorization = format!("{scheme} {}", self.token);
+        let mut headers = vec![("Authorization", &*authorization)];
+        headers.extend(proofs.iter().map(|proof| ("DPoP", *proof)));
+        self.guarded.ask(&headers).await
+    }
+}
+
+fn is_refused(reply: &Reply, error: &str, what: &str) {
+    assert_eq!(reply.status, 401, "{what}");
+    assert_eq!(challenge(reply).get("error"), Some(error), "{what}");
+}
+
+#[tokio::test]
+async fn a_bound_token_needs_a_proof_for_every_request() {
+    let guarded = Guarded::open().await;
+    let holder = Holder::new(&guarded);
+    let proof = holder.proof("POST", "/mcp", None);
+    assert_eq!(holder.ask("DPoP", &[&proof]).await.status, 200);
+    is_refused(&holder.ask("DPoP", &[&proof]).await, "invalid_dpop_proof", "used again");
+    assert_eq!(holder.ask("dpop", &[&holder.proof("POST", "/mcp", None)]).await.status, 200);
+    is_refused(&holder.ask("DPoP", &[]).await, "invalid_dpop_proof", "without");
+    let (one, two) = (holder.proof("POST", "/mcp", None), holder.proof("POST", "/mcp", None));
+    is_refused(&holder.ask("DPoP", &[&one, &two]).await, "invalid_dpop_proof", "two");
+    is_refused(
+        &holder.ask("DPoP", &[&holder.proof("GET", "/mcp", None)]).await,
+        "invalid_dpop_proof",
+        "method",
+    );
+    is_refused(
+        &holder.ask("DPoP", &[&holder.proof("POST", "/sse", None)]).await,
+        "invalid_dpop_proof",
+        "URL",
+    );
+    let thief = PrivateKey::generate().unwrap();
+    let url = Url::parse(&guarded.resource()).unwrap();
+    let stolen = dpop::prove(&thief, "POST", &url, Some(&holder.token), None, now()).unwrap();
+    is_refused(&holder.ask("DPoP", &[&stolen]).await, "invalid_dpop_proof", "of another key");
+    let other = dpop::prove(&holder.key, "POST", &url, Some("another"), None, now()).unwrap();
+    is_refused(&holder.ask("DPoP", &[&other]).await, "invalid_dpop_proof", "of another token");
+    let old = dpop::prove(&holder.key, "POST", &url, Some(&holder.token), None, now() - 310).unwrap();
+    is_refused(&holder.ask("DPoP", &[&old]).await, "invalid_dpop_proof", "old");
+    is_refused(&holder.ask("DPoP", &["nonsense"]).await, "invalid_dpop_proof", "nonsense");
+}
+
+#[tokio::test]
+async fn a_token_is_presented_as_what_it_is() {
+    let guarded = Guarded::open().await;
+    let holder = Holder::new(&guarded);
+    let proof = holder.proof("POST", "/mcp", None);
+    is_refused(&holder.ask("Bearer", &[&proof]).await, "invalid_token", "bound, as if it were not");
+    let free = Holder { token: guarded.token(json!({})), ..Holder::new(&guarded) };
+    is_refused(&free.ask("DPoP", &[&free.proof("POST", "/mcp", None)]).await, "invalid_token", "not bound");
+    assert_eq!(free.ask("Bearer", &[]).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_session_takes_a_new_proof_each_time() {
+    let guarded = Guarded::open().await;
+    let holder = Holder::new(&guarded);
+    let authorization = format!("DPoP {}", holder.token);
+    let send = async |method: &str, session: Option<&str>, proof: &str, body: Value| {
+        let mut headers = vec![("Authorization", &*authorization), ("DPoP", proof)];
+        if let Some(session) = session {
+            headers.extend([("Mcp-Session-Id", session), ("MCP-Protocol-Version", LATEST_SESSION)]);
+        }
+        guarded.site.send(method, "/mcp", &headers, body.to_string().as_bytes()).await
+    };
+    let proof = holder.proof("POST", "/mcp", None);
+    let opened = send("POST", None, &proof, request("initialize", opening(LATEST_SESSION))).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let ping = request("ping", json!({}));
+    assert_eq!(send("POST", Some(&session), &proof, ping.clone()).await.status, 401, "the same again");
+    let fresh = holder.proof("POST", "/mcp", None);
+    assert_eq!(send("POST", Some(&session), &fresh, ping).await.status, 200);
+    let ending = holder.proof("DELETE", "/mcp", None);
+    assert_eq!(send("DELETE", Some(&session), &ending, Value::Null).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_nonce_is_told_and_then_wanted() {
+    let guarded = Guarded::with(|authority| authority.only_bound(true).with_nonces().unwrap()).await;
+    let holder = Holder::new(&guarded);
+    let reply = holder.ask("DPoP", &[&holder.proof("POST", "/mcp", None)]).await;
+    is_refused(&reply, "use_dpop_nonce", "without");
+    assert!(challenge(&reply).is("DPoP"));
+    let nonce = reply.header("dpop-nonce").unwrap().to_owned();
+    assert_eq!(holder.ask("DPoP", &[&holder.proof("POST", "/mcp", Some(&nonce))]).await.status, 200);
+    is_refused(
+        &holder.ask("DPoP", &[&holder.proof("POST", "/mcp", Some("made-up"))]).await,
+        "use_dpop_nonce",
+        "",
+    );
+    // Only bound tokens are taken here, and nobody is led to think otherwise.
+    let free = guarded.ask(&[("Authorization", &guarded.bearer(json!({})))]).await;
+    is_refused(&free, "invalid_token", "not bound");
+    let nothing = guarded.ask(&[]).await;
+    assert!(challenge(&nothing).is("DPoP") && challenge(&nothing).get("algs").unwrap().contains("ES256"));
+}
