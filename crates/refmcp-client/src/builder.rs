@@ -99,7 +99,7 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the opening may take: a minute.
+    /// How long the opening may take: a minute. The time in which a person logs in does not count.
     #[must_use]
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
         self.config.open_timeout = timeout;
@@ -149,7 +149,7 @@ impl ClientBuilder {
     }
 
     async fn connect_afresh(&self, server: &Arc<dyn Connector>) -> Result<Client, ConnectError> {
-        let why = match self.attempt(server).await {
+        let why = match self.attempt_patiently(server).await {
             Ok(client) => return Ok(client),
             Err(why) => why,
         };
@@ -157,9 +157,22 @@ impl ClientBuilder {
         let sessions = self.config.era.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
         let older = server.older().filter(|_| sessions && speaks_something_older(&why));
         let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
-        match self.attempt(&older).await {
+        match self.attempt_patiently(&older).await {
             Ok(client) => Ok(client),
             Err(older) => Err(ConnectError::BothFailed { server: name, why, older }),
+        }
+    }
+
+    /// Opens a conversation, as often as it takes until nobody but the server is waited for.
+    async fn attempt_patiently(&self, server: &Arc<dyn Connector>) -> Result<Client, OpenError> {
+        loop {
+            match self.attempt(server).await {
+                Err(OpenError::TimedOut { after_millis }) => match server.held_up() {
+                    Some(login) => login.await?,
+                    None => return Err(OpenError::TimedOut { after_millis }),
+                },
+                done => return done,
+            }
         }
     }
 

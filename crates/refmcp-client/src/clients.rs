@@ -70,6 +70,12 @@ pub trait Decide: Send + Sync {
     /// Why there is no answer.
     fn input(&self, input: &Input) -> Result<String, String>;
 
+    /// How to get in where this server wants to know who asks; nobody tries unless this says how.
+    #[cfg(feature = "auth")]
+    fn authorization(&self, _entry: &ServerEntry) -> Option<crate::auth::Authorization> {
+        None
+    }
+
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
@@ -223,6 +229,10 @@ fn prepare(servers: &Servers, entry: &ServerEntry, decide: &dyn Decide) -> Resul
         if !decide.start(entry, &command) {
             return Err(Fault::NotAgreed(command.join(" ")));
         }
+    }
+    #[cfg(feature = "auth")]
+    if let Some(authorization) = decide.authorization(entry) {
+        return resolved.authorized(&authorization).map_err(|problem| wrong(&problem));
     }
     resolved.connector().map_err(|problem| wrong(&problem))
 }

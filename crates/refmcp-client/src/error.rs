@@ -1,6 +1,6 @@
 //! What can go wrong, and who is to blame.
 
-use refmcp_proto::engine::client::{CallError, OpenError, WireError};
+use refmcp_proto::engine::client::{CallError, OpenError};
 use refmcp_proto::jsonrpc::RpcError;
 
 /// Why there is no connection to a server.
@@ -37,7 +37,7 @@ impl ConnectError {
 
     /// Whether the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
-        matches!(self.why(), OpenError::Wire(WireError::Unauthorized { .. }))
+        matches!(self.why(), OpenError::Wire(why) if why.needs_authorization())
     }
 }
 
@@ -83,12 +83,10 @@ impl Error {
 
     /// Whether the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
-        matches!(
-            self,
-            Self::Call(
-                CallError::Wire(WireError::Unauthorized { .. })
-                    | CallError::NotOpen(OpenError::Wire(WireError::Unauthorized { .. }))
-            )
-        )
+        let (Self::Call(CallError::Wire(why)) | Self::Call(CallError::NotOpen(OpenError::Wire(why)))) = self
+        else {
+            return false;
+        };
+        why.needs_authorization()
     }
 }

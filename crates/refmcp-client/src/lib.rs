@@ -36,6 +36,8 @@ mod list;
 mod memo;
 mod request;
 
+#[cfg(feature = "auth")]
+pub mod auth;
 #[cfg(feature = "child")]
 pub mod child;
 pub mod config;

@@ -147,6 +147,14 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
+    /// The same request, with its result read as something else: [`Box<RawValue>`](serde_json::value::RawValue) has
+    /// it as the server wrote it.
+    pub fn read_as<S>(self) -> Request<S> {
+        let Self { client, method, name, params, options, progress, memory, arguments, result: _ } = self;
+        let result = PhantomData;
+        Request { client, method, name, params, options, progress, memory, arguments, result }
+    }
+
     /// Brings what the server asked for in an earlier round, with the state that it gave; see
     /// [`reply`](Self::reply).
     pub fn responses(mut self, responses: InputResponses, state: Option<String>) -> Self {

@@ -16,6 +16,8 @@ use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
 use tokio::time::timeout;
 
+#[cfg(feature = "auth")]
+use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
 use crate::http::dial::{Dialer, Stream};
 use crate::http::{Address, BadHeader, BadUrl, HttpSettings};
 use crate::pipe::{PipeWire, Task};
@@ -34,6 +36,21 @@ const SILENT_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Bytes of an error's body that are read.
 const READ: usize = 4 << 10;
 
+type Socket = TokioIo<hyper::upgrade::Upgraded>;
+
+/// Why there is no socket, and the head of the response that says so.
+struct Shut {
+    why: WireError,
+    #[cfg_attr(not(feature = "auth"), allow(dead_code, reason = "only logins look at it"))]
+    head: Option<Box<(StatusCode, HeaderMap)>>,
+}
+
+impl From<WireError> for Shut {
+    fn from(why: WireError) -> Self {
+        Self { why, head: None }
+    }
+}
+
 /// A server that is reached over WebSocket.
 #[derive(Debug, Clone)]
 pub struct WebSocket {
@@ -41,6 +58,8 @@ pub struct WebSocket {
     headers: HeaderMap,
     settings: HttpSettings,
     ping_every: Duration,
+    #[cfg(feature = "auth")]
+    authorization: Option<Authorization>,
 }
 
 impl WebSocket {
@@ -59,7 +78,14 @@ impl WebSocket {
             _ => Address::websocket(url),
         }?;
         let settings = HttpSettings::default();
-        Ok(Self { address, headers: HeaderMap::new(), settings, ping_every: PING_EVERY })
+        Ok(Self {
+            address,
+            headers: HeaderMap::new(),
+            settings,
+            ping_every: PING_EVERY,
+            #[cfg(feature = "auth")]
+            authorization: None,
+        })
     }
 
     /// A header of the request that opens the socket, such as `Authorization`.
@@ -75,6 +101,15 @@ impl WebSocket {
         value.set_sensitive(true);
         self.headers.append(name, value);
         Ok(self)
+    }
+
+    /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
+    /// [`header`](Self::header) goes before it.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = Some(authorization);
+        self
     }
 
     /// How the connection is made. Of these the times, the size of a message, the certificates and the way to look up
@@ -98,21 +133,72 @@ impl WebSocket {
     }
 
     async fn open(&self, ear: Arc<dyn Ear>) -> Result<Arc<dyn Wire>, WireError> {
-        let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
-        let stream = dialer.dial().await.map_err(WireError::Unreachable)?;
-        let within = self.settings.head_timeout;
-        let socket = timeout(within, self.shake_hands(stream)).await.unwrap_or_else(|_| {
-            Err(WireError::Unreachable(format!("the server did not open the WebSocket within {within:?}")))
-        })?;
+        let socket = self.socket().await?;
         let max_message = self.settings.max_message;
         let settings = Settings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
         let pipe = pipe(socket, Role::Client, settings).await;
         Ok(PipeWire::start(pipe, ear, max_message))
     }
 
+    /// A socket, with a token of ours where the server wants one.
+    async fn socket(&self) -> Result<Socket, WireError> {
+        let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
+        #[cfg(feature = "auth")]
+        if let Some(seat) = self.seat() {
+            return Box::pin(self.socket_as(&dialer, &seat)).await;
+        }
+        self.attempt(&dialer, HeaderMap::new()).await.map_err(|shut| shut.why)
+    }
+
+    #[cfg(feature = "auth")]
+    fn seat(&self) -> Option<Arc<Seat>> {
+        let authorization = self.authorization.as_ref()?;
+        let by_hand = self.headers.contains_key(header::AUTHORIZATION);
+        (!by_hand).then(|| authorization.seat(&self.address, &self.settings))
+    }
+
+    #[cfg(feature = "auth")]
+    async fn socket_as(&self, dialer: &Dialer, seat: &Arc<Seat>) -> Result<Socket, WireError> {
+        let unfit = |fault: hyper::http::uri::InvalidUri| WireError::Unreachable(fault.to_string());
+        let uri = hyper::Uri::try_from(self.address.as_http().as_str()).map_err(unfit)?;
+        let mut attempts = Attempts::default();
+        loop {
+            let token = seat.token().await?;
+            let mut headers = HeaderMap::new();
+            if let Some(token) = &token {
+                seat.put_on(token, &mut headers, &hyper::Method::GET, &uri)?;
+            }
+            let shut = match self.attempt(dialer, headers).await {
+                Ok(socket) => return Ok(socket),
+                Err(shut) => shut,
+            };
+            let Some((status, headers)) = shut.head.as_deref() else { return Err(shut.why) };
+            match seat.judge(*status, headers, token.as_deref(), &mut attempts) {
+                Verdict::Final => return Err(shut.why),
+                Verdict::Again => {}
+                Verdict::Refused(refusal) => {
+                    let token = token.as_deref();
+                    if !seat.authorize(refusal, token, &mut attempts, Manner::Insist, None).await? {
+                        return Err(shut.why);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, dialer: &Dialer, more: HeaderMap) -> Result<Socket, Shut> {
+        let stream = dialer.dial().await.map_err(WireError::Unreachable)?;
+        let within = self.settings.head_timeout;
+        timeout(within, self.shake_hands(stream, more)).await.unwrap_or_else(|_| {
+            let why = format!("the server did not open the WebSocket within {within:?}");
+            Err(WireError::Unreachable(why).into())
+        })
+    }
+
     /// Leaves HTTP behind.
-    async fn shake_hands(&self, stream: Stream) -> Result<TokioIo<hyper::upgrade::Upgraded>, WireError> {
-        let (request, key) = self.request()?;
+    async fn shake_hands(&self, stream: Stream, more: HeaderMap) -> Result<Socket, Shut> {
+        let (mut request, key) = self.request()?;
+        request.headers_mut().extend(more);
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|fault| blame(&fault))?;
@@ -121,7 +207,8 @@ impl WebSocket {
             Task::spawn(async move { connection.with_upgrades().await.map_err(std::io::Error::other) });
         let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(refusal(response).await);
+            let head = Some(Box::new((response.status(), response.headers().clone())));
+            return Err(Shut { why: refusal(response).await, head });
         }
         check(response.headers(), &key).map_err(|why| WireError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| blame(&fault))?;

@@ -70,6 +70,12 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// What keeps an opening waiting besides the server: somebody logs in. It ends when that is over, and says when it
+    /// was in vain.
+    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        None
+    }
+
     /// Whether a server that is silent may just not know the question.
     fn probe_may_be_ignored(&self) -> bool {
         true

@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use super::problem::Problem;
 use super::{Launch, Secret, ServerEntry};
+#[cfg(feature = "auth")]
+use crate::auth::Authorization;
 use crate::wire::Connector;
+
+/// Without the feature there is none.
+#[cfg(not(feature = "auth"))]
+enum Authorization {}
 
 impl ServerEntry {
     /// How to reach the server; its variables have to be filled in by [`Servers::resolve`](super::Servers::resolve)
@@ -14,11 +20,27 @@ impl ServerEntry {
     /// # Errors
     /// Something in the entry cannot be used, or this library was built without the transport it needs.
     pub fn connector(&self) -> Result<Arc<dyn Connector>, Problem> {
+        self.connector_with(None)
+    }
+
+    /// The same; where the server is reached over HTTP or WebSocket, this is how to get in.
+    ///
+    /// # Errors
+    /// As [`connector`](Self::connector).
+    #[cfg(feature = "auth")]
+    pub fn authorized(
+        &self,
+        authorization: &crate::auth::Authorization,
+    ) -> Result<Arc<dyn Connector>, Problem> {
+        self.connector_with(Some(authorization))
+    }
+
+    fn connector_with(&self, authorization: Option<&Authorization>) -> Result<Arc<dyn Connector>, Problem> {
         match &self.launch {
             Launch::Command { .. } => self.command(),
-            Launch::Http { url, headers } => self.http(url, headers),
-            Launch::Sse { url, headers } => self.sse(url, headers),
-            Launch::WebSocket { url, headers } => self.websocket(url, headers),
+            Launch::Http { url, headers } => self.http(url, headers, authorization),
+            Launch::Sse { url, headers } => self.sse(url, headers, authorization),
+            Launch::WebSocket { url, headers } => self.websocket(url, headers, authorization),
         }
     }
 
@@ -31,8 +53,20 @@ impl ServerEntry {
     }
 
     #[cfg(feature = "http")]
-    fn http(&self, url: &str, headers: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn http(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        authorization: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         let server = crate::http::StreamableHttp::new(url).map_err(|fault| self.wrong("url", &fault))?;
+        let server = match authorization {
+            #[cfg(feature = "auth")]
+            Some(authorization) => server.authorization(authorization.clone()),
+            #[cfg(not(feature = "auth"))]
+            Some(never) => match *never {},
+            None => server,
+        };
         let add = |server: crate::http::StreamableHttp, (name, value): &(String, Secret)| {
             server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
         };
@@ -40,8 +74,20 @@ impl ServerEntry {
     }
 
     #[cfg(feature = "http")]
-    fn sse(&self, url: &str, headers: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn sse(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        authorization: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         let server = crate::http::HttpSse::new(url).map_err(|fault| self.wrong("url", &fault))?;
+        let server = match authorization {
+            #[cfg(feature = "auth")]
+            Some(authorization) => server.authorization(authorization.clone()),
+            #[cfg(not(feature = "auth"))]
+            Some(never) => match *never {},
+            None => server,
+        };
         let add = |server: crate::http::HttpSse, (name, value): &(String, Secret)| {
             server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
         };
@@ -49,8 +95,20 @@ impl ServerEntry {
     }
 
     #[cfg(feature = "websocket")]
-    fn websocket(&self, url: &str, headers: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn websocket(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        authorization: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         let server = crate::websocket::WebSocket::new(url).map_err(|fault| self.wrong("url", &fault))?;
+        let server = match authorization {
+            #[cfg(feature = "auth")]
+            Some(authorization) => server.authorization(authorization.clone()),
+            #[cfg(not(feature = "auth"))]
+            Some(never) => match *never {},
+            None => server,
+        };
         let add = |server: crate::websocket::WebSocket, (name, value): &(String, Secret)| {
             server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
         };
@@ -63,17 +121,32 @@ impl ServerEntry {
     }
 
     #[cfg(not(feature = "http"))]
-    fn http(&self, _: &str, _: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn http(
+        &self,
+        _: &str,
+        _: &[(String, Secret)],
+        _: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         Err(self.wrong("url", &"cannot be used: this library was built without HTTP"))
     }
 
     #[cfg(not(feature = "http"))]
-    fn sse(&self, _: &str, _: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn sse(
+        &self,
+        _: &str,
+        _: &[(String, Secret)],
+        _: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         Err(self.wrong("url", &"cannot be used: this library was built without HTTP"))
     }
 
     #[cfg(not(feature = "websocket"))]
-    fn websocket(&self, _: &str, _: &[(String, Secret)]) -> Result<Arc<dyn Connector>, Problem> {
+    fn websocket(
+        &self,
+        _: &str,
+        _: &[(String, Secret)],
+        _: Option<&Authorization>,
+    ) -> Result<Arc<dyn Connector>, Problem> {
         Err(self.wrong("url", &"cannot be used: this library was built without WebSocket"))
     }
 

@@ -80,6 +80,12 @@ impl Address {
         self.url.port_or_known_default().unwrap_or(if self.secure { 443 } else { 80 })
     }
 
+    /// The same place by a URL of HTTP, without the query, which may hold a secret.
+    #[cfg(feature = "auth")]
+    pub(crate) fn as_http(&self) -> Url {
+        crate::auth::as_http(&self.url)
+    }
+
     /// What stands in the `Host` header.
     pub(crate) fn authority(&self) -> &str {
         self.url.authority()

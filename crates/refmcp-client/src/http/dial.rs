@@ -15,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::address::Address;
+use super::near::Guard;
 use super::settings::HttpSettings;
 use super::tap::Tapped;
 use super::tls;
@@ -22,19 +23,42 @@ use super::tls;
 /// How long one address of a host is tried before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
 
+/// A configuration of TLS that is made when it is first needed; those who share it make it once.
+pub(super) type LazyTls = Arc<OnceLock<Result<Arc<ClientConfig>, String>>>;
+
 /// Makes connections to one address.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     address: Address,
     settings: HttpSettings,
     protocols: &'static [&'static [u8]],
-    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+    tls: LazyTls,
+    guard: Option<Guard>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Undialed {
+    #[error("{0}")]
+    Forbidden(String),
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("no connection within {0:?}")]
+    TooSlow(Duration),
 }
 
 impl Dialer {
     /// A dialer that offers these protocols inside of TLS, the most wanted first.
     pub(crate) fn new(address: Address, settings: HttpSettings, protocols: &'static [&'static [u8]]) -> Self {
-        Self { address, settings, protocols, tls: OnceLock::new() }
+        Self { address, settings, protocols, tls: LazyTls::default(), guard: None }
+    }
+
+    /// The same, which connects only where it may; and with a configuration that others use as well.
+    #[cfg(feature = "auth")]
+    pub(super) fn guarded(mut self, guard: Guard, tls: LazyTls) -> Self {
+        self.guard = Some(guard);
+        self.tls = tls;
+        self
     }
 
     pub(crate) fn settings(&self) -> &HttpSettings {
@@ -47,31 +71,38 @@ impl Dialer {
 
     /// A new connection; an error says why there is none.
     pub(crate) async fn dial(&self) -> Result<Stream, String> {
-        match timeout(self.settings.connect_timeout, self.dial_patiently()).await {
-            Ok(dialed) => dialed.map(|stream| match &self.settings.tap {
-                Some(tap) => Stream::Tapped(Box::new(Tapped::new(stream, tap.clone()))),
-                None => stream,
-            }),
-            Err(_) => Err(format!("no connection within {:?}", self.settings.connect_timeout)),
-        }
+        self.try_dial().await.map_err(|why| why.to_string())
     }
 
-    async fn dial_patiently(&self) -> Result<Stream, String> {
+    /// The same; an error tells what may not be from what cannot be.
+    pub(super) async fn try_dial(&self) -> Result<Stream, Undialed> {
+        let within = self.settings.connect_timeout;
+        let dialed = timeout(within, self.dial_patiently()).await.map_err(|_| Undialed::TooSlow(within))?;
+        dialed.map(|stream| match &self.settings.tap {
+            Some(tap) => Stream::Tapped(Box::new(Tapped::new(stream, tap.clone()))),
+            None => stream,
+        })
+    }
+
+    async fn dial_patiently(&self) -> Result<Stream, Undialed> {
         let (host, port) = (self.address.host(), self.address.port());
-        let addresses = match &self.settings.resolver {
-            Some(resolve) => resolve(&host, port),
-            None => tokio::net::lookup_host((host.as_str(), port)).await.map(Iterator::collect),
-        };
-        let addresses = addresses.map_err(|fault| format!("{host} cannot be looked up: {fault}"))?;
+        let looked_up = look_up(&self.settings, &host, port).await;
+        let mut addresses = looked_up
+            .map_err(|fault| Undialed::Unreachable(format!("{host} cannot be looked up: {fault}")))?;
+        if let Some(guard) = &self.guard {
+            // These very addresses are connected to: were the name looked up again, it could mean another one.
+            addresses = guard.allowed(&host, addresses).map_err(Undialed::Forbidden)?;
+        }
         let tcp = connect_any(&addresses)
             .await
-            .map_err(|fault| format!("{}: {fault}", self.address.authority()))?;
-        tcp.set_nodelay(true).map_err(|fault| fault.to_string())?;
+            .map_err(|fault| Undialed::Unreachable(format!("{}: {fault}", self.address.authority())))?;
+        tcp.set_nodelay(true).map_err(|fault| Undialed::Unreachable(fault.to_string()))?;
         if !self.address.is_secure() {
             return Ok(Stream::Plain(tcp));
         }
-        let config = self.tls_config().await?;
-        Ok(Stream::Tls(Box::new(tls::wrap(config, host, tcp).await?)))
+        let config = self.tls_config().await.map_err(Undialed::Unreachable)?;
+        let wrapped = tls::wrap(config, host, tcp).await.map_err(Undialed::Unreachable)?;
+        Ok(Stream::Tls(Box::new(wrapped)))
     }
 
     /// The configuration, made on a thread that may wait: the certificates of the system are in files.
@@ -83,6 +114,14 @@ impl Dialer {
         let made = tokio::task::spawn_blocking(move || tls::config(&extra, protocols)).await;
         let made = made.unwrap_or_else(|fault| Err(fault.to_string()));
         self.tls.get_or_init(|| made).clone()
+    }
+}
+
+/// The addresses of a host.
+pub(super) async fn look_up(settings: &HttpSettings, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    match &settings.resolver {
+        Some(resolve) => resolve(host, port),
+        None => tokio::net::lookup_host((host, port)).await.map(Iterator::collect),
     }
 }
 

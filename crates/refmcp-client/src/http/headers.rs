@@ -12,7 +12,7 @@ use refmcp_proto::revision::{Lifecycle, Rules};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const ARGUMENT_PREFIX: &str = "mcp-param-";
@@ -20,7 +20,8 @@ const ARGUMENT_PREFIX: &str = "mcp-param-";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("refmcp/", env!("CARGO_PKG_VERSION")));
+pub(super) const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("refmcp/", env!("CARGO_PKG_VERSION")));
 
 /// Bytes of an id that is repeated in a header.
 const LONGEST_ID: usize = 4096;

@@ -52,6 +52,15 @@ impl HttpSse {
         self
     }
 
+    /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
+    /// [`header`](Self::header) goes before it.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: crate::auth::Authorization) -> Self {
+        self.place.authorization = Some(authorization);
+        self
+    }
+
     /// Where the server's stream is.
     pub fn address(&self) -> &Address {
         &self.place.address
@@ -94,6 +103,10 @@ impl Connector for HttpSse {
 
     fn probe_may_be_ignored(&self) -> bool {
         false
+    }
+
+    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        self.place.held_up()
     }
 }
 

@@ -14,11 +14,15 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::address::{Address, BadUrl, Target};
 use super::answer::Answer;
 use super::dial::Dialer;
+#[cfg(feature = "auth")]
+use super::headers::PROTOCOL_VERSION;
 use super::headers::{SESSION_ID, Standing, session_id, shown};
 use super::pool::Pool;
 use super::settings::HttpSettings;
 use super::tasks::Tasks;
-use crate::wire::Ear;
+#[cfg(feature = "auth")]
+use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
+use crate::wire::{BoxFuture, Ear};
 
 /// Redirections within the origin that are followed.
 const REDIRECTIONS: usize = 3;
@@ -34,13 +38,43 @@ pub(super) struct Place {
     pub(super) host: HeaderValue,
     pub(super) extra: HeaderMap,
     pub(super) settings: HttpSettings,
+    #[cfg(feature = "auth")]
+    pub(super) authorization: Option<Authorization>,
 }
 
 impl Place {
     pub(super) fn new(url: &str) -> Result<Self, BadUrl> {
         let address = Address::http(url)?;
         let (target, host) = (address.target()?, address.host_header()?);
-        Ok(Self { address, target, host, extra: HeaderMap::new(), settings: HttpSettings::default() })
+        Ok(Self {
+            address,
+            target,
+            host,
+            extra: HeaderMap::new(),
+            settings: HttpSettings::default(),
+            #[cfg(feature = "auth")]
+            authorization: None,
+        })
+    }
+
+    /// The token of this server, where there is one to be got. A header that was set by hand goes before it.
+    #[cfg(feature = "auth")]
+    pub(super) fn seat(&self) -> Option<Arc<Seat>> {
+        let authorization = self.authorization.as_ref()?;
+        let by_hand = self.extra.contains_key(header::AUTHORIZATION);
+        (!by_hand).then(|| authorization.seat(&self.address, &self.settings))
+    }
+
+    /// Waits for a login that is under way.
+    #[cfg(feature = "auth")]
+    pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
+        Some(Box::pin(self.seat()?.login()?))
+    }
+
+    /// Nobody logs in anywhere.
+    #[cfg(not(feature = "auth"))]
+    pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
+        None
     }
 }
 
@@ -56,6 +90,8 @@ pub(super) struct Line {
     pool: Pool,
     slots: Semaphore,
     session: Mutex<Session>,
+    #[cfg(feature = "auth")]
+    seat: Option<Arc<Seat>>,
 }
 
 /// What was agreed on.
@@ -79,6 +115,8 @@ impl Line {
             slots: Semaphore::new(settings.max_requests.clamp(1, Semaphore::MAX_PERMITS)),
             pool: Pool::new(Dialer::new(place.address.clone(), settings.clone(), PROTOCOLS)),
             session: Mutex::default(),
+            #[cfg(feature = "auth")]
+            seat: place.seat(),
         }
     }
 
@@ -160,7 +198,63 @@ impl Line {
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
     ) -> Result<Answer, WireError> {
-        let mut answer = self.pool.send(method.clone(), target, headers(), body.clone(), patience).await?;
+        #[cfg(feature = "auth")]
+        if let Some(seat) = &self.seat {
+            return Box::pin(self.request_as(seat, patience, method, target, body, headers)).await;
+        }
+        self.send(patience, method, target, body, |_| Ok(headers())).await
+    }
+
+    /// The same, with a token of ours, as soon as there is one that the server takes.
+    #[cfg(feature = "auth")]
+    async fn request_as(
+        &self,
+        seat: &Arc<Seat>,
+        patience: Option<Duration>,
+        method: Method,
+        target: &Target,
+        body: Bytes,
+        headers: impl Fn() -> HeaderMap,
+    ) -> Result<Answer, WireError> {
+        let mut attempts = Attempts::default();
+        let manner = if method == Method::DELETE { Manner::Quiet } else { Manner::Insist };
+        loop {
+            let token = seat.token().await?;
+            let with_token = |target: &Target| {
+                let mut headers = headers();
+                if let Some(token) = &token {
+                    seat.put_on(token, &mut headers, &method, &target.absolute)?;
+                }
+                Ok(headers)
+            };
+            let answer = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
+            match seat.judge(answer.status, &answer.headers, token.as_deref(), &mut attempts) {
+                Verdict::Final => return Ok(answer),
+                Verdict::Again => answer.body.drain().await,
+                Verdict::Refused(refusal) => {
+                    let version = headers().remove(PROTOCOL_VERSION);
+                    let got =
+                        seat.authorize(refusal, token.as_deref(), &mut attempts, manner, version).await?;
+                    if !got {
+                        return Ok(answer);
+                    }
+                    answer.body.drain().await;
+                }
+            }
+        }
+    }
+
+    /// Sends a request and follows where it leads within the origin.
+    async fn send(
+        &self,
+        patience: Option<Duration>,
+        method: Method,
+        target: &Target,
+        body: Bytes,
+        headers: impl Fn(&Target) -> Result<HeaderMap, WireError>,
+    ) -> Result<Answer, WireError> {
+        let mut answer =
+            self.pool.send(method.clone(), target, headers(target)?, body.clone(), patience).await?;
         let mut followed = 0;
         while answer.status.is_redirection() && answer.status != StatusCode::NOT_MODIFIED {
             let status = answer.status;
@@ -183,7 +277,7 @@ impl Line {
             let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
             let next = next.map_err(|why| refused(&why))?;
             answer.body.drain().await;
-            answer = self.pool.send(method.clone(), &next, headers(), body.clone(), patience).await?;
+            answer = self.pool.send(method.clone(), &next, headers(&next)?, body.clone(), patience).await?;
         }
         Ok(answer)
     }

@@ -4,19 +4,24 @@
 //! and hands both the connection back and the message on, without waking anybody else. The parts:
 //!
 //! - `address`, `settings`, `headers`: where to, how, and what is said in front of a message.
-//! - `dial`, `tls`, `tap`, `pool`, `answer`: connections, those that wait for work, and what comes over them.
+//! - `dial`, `near`, `tls`, `tap`, `pool`, `answer`: connections, where they may lead, those that wait for work, and what
+//!   comes over them.
 //! - `line`: what both transports share: sending, order, and the tasks that do it.
 //! - `events`, `bookmark`: reading streams of events and taking them up again.
 //! - `streamable`, `reply`, `standing`: streamable HTTP. `legacy`: HTTP+SSE.
+//! - `fetch`: documents and tokens of authorization servers.
 
 mod address;
 mod answer;
 mod bookmark;
 pub(crate) mod dial;
 mod events;
+#[cfg(feature = "auth")]
+mod fetch;
 mod headers;
 mod legacy;
 mod line;
+mod near;
 mod pool;
 mod refusal;
 mod reply;
@@ -28,6 +33,8 @@ mod tasks;
 mod tls;
 
 pub use address::{Address, BadUrl};
+#[cfg(feature = "auth")]
+pub use fetch::Fetcher;
 pub use headers::BadHeader;
 pub use legacy::HttpSse;
 pub use settings::{HttpSettings, MAX_MESSAGE, Resolve};

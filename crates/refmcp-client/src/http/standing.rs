@@ -45,6 +45,10 @@ pub(super) async fn listen(line: Arc<Line>, rules: &'static Rules) {
             }
             Ok(answer) => answer.body.drain().await,
             Err(WireError::Broken(_) | WireError::Unreachable(_)) => {}
+            // Whoever makes a request hears of it; the server has done nothing that is not allowed.
+            Err(fault) if fault.needs_authorization() => {
+                return tracing::debug!(%fault, "there is no stream for what the server says by itself");
+            }
             Err(fault) => return line.ear.noise(&fault.to_string()),
         }
         tokio::time::sleep(bookmark.pause()).await;

@@ -46,6 +46,15 @@ impl StreamableHttp {
         self
     }
 
+    /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
+    /// [`header`](Self::header) goes before it.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: crate::auth::Authorization) -> Self {
+        self.place.authorization = Some(authorization);
+        self
+    }
+
     /// Where the server is.
     pub fn address(&self) -> &Address {
         &self.place.address
@@ -68,6 +77,10 @@ impl Connector for StreamableHttp {
 
     fn probe_may_be_ignored(&self) -> bool {
         false
+    }
+
+    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        self.place.held_up()
     }
 }
 

@@ -35,6 +35,11 @@ impl Server {
     /// The next connection.
     pub(crate) async fn accept(&self) -> Peer {
         let (stream, _) = in_time("a connection", self.listener.accept()).await.unwrap();
+        Self::peer(stream)
+    }
+
+    /// Whoever is at the other end.
+    pub(crate) fn peer(stream: TcpStream) -> Peer {
         stream.set_nodelay(true).unwrap();
         Peer { stream: BufReader::new(stream) }
     }

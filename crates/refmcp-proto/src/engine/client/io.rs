@@ -166,6 +166,12 @@ pub enum WireError {
         /// What the server says about how to get it.
         challenge: Option<String>,
     },
+    /// The server wants to know who asks, and getting what proves it has failed.
+    #[error("not authorized: {why}")]
+    NotAuthorized {
+        /// At which step, and who is to blame.
+        why: String,
+    },
     /// The server no longer knows the session; calls in flight may or may not have been carried out.
     #[error("the server no longer knows the session")]
     SessionLost,
@@ -175,6 +181,13 @@ pub enum WireError {
     /// We have closed it.
     #[error("the connection is closed")]
     Closed,
+}
+
+impl WireError {
+    /// Whether the server wants to know who asks.
+    pub fn needs_authorization(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::NotAuthorized { .. })
+    }
 }
 
 /// Why there is no conversation.

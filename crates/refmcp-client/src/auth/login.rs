@@ -1,0 +1,204 @@
+//! Getting a token: the steps of a flow, and everything that they wait for.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hyper::header::{HeaderName, HeaderValue};
+use refmcp_auth::client::{Flow, FlowError, Grant, Known, Next, Refusal, Save, Wanted, Way};
+use refmcp_auth::fetch::Fetch;
+use refmcp_auth::uri::is_loopback;
+use refmcp_auth::{Scopes, Seconds};
+use refmcp_proto::engine::client::WireError;
+use refmcp_proto::revision::Revision;
+use tokio::time::timeout;
+use url::Url;
+
+use super::browser::BrowserFault;
+use super::settings::Settings;
+use super::store::StoreFault;
+use crate::http::{Fetcher, HttpSettings};
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// What time it is.
+pub(super) fn now() -> Seconds {
+    // A clock before the epoch is set wrong; then every token looks good, and the server decides.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Everything that getting a token for a server takes.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) settings: Arc<Settings>,
+    pub(super) server: Url,
+    pub(super) name: String,
+    pub(super) http: HttpSettings,
+    /// The grant that there is, which will not do.
+    pub(super) before: Option<Grant>,
+}
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("the login failed: {0}; {advice}", advice = .0.advice())]
+    Flow(#[from] FlowError),
+    #[error("the login failed: {0}")]
+    Browser(#[from] BrowserFault),
+    #[error(
+        "the login failed: the authorization server names {0} for people to visit, which no browser should open"
+    )]
+    Unvisitable(String),
+    #[error("the store of tokens fails: {0}")]
+    Store(#[from] StoreFault),
+}
+
+impl From<Fault> for WireError {
+    fn from(fault: Fault) -> Self {
+        Self::NotAuthorized { why: fault.to_string() }
+    }
+}
+
+impl Login {
+    /// What the store has.
+    pub(super) async fn load(&self) -> Result<Option<Grant>, WireError> {
+        let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
+        Ok(known.grant)
+    }
+
+    /// Another token without asking anybody but the authorization server; none where there is no way to get one.
+    pub(super) async fn renew(&self) -> Result<Option<Grant>, WireError> {
+        let _held = self.settings.store.lock(&self.name).await.map_err(Fault::from)?;
+        let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
+        if let Some(newer) = self.newer(&known) {
+            return Ok(Some(newer));
+        }
+        Ok(self.refresh(&known).await?)
+    }
+
+    /// A token, in whatever way it takes.
+    pub(super) async fn run(
+        &self,
+        refusal: &Refusal,
+        thorough: bool,
+        version: Option<HeaderValue>,
+    ) -> Result<Grant, WireError> {
+        // Held while a person logs in as well: whoever comes meanwhile gets in by the same login.
+        let _held = self.settings.store.lock(&self.name).await.map_err(Fault::from)?;
+        let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
+        if let Some(newer) = self.newer(&known) {
+            return Ok(newer);
+        }
+        if let (true, Some(grant)) = (thorough, &mut known.grant) {
+            grant.refresh_token = None;
+        }
+        let way = match self.way().await {
+            Ok(way) => way,
+            // Where nobody can log in, at least what is kept is renewed.
+            Err(nobody) if !refusal.wants_more() => {
+                return Ok(self.refresh(&known).await?.ok_or(nobody)?);
+            }
+            Err(nobody) => return Err(nobody.into()),
+        };
+        Ok(self.begin(way, refusal, known, version).await?)
+    }
+
+    async fn way(&self) -> Result<Way, Fault> {
+        match (&self.settings.way, &self.settings.browser) {
+            (Some(way), _) => Ok(way.clone()),
+            (None, Some(browser)) => Ok(Way::Code { redirect_uri: browser.redirect_uri().await? }),
+            (None, None) => Err(BrowserFault::Nobody.into()),
+        }
+    }
+
+    /// The grant that somebody else has got meanwhile.
+    fn newer(&self, known: &Known) -> Option<Grant> {
+        let grant = known.grant.as_ref().filter(|grant| !grant.ends_within(0, now()))?;
+        let refused = self.before.as_ref().is_some_and(|before| before.token == grant.token);
+        (!refused).then(|| grant.clone())
+    }
+
+    /// Renews the grant that is kept, where that is possible; none where only a new login helps. One that is no longer
+    /// kept is not renewed: somebody has logged out.
+    async fn refresh(&self, known: &Known) -> Result<Option<Grant>, Fault> {
+        let kept = known.grant.as_ref().filter(|grant| grant.refresh_token.is_some());
+        let Some(grant) = kept else { return Ok(None) };
+        let (flow, next) = Flow::refresh(grant.clone(), &self.settings.identity, now());
+        match self.drive(flow, next).await {
+            Ok(renewed) => Ok(Some(renewed)),
+            Err(Fault::Flow(fault)) if fault.needs_login() => {
+                tracing::debug!(server = %self.name, %fault, "a new login is needed");
+                // Kept without what works no more, or it would be tried again and again.
+                let spent = Grant { refresh_token: None, ..grant.clone() };
+                self.settings.store.save(&self.name, &Save::Grant(Box::new(spent))).await?;
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Asks the server whom it trusts, and them for a token: by renewing what is kept of them, or by a login.
+    async fn begin(
+        &self,
+        way: Way,
+        refusal: &Refusal,
+        known: Known,
+        version: Option<HeaderValue>,
+    ) -> Result<Grant, Fault> {
+        let settings = &*self.settings;
+        let before = known.grant.as_ref().or(self.before.as_ref());
+        let earlier = before.filter(|_| refusal.wants_more());
+        let mut wanted = Wanted::new(self.server.clone(), way, settings.identity.clone());
+        wanted.refusal = Some(refusal.clone());
+        wanted.scopes = settings.scopes.clone();
+        wanted.earlier = earlier.map_or_else(Scopes::none, |grant| grant.scope.union(&grant.asked));
+        wanted.proofs = settings.proofs;
+        wanted.legacy = settings.legacy;
+        let version = version.unwrap_or_else(|| HeaderValue::from_static(Revision::LATEST.as_str()));
+        wanted.headers.insert(PROTOCOL_VERSION, version);
+        let (flow, next) = Flow::begin(wanted, known, now());
+        self.drive(flow, next).await
+    }
+
+    /// Does what a flow wants done until it has come to its end.
+    async fn drive(&self, mut flow: Flow, mut next: Next) -> Result<Grant, Fault> {
+        let fetcher = self.fetcher().await;
+        loop {
+            for step in flow.steps() {
+                tracing::debug!(server = %self.name, %step, "a step of the login");
+                if let Some(heard) = &self.settings.on_step {
+                    heard(&step);
+                }
+            }
+            next = match next {
+                Next::Fetch(request) => flow.fetched(fetcher.fetch(request).await, now()),
+                Next::Save(save) => {
+                    self.settings.store.save(&self.name, &save).await?;
+                    flow.saved(now())
+                }
+                Next::Browse(url) => flow.returned(&self.visit(url).await?, now()),
+                Next::Done(grant) => return Ok(*grant),
+                Next::Failed(fault) => return Err(fault.into()),
+            };
+        }
+    }
+
+    /// Sends a person somewhere, and waits until they are back.
+    async fn visit(&self, url: Url) -> Result<Url, Fault> {
+        if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+            let shown: String = format!("{}:{}", url.scheme(), url.path()).chars().take(100).collect();
+            return Err(Fault::Unvisitable(shown));
+        }
+        let browser = self.settings.browser.as_ref().ok_or(BrowserFault::Nobody)?;
+        let back = timeout(self.settings.login_timeout, browser.visit(url)).await;
+        Ok(back.map_err(|_| BrowserFault::TooSlow)??)
+    }
+
+    async fn fetcher(&self) -> Arc<dyn Fetch> {
+        if let Some(fetcher) = &self.settings.fetcher {
+            return fetcher.clone();
+        }
+        // What passes here are logins; whoever listens in on the conversation does not want them.
+        let http = HttpSettings { tap: None, ..self.http.clone() };
+        Arc::new(Fetcher::beside(&self.server, http).await)
+    }
+}

@@ -1,0 +1,74 @@
+//! What was set about getting in.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_auth::Scopes;
+use refmcp_auth::client::{Identity, Proofs, Step, Way};
+use refmcp_auth::fetch::Fetch;
+use refmcp_auth::metadata::ClientMetadata;
+
+use super::browser::Browser;
+use super::store::{MemoryStore, Store};
+
+/// How often one request may lead to an authorization.
+const ATTEMPTS: u32 = 3;
+/// How long a person may take.
+const LOGIN: Duration = Duration::from_secs(300);
+
+/// Hears of steps.
+pub(super) type OnStep = Arc<dyn Fn(&Step) + Send + Sync>;
+
+/// What was set about getting in.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) browser: Option<Arc<dyn Browser>>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) identity: Identity,
+    pub(super) way: Option<Way>,
+    pub(super) proofs: Proofs,
+    pub(super) fetcher: Option<Arc<dyn Fetch>>,
+    pub(super) on_step: Option<OnStep>,
+    pub(super) scopes: Scopes,
+    pub(super) max_attempts: u32,
+    pub(super) login_timeout: Duration,
+    pub(super) legacy: bool,
+}
+
+impl Settings {
+    pub(super) fn new(browser: Option<Arc<dyn Browser>>) -> Self {
+        let ourselves = ClientMetadata {
+            client_name: Some("refmcp".to_owned()),
+            application_type: Some("native".to_owned()),
+            ..ClientMetadata::default()
+        };
+        Self {
+            browser,
+            store: Arc::new(MemoryStore::new()),
+            identity: Identity { dynamic: Some(ourselves), ..Identity::default() },
+            way: None,
+            proofs: Proofs::default(),
+            fetcher: None,
+            on_step: None,
+            scopes: Scopes::none(),
+            max_attempts: ATTEMPTS,
+            login_timeout: LOGIN,
+            legacy: true,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    /// Identities and ways hold secrets, which do not show themselves.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("browser", &self.browser)
+            .field("store", &self.store)
+            .field("way", &self.way)
+            .field("scopes", &self.scopes)
+            .field("max_attempts", &self.max_attempts)
+            .field("login_timeout", &self.login_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! A token on its way with a request.
+
+use std::sync::{Mutex, PoisonError};
+
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method, Uri};
+use refmcp_auth::Seconds;
+use refmcp_auth::client::{Grant, TokenType};
+use refmcp_auth::dpop;
+use refmcp_auth::jose::PrivateKey;
+use url::Url;
+
+/// The header of proofs.
+const PROOF: HeaderName = HeaderName::from_static("dpop");
+/// The header that says what the next proof has to repeat.
+const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+/// Bytes of that which are repeated.
+const LONGEST_NONCE: usize = 1024;
+/// How long before its end a token is renewed.
+const MARGIN: Seconds = 30;
+
+/// A token that is in use.
+#[derive(Debug)]
+pub(crate) struct Token {
+    pub(super) grant: Grant,
+    /// No two tokens of a server have the same.
+    pub(super) number: u64,
+    /// When to get the next.
+    pub(super) renew_at: Option<Seconds>,
+    header: HeaderValue,
+    key: Option<PrivateKey>,
+}
+
+impl Token {
+    /// An error says why it cannot be used.
+    pub(super) fn new(grant: Grant, number: u64, now: Seconds) -> Result<Self, String> {
+        let text = format!("{} {}", grant.token_type.name(), grant.token.reveal());
+        let mut header =
+            HeaderValue::try_from(text).map_err(|_| "the token has characters that no header can hold")?;
+        header.set_sensitive(true);
+        let key = match (&grant.key, grant.token_type) {
+            (Some(key), TokenType::Dpop) => Some(key.open().map_err(|fault| fault.to_string())?),
+            (None, TokenType::Dpop) => {
+                return Err("the key that the token is bound to is not kept".to_owned());
+            }
+            (_, TokenType::Bearer) => None,
+        };
+        let renewable = grant.refresh_token.is_some();
+        let renew_at = grant.expires_at.filter(|_| renewable).map(|end| {
+            // One that lives for less than that would be renewed all the time.
+            end.saturating_sub(MARGIN.min(end.saturating_sub(now) / 4))
+        });
+        Ok(Self { grant, number, renew_at, header, key })
+    }
+
+    /// Puts it on a request.
+    pub(crate) fn put_on(
+        &self,
+        headers: &mut HeaderMap,
+        method: &Method,
+        url: &Uri,
+        nonce: &Nonce,
+        now: Seconds,
+    ) -> Result<(), String> {
+        headers.insert(header::AUTHORIZATION, self.header.clone());
+        let Some(key) = &self.key else { return Ok(()) };
+        let url = Url::parse(&url.to_string()).map_err(|fault| fault.to_string())?;
+        let (token, nonce) = (Some(self.grant.token.reveal()), nonce.get());
+        let proof = dpop::prove(key, method.as_str(), &url, token, nonce.as_deref(), now);
+        let proof = proof.map_err(|fault| fault.to_string())?;
+        let mut proof = HeaderValue::try_from(proof).map_err(|fault| fault.to_string())?;
+        proof.set_sensitive(true);
+        headers.insert(PROOF, proof);
+        Ok(())
+    }
+}
+
+/// What the server wants to have repeated in proofs.
+#[derive(Debug, Default)]
+pub(crate) struct Nonce(Mutex<Option<Box<str>>>);
+
+impl Nonce {
+    fn get(&self) -> Option<Box<str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what a response says; whether it said anything.
+    pub(super) fn note(&self, headers: &HeaderMap) -> bool {
+        let Some(Ok(nonce)) = headers.get(NONCE).map(HeaderValue::to_str) else { return false };
+        let fits = !nonce.is_empty() && nonce.len() <= LONGEST_NONCE;
+        if fits {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(nonce.into());
+        }
+        fits
+    }
+}

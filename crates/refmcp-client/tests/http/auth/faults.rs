@@ -1,0 +1,135 @@
+//! Logins that fail, and what is said of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_auth::client::{Identity, Known, PreRegistered, Save, Way};
+use refmcp_client::auth::{Authorization, Browser, BrowserFault, Held, Store, StoreFault};
+use refmcp_client::http::Fetcher;
+use refmcp_client::wire::BoxFuture;
+use refmcp_client::wire::WireError;
+use refmcp_client::{Client, Era};
+use url::Url;
+
+use super::world::{Desk, Person, World};
+use crate::ear::{ALONE, connect, request, result};
+
+/// What a request ends with.
+async fn outcome(world: &World, authorization: &Authorization) -> String {
+    let (wire, mut ears) = connect(&world.server(authorization)).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    let (_, why) = ears.ended().await;
+    let WireError::NotAuthorized { why } = why else { panic!("{why:?}") };
+    for secret in ["code-", "token-", "refresh-", "verifier"] {
+        assert!(!why.contains(secret), "{why}");
+    }
+    why
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_does_not_work() {
+    for (desk, said) in
+        [(Desk::Hangs, "no answer in time"), (Desk::Fails, "status 500"), (Desk::Html, "token")]
+    {
+        let world = World::start().await;
+        world.state().desk = desk;
+        let fetcher = Arc::new(Fetcher::guarded(true).within(Duration::from_millis(200)));
+        let authorization = Authorization::new(Person::new(&world)).fetcher(fetcher);
+        let why = outcome(&world, &authorization).await;
+        assert!(why.contains(said) && why.contains(&world.origin), "{desk:?}: {why}");
+    }
+}
+
+#[derive(Debug)]
+struct Unwilling;
+
+impl Browser for Unwilling {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
+    }
+
+    fn visit(&self, _: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async { Err(BrowserFault::Declined) })
+    }
+}
+
+#[tokio::test]
+async fn somebody_who_does_not_want_to_and_nobody_at_all() {
+    let world = World::start().await;
+    assert!(outcome(&world, &Authorization::new(Unwilling)).await.contains("declined"));
+    assert!(outcome(&world, &Authorization::without_browser()).await.contains("nobody"));
+    assert!(world.grants().is_empty());
+    let failed = Client::builder("test", "1").era(Era::Legacy);
+    let failed = failed.connect(world.server(&Authorization::without_browser())).await.unwrap_err();
+    assert!(failed.needs_authorization(), "{failed}");
+}
+
+#[tokio::test]
+async fn all_who_wait_hear_of_one_failure() {
+    let world = World::start().await;
+    world.state().desk = Desk::Fails;
+    let person = Person::slow(&world);
+    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    for number in 0..5 {
+        wire.clone().send(request(number, "tools/list", ALONE));
+    }
+    person.is_asked().await;
+    while world.came_to("/mcp").len() < 5 {
+        tokio::task::yield_now().await;
+    }
+    person.agree();
+    for _ in 0..5 {
+        assert!(matches!(ears.ended().await.1, WireError::NotAuthorized { .. }));
+    }
+    assert_eq!(person.visits(), 1);
+}
+
+/// A store that fails at one of its tasks.
+#[derive(Debug)]
+struct Broken(&'static str);
+
+impl Broken {
+    fn fails<T>(&self, task: &str, works: T) -> BoxFuture<'_, Result<T, StoreFault>>
+    where
+        T: Send + 'static,
+    {
+        let fault = Err(StoreFault::new(format!("cannot {task}: the file makes no sense")));
+        Box::pin(std::future::ready(if self.0 == task { fault } else { Ok(works) }))
+    }
+}
+
+impl Store for Broken {
+    fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
+        self.fails("lock", Held::by(()))
+    }
+
+    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
+        self.fails("load", Known::default())
+    }
+
+    fn save<'a>(&'a self, _: &'a str, _: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
+        self.fails("save", ())
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fails() {
+    for task in ["lock", "load", "save"] {
+        let world = World::start().await;
+        let why = outcome(&world, &Authorization::new(Person::new(&world)).store(Broken(task))).await;
+        assert!(why.contains("store of tokens") && why.contains(task), "{why}");
+        assert_eq!(world.grants().len(), 0, "nothing is got that cannot be kept");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_speaks_for_itself_needs_no_person() {
+    let world = World::start().await;
+    let registered = PreRegistered::new("me", Some(refmcp_auth::Secret::new("hush")));
+    let identity = Identity { registered: Some(registered), ..Identity::default() };
+    let authorization = Authorization::without_browser().identity(identity).way(Way::ClientCredentials);
+    let (wire, mut ears) = connect(&world.server(&authorization)).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(world.grants(), ["client_credentials"]);
+}

@@ -1,0 +1,109 @@
+//! What must not arrive anywhere else than at the server.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use refmcp_client::auth::Authorization;
+use refmcp_client::http::{HttpSettings, StreamableHttp};
+use refmcp_client::wire::WireError;
+
+use super::world::{Person, World};
+use crate::ear::{SESSIONS, connect, request, result};
+use crate::raw_server::Server;
+
+#[tokio::test]
+async fn nothing_follows_a_redirection_to_another_origin() {
+    for status in [301, 302, 303, 307, 308] {
+        let (world, server, elsewhere) = (World::start().await, Server::start().await, Server::start().await);
+        world.state().resource = server.url();
+        let connector = StreamableHttp::new(&server.url()).unwrap();
+        let connector = connector.authorization(Authorization::new(Person::new(&world)));
+        let (wire, mut ears) = connect(&connector.header("X-Api-Key", "mine").unwrap()).await;
+        wire.clone().send(request(1, "tools/list", SESSIONS));
+        let (mut peer, _) = server.request().await;
+        let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
+        peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
+        let seen = peer.request().await;
+        assert_eq!(seen.header("authorization"), Some("Bearer token-1"));
+        peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &result(1)).await;
+        ears.message().await;
+        wire.clone().send(request(2, "tools/list", SESSIONS));
+        let seen = peer.request().await;
+        assert_eq!((seen.header("mcp-session-id"), seen.header("x-api-key")), (Some("s1"), Some("mine")));
+        peer.respond(status, &format!("Location: {}\r\n", elsewhere.url()), "").await;
+        let (_, why) = ears.ended().await;
+        assert!(matches!(why, WireError::Refused { status: told, .. } if told == status), "{why:?}");
+        assert!(elsewhere.is_left_alone(Duration::from_millis(20)).await);
+        let fetched = world.state().came.clone();
+        assert!(fetched.iter().all(|came| came.header("authorization").is_none()));
+        assert!(fetched.iter().all(|came| came.header("x-api-key").is_none()), "it is for the server alone");
+    }
+}
+
+#[tokio::test]
+async fn within_the_origin_the_token_goes_on() {
+    let (world, server) = (World::start().await, Server::start().await);
+    world.state().resource = server.url();
+    let connector = StreamableHttp::new(&server.url()).unwrap();
+    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (mut peer, _) = server.request().await;
+    let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
+    peer.respond(307, "Location: /mcp/\r\n", "").await;
+    assert_eq!(peer.request().await.path, "/mcp/");
+    peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
+    assert_eq!(peer.request().await.header("authorization"), Some("Bearer token-1"));
+    peer.respond(307, "Location: /mcp/\r\n", "").await;
+    let seen = peer.request().await;
+    assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/mcp/", Some("Bearer token-1")));
+    peer.json(&result(1)).await;
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
+async fn nothing_secret_is_shown() {
+    let world = World::start().await;
+    let authorization = Authorization::new(Person::new(&world));
+    let connector = world.server(&authorization);
+    let (wire, mut ears) = connect(&connector).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    ears.message().await;
+    let shown = format!("{authorization:?} {connector:?} {wire:?}");
+    assert!(!shown.contains("token-1") && !shown.contains("refresh-1"), "{shown}");
+}
+
+#[tokio::test]
+async fn who_is_not_near_cannot_send_us_to_what_is() {
+    let (world, server) = (World::start().await, Server::start().await);
+    let here: SocketAddr = server.origin().trim_start_matches("http://").parse().unwrap();
+    let mut settings = HttpSettings::default();
+    // By its name the server is in the world as well, so that it counts as far away.
+    settings.resolver = Some(Arc::new(move |_, _| Ok(vec![here, ([8, 8, 8, 8], 9).into()])));
+    let person = Person::new(&world);
+    let connector = StreamableHttp::new("http://far.localhost/mcp").unwrap().settings(settings);
+    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(person.clone()))).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (mut peer, _) = server.request().await;
+    let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
+    peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
+    let (_, why) = ears.ended().await;
+    assert!(matches!(&why, WireError::NotAuthorized { why } if why.contains("strangers")), "{why:?}");
+    assert_eq!((world.state().came.len(), person.visits()), (0, 0));
+}
+
+#[tokio::test]
+async fn what_follows_a_question_mark_is_not_told_to_anybody_else() {
+    let world = World::start().await;
+    let steps = Arc::new(Mutex::new(String::new()));
+    let heard = steps.clone();
+    let authorization = Authorization::new(Person::new(&world))
+        .on_step(move |step| heard.lock().unwrap().push_str(&format!("{step} {step:?}")));
+    let server = StreamableHttp::new(&format!("{}?key=hush", world.url())).unwrap();
+    let (wire, mut ears) = connect(&server.authorization(authorization)).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert!(!steps.lock().unwrap().contains("hush"));
+    let elsewhere = world.state().came.clone().into_iter().filter(|came| came.path != "/mcp");
+    assert!(elsewhere.into_iter().all(|came| !came.body.contains("hush")));
+}

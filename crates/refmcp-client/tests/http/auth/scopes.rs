@@ -1,0 +1,72 @@
+//! Tokens that are good, and not good enough.
+
+use refmcp_auth::Scopes;
+use refmcp_client::auth::Authorization;
+use refmcp_client::wire::WireError;
+
+use super::world::{Person, World};
+use crate::ear::{ALONE, connect, request, result};
+
+#[tokio::test]
+async fn more_is_asked_for_and_nothing_is_lost() {
+    let world = World::start().await;
+    world.state().needs = Some("tools:call");
+    let person = Person::new(&world);
+    let authorization = Authorization::new(person.clone()).scopes(Scopes::parse("first").unwrap());
+    let (wire, mut ears) = connect(&world.server(&authorization)).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(world.state().good["token-1"], "first");
+    wire.clone().send(request(2, "tools/call", ALONE));
+    assert_eq!(ears.message().await, (Some(2), result(2)));
+    let granted = world.state().good["token-2"].clone();
+    let granted = Scopes::parse(&granted).unwrap();
+    assert!(granted.contains("first") && granted.contains("tools:call"), "{granted}");
+    assert_eq!(person.visits(), 2);
+    assert_eq!(world.grants(), ["authorization_code", "authorization_code"]);
+}
+
+#[tokio::test]
+async fn several_calls_that_need_more_ask_once() {
+    let world = World::start().await;
+    world.state().needs = Some("tools:call");
+    let person = Person::slow(&world);
+    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    for number in 0..10 {
+        wire.clone().send(request(number, "tools/call", ALONE));
+    }
+    person.agree();
+    for _ in 0..10 {
+        ears.message().await;
+    }
+    assert_eq!(person.visits(), 2);
+}
+
+#[tokio::test]
+async fn what_is_not_granted_is_not_asked_for_again_and_again() {
+    let world = World::start().await;
+    world.state().needs = Some("tools:call");
+    world.state().grants = Some("little");
+    let person = Person::new(&world);
+    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    wire.clone().send(request(1, "tools/call", ALONE));
+    let (_, why) = ears.ended().await;
+    let WireError::Unauthorized { status: 403, challenge: Some(challenge) } = why else { panic!("{why:?}") };
+    assert!(challenge.contains("tools:call"));
+    assert_eq!(person.visits(), 2, "once to come in, once for more");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_every_token_is_left_after_three() {
+    let world = World::start().await;
+    let person = Person::new(&world);
+    let forgetful = world.clone();
+    // Every token is revoked before it is used.
+    let authorization = Authorization::new(person.clone()).on_step(move |_| forgetful.revoke_all());
+    let (wire, mut ears) = connect(&world.server(&authorization)).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    let (_, why) = ears.ended().await;
+    assert!(matches!(why, WireError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
+    assert_eq!((world.came_to("/mcp").len(), world.grants().len()), (4, 3));
+    assert!(person.visits() <= 3);
+}
