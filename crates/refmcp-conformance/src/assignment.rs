@@ -30,6 +30,8 @@ pub(crate) enum BadAssignment {
     Revision(String),
     #[error("{CONTEXT} is not a JSON object: {0}")]
     Context(String),
+    #[error("{CONTEXT} does not tell {0}")]
+    Untold(String),
 }
 
 impl Assignment {
@@ -50,6 +52,12 @@ impl Assignment {
             None => JsonObject::new(),
         };
         Ok(Self { scenario, url, revision, context })
+    }
+
+    /// A text of the context that the scenario cannot do without.
+    pub(crate) fn told(&self, name: &str) -> Result<&str, BadAssignment> {
+        let text = self.context.get(name).and_then(|value| value.as_str());
+        text.ok_or_else(|| BadAssignment::Untold(name.to_owned()))
     }
 }
 
@@ -77,6 +85,8 @@ mod tests {
         assert_eq!((assignment.scenario.as_str(), assignment.url.as_str()), ("tools_call", URL));
         assert_eq!(assignment.revision, "2025-06-18".parse().unwrap());
         assert_eq!(assignment.context.get("name"), Some(&json!("tools_call")));
+        assert_eq!(assignment.told("name"), Ok("tools_call"));
+        assert_eq!(assignment.told("secret"), Err(BadAssignment::Untold("secret".to_owned())));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod assignment;
+mod follower;
 mod scenarios;
 mod server;
 

@@ -24,12 +24,20 @@ pub(crate) async fn connect_with(
     assignment: &Assignment,
     host: Host,
 ) -> Result<Client, Fault> {
+    connect_to(StreamableHttp::new(&assignment.url)?.settings(settings), assignment, host).await
+}
+
+/// The same, with a server that is reached in another way than usual.
+pub(crate) async fn connect_to(
+    server: StreamableHttp,
+    assignment: &Assignment,
+    host: Host,
+) -> Result<Client, Fault> {
     let builder = Client::builder("refmcp-conformance-client", env!("CARGO_PKG_VERSION"))
         .host(host.on_event(report))
         .era(Era::Exactly(assignment.revision))
         .open_timeout(PATIENCE)
         .timeout(PATIENCE);
-    let server = StreamableHttp::new(&assignment.url)?.settings(settings);
     Ok(builder.connect(server).await?)
 }
 

@@ -1,5 +1,6 @@
 //! The scenarios by their names. Each function does what one scenario wants; the suite watches and judges.
 
+mod authorization;
 mod headers;
 mod input;
 mod schemas;
@@ -18,8 +19,8 @@ pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 /// Plays a scenario.
 pub(crate) type Scenario = fn(Assignment) -> Pin<Box<dyn Future<Output = Result<(), Fault>>>>;
 
-/// Every scenario but those of authorization, which are to have a file of their own beside the others.
-const SCENARIOS: [(&str, Scenario); 11] = [
+/// Every scenario that has something of its own to do.
+const SCENARIOS: [(&str, Scenario); 18] = [
     ("initialize", |it| Box::pin(tools::initialize(it))),
     ("tools_call", |it| Box::pin(tools::call(it))),
     ("elicitation-sep1034-client-defaults", |it| Box::pin(input::defaults(it))),
@@ -31,11 +32,23 @@ const SCENARIOS: [(&str, Scenario); 11] = [
     ("http-invalid-tool-headers", |it| Box::pin(headers::invalid(it))),
     ("json-schema-ref-no-deref", |it| Box::pin(schemas::references(it))),
     ("json-schema-2020-12-preservation", |it| Box::pin(schemas::preservation(it))),
+    ("auth/pre-registration", |it| Box::pin(authorization::pre_registration(it))),
+    ("auth/client-credentials-basic", |it| Box::pin(authorization::client_credentials(it))),
+    ("auth/client-credentials-jwt", |it| Box::pin(authorization::client_assertion(it))),
+    ("auth/enterprise-managed-authorization", |it| Box::pin(authorization::enterprise(it))),
+    ("auth/wif-jwt-bearer", |it| Box::pin(authorization::workload(it))),
+    ("auth/dpop", |it| Box::pin(authorization::proofs(it))),
+    ("auth/dpop-nonce", |it| Box::pin(authorization::proofs(it))),
 ];
+
+/// How the names of the others begin, which all want a login.
+const LOGIN: &str = "auth/";
 
 /// The scenario of this name.
 pub(crate) fn find(name: &str) -> Option<Scenario> {
-    SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, scenario)| *scenario)
+    let own = SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, scenario)| *scenario);
+    let login: Scenario = |it| Box::pin(authorization::login(it));
+    own.or_else(|| name.starts_with(LOGIN).then_some(login))
 }
 
 /// What the scenarios are called.
@@ -47,6 +60,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use refmcp_auth::jose::PrivateKey;
     use refmcp_client::model::JsonObject;
 
     use super::*;
@@ -64,13 +78,20 @@ mod tests {
     #[test]
     fn without_a_server_every_scenario_fails() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        for (name, scenario) in SCENARIOS {
+        let context =
+            ["client_id", "client_secret", "idp_issuer", "idp_client_id", "idp_id_token", "valid_jwt"];
+        let mut context: JsonObject = context.map(|name| (name.to_owned(), "x".into())).into_iter().collect();
+        context.insert("idp_token_endpoint".to_owned(), "http://127.0.0.1:0/token".into());
+        context.insert("signing_algorithm".to_owned(), "ES256".into());
+        context.insert("private_key_pem".to_owned(), PrivateKey::generate().unwrap().reveal_pem().into());
+        let login = ("auth/iss-supported", find("auth/iss-supported").unwrap());
+        for (name, scenario) in SCENARIOS.into_iter().chain([login]) {
             let assignment = Assignment {
                 scenario: name.to_owned(),
                 // Nothing listens on the port that stands for any.
                 url: "http://127.0.0.1:0/mcp".to_owned(),
                 revision: "2026-07-28".parse().unwrap(),
-                context: JsonObject::new(),
+                context: context.clone(),
             };
             let fault = runtime.block_on(scenario(assignment)).unwrap_err().to_string();
             assert!(fault.contains("127.0.0.1"), "{name}: {fault}");

@@ -1,0 +1,41 @@
+//! A person without a browser: the suite's authorization servers send everybody back at once.
+
+use bytes::Bytes;
+use http::header::LOCATION;
+use http::{Request, StatusCode};
+use refmcp_auth::fetch::Fetch;
+use refmcp_client::auth::{Browser, BrowserFault};
+use refmcp_client::http::Fetcher;
+use refmcp_client::wire::BoxFuture;
+use url::Url;
+
+/// Goes where it is sent, and tells where it was sent back to without going there: nobody listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Follower;
+
+/// Where it is sent back to.
+const REDIRECT: &str = "http://127.0.0.1:41999/callback";
+
+impl Browser for Follower {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        let url = Url::parse(REDIRECT).map_err(|fault| BrowserFault::Failed(fault.to_string()));
+        Box::pin(async move { url })
+    }
+
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async move { visit(&url).await.map_err(BrowserFault::Failed) })
+    }
+}
+
+async fn visit(url: &Url) -> Result<Url, String> {
+    let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|fault| fault.to_string())?;
+    // The suite is on this machine.
+    let fetcher = Fetcher::guarded(true);
+    let response = fetcher.fetch(request).await.map_err(|fault| fault.to_string())?;
+    if !matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER) {
+        return Err(format!("the authorization server sends nobody back: {}", response.status()));
+    }
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let location = location.ok_or("the authorization server does not say where to")?;
+    url.join(location).map_err(|fault| fault.to_string())
+}
