@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn run(action: Action) -> Result<ExitReason> {
     match action {
         Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
-        Action::Serve(options) => command::serve::run(options).map(|()| ExitReason::Done),
+        Action::Serve(options) => command::serve::run(*options).map(|()| ExitReason::Done),
         Action::Client(command, shared) => command::client::run(command, &shared),
         Action::Trust(command) => command::trust::run(command),
         Action::Log(query) => command::log::run(&query),

@@ -1,8 +1,11 @@
 //! The commands that drive a server, as they are typed. Every one of them can do without the word for the target
 //! when a command stands behind `--`, so which word means what is decided only when all are there.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
+use super::auth::AuthWords;
 use super::shared::Shared;
 use super::value::pair;
 
@@ -64,6 +67,11 @@ refmcp shell [OPTIONS] <TARGET>...
 refmcp bridge [OPTIONS] --from <FROM> --to <TO>
        refmcp bridge [OPTIONS] --from <FROM> -- <COMMAND>...")]
     Bridge(BridgeWords),
+    /// Log in to servers that want to know who asks.
+    Auth {
+        #[command(subcommand)]
+        words: AuthWords,
+    },
 }
 
 const ARGUMENTS: &str = "\
@@ -90,7 +98,7 @@ pub(super) struct ListWords {
     pub(super) shared: Shared,
 }
 
-/// A server that is started for this command.
+// A server that is started for this command.
 #[derive(Debug, clap::Args)]
 pub(super) struct ServerCommand {
     /// A command that starts the server, instead of TARGET.
@@ -239,7 +247,26 @@ pub(super) struct BridgeWords {
     #[arg(long, value_name = "TO")]
     pub(super) to: Option<String>,
     #[command(flatten)]
+    pub(super) door: DoorOptions,
+    #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
     pub(super) shared: Shared,
+}
+
+// Who may come to a bridge that listens, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct DoorOptions {
+    /// A further name under which clients may address the bridge; can be repeated.
+    #[arg(long, value_name = "NAME", help_heading = "Listening")]
+    pub(crate) allow_host: Vec<String>,
+    /// A further web origin whose pages may use the bridge; can be repeated.
+    #[arg(long, value_name = "ORIGIN", help_heading = "Listening")]
+    pub(crate) allow_origin: Vec<String>,
+    /// A file of certificates in PEM, the bridge's own first; needed to listen at https and wss.
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Listening")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The file of the certificate's private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Listening")]
+    pub(crate) tls_key: Option<PathBuf>,
 }

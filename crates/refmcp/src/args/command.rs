@@ -3,7 +3,7 @@
 use refmcp_proto::model::LogLevel;
 use url::Url;
 
-use super::{Target, UrlTransport};
+use super::{AuthCommand, DoorOptions, Target, UrlTransport};
 use crate::arguments::ArgumentWords;
 
 /// What to do with a server.
@@ -41,6 +41,29 @@ pub(crate) enum ClientCommand {
     Shell { targets: Vec<Target> },
     /// Pass messages from one transport to another.
     Bridge { from: BridgeSide, to: Target },
+    /// Log in or out, or show where somebody is logged in.
+    Auth(AuthCommand),
+}
+
+impl ClientCommand {
+    /// The one server that is meant, where there is one.
+    pub(crate) fn target(&self) -> Option<&Target> {
+        match self {
+            Self::List { target, .. }
+            | Self::Call { target, .. }
+            | Self::Read { target, .. }
+            | Self::Prompt { target, .. }
+            | Self::Complete { target, .. }
+            | Self::Watch { target, .. }
+            | Self::Info { target }
+            | Self::Raw { target, .. }
+            | Self::SetLevel { target, .. }
+            | Self::Bridge { to: target, .. } => Some(target),
+            // Whoever logs in knows how.
+            Self::Auth(AuthCommand::Status { target }) => target.as_ref(),
+            Self::Auth(_) | Self::Shell { .. } => None,
+        }
+    }
 }
 
 /// What to list.
@@ -87,5 +110,5 @@ pub(crate) enum BridgeSide {
     /// The process that started the bridge.
     Stdio,
     /// Whoever connects to this address.
-    Listen { url: Url, transport: UrlTransport },
+    Listen { url: Url, transport: UrlTransport, door: DoorOptions },
 }

@@ -165,6 +165,7 @@ impl Inspector {
             meta: self.metadata.into_iter().chain(of_tool).collect(),
             cwd: self.cwd,
             trace: None,
+            explain: false,
             // The Inspector does not ask, and whoever uses its flags does not expect it.
             yes: true,
             sampler: None,

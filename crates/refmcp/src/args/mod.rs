@@ -1,5 +1,7 @@
 //! What can be typed, and what it means.
 
+mod auth;
+mod authority;
 mod client;
 mod command;
 mod exit;
@@ -18,7 +20,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use auth::{AuthCommand, GrantWord, Manner, Visit};
+pub(crate) use authority::{AuthorityOptions, DpopWord, IssuerWord, LoginWord};
 use client::ClientWords;
+pub(crate) use client::DoorOptions;
 pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
 pub(crate) use exit::{Exit, ExitReason, UsageError};
 use inspector::Inspector;
@@ -81,14 +86,13 @@ Examples:
       start a server, call one of its tools, and end it";
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 enum Command {
     /// Serve one client over standard input and output.
     Stdio(ServerOptions),
     /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     #[command(flatten)]
-    Client(ClientWords),
+    Client(Box<ClientWords>),
     /// Which configured servers may be started and which tools may be called, without asking.
     Trust {
         #[command(subcommand)]
@@ -111,7 +115,7 @@ pub(crate) enum Action {
     /// Serve one client over standard input and output.
     Stdio(ServerOptions),
     /// Serve over HTTP.
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     /// Drive a server.
     Client(ClientCommand, Box<Shared>),
     /// Show or change what is trusted.

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use url::Url;
+
 use super::client::{
     BridgeWords, CallWords, ClientWords, CompleteWords, ListWords, PromptWords, RawWords, ServerCommand,
     ShellWords, WatchWords,
 };
-use super::{BridgeSide, ClientCommand, Completable, Listing, Shared, Target, UsageError};
+use super::{BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError};
 use crate::arguments::ArgumentWords;
 
 impl ClientWords {
@@ -38,6 +40,7 @@ impl ClientWords {
             Self::Raw(words) => raw(words),
             Self::Shell(words) => shell(words),
             Self::Bridge(words) => bridge(words),
+            Self::Auth { words } => words.resolve(),
         }
     }
 }
@@ -173,9 +176,16 @@ fn shell(words: ShellWords) -> Result<(ClientCommand, Shared), UsageError> {
 
 fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
     let from = match words.from.as_str() {
-        "stdio" => BridgeSide::Stdio,
+        "stdio" if words.door == DoorOptions::default() => BridgeSide::Stdio,
+        "stdio" => {
+            let what = "nobody can come over a network, so it takes no option for those who do";
+            return Err(UsageError::new(format!("--from stdio: {what}")));
+        }
         address => match Target::from_word(address)? {
-            Target::Url { url, transport } => BridgeSide::Listen { url, transport },
+            Target::Url { url, transport } => {
+                check_certificate(&url, &words.door)?;
+                BridgeSide::Listen { url, transport, door: words.door }
+            }
             Target::Command(_) | Target::Named(_) => {
                 let what = "expected stdio, or an address to listen on such as http://127.0.0.1:3000/mcp";
                 return Err(UsageError::new(format!("--from {address}: {what}")));
@@ -194,4 +204,19 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
         }
     };
     Ok((ClientCommand::Bridge { from, to }, words.shared))
+}
+
+/// Whether there is a certificate where one is needed, and only there.
+fn check_certificate(from: &Url, door: &DoorOptions) -> Result<(), UsageError> {
+    let secure = matches!(from.scheme(), "https" | "wss");
+    match (secure, door.tls_cert.is_some()) {
+        (true, false) => {
+            Err(UsageError::new(format!("--from {from}: needs --tls-cert FILE and --tls-key FILE")))
+        }
+        (false, true) => {
+            let with = if from.scheme() == "ws" { "wss" } else { "https" };
+            Err(UsageError::new(format!("--from {from}: has no use for a certificate; {with}:// has")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use refmcp_http::{Options, Rate};
 
+use super::authority::AuthorityOptions;
 use super::value::seconds;
 
 /// Where to listen, and to whom.
@@ -63,6 +64,9 @@ pub(crate) struct ServeOptions {
     /// How many seconds exchanges may take to finish when the server is told to stop.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) shutdown_timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) authority: AuthorityOptions,
 
     #[command(flatten)]
     pub(crate) server: ServerOptions,

@@ -10,7 +10,8 @@ use refmcp_proto::model::LogLevel;
 
 use super::value::{Header, header, pair, seconds};
 
-/// How to connect, how long to wait, and how to show what comes back.
+// How to connect, how long to wait, and how to show what comes back. (A doc comment would become what each command
+// says of itself, since what it takes is put together last.)
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Shared {
     /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
@@ -48,6 +49,10 @@ pub(crate) struct Shared {
     /// Write every byte in both directions to this file, with times.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(crate) trace: Option<PathBuf>,
+
+    /// Tell on stderr of every step of a login; with --output json, as a line of JSON.
+    #[arg(long, help_heading = "Connection")]
+    pub(crate) explain: bool,
 
     /// Do not ask before a tool runs or a configured server is started.
     #[arg(long, short = 'y', help_heading = "Questions")]

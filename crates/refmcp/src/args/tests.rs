@@ -14,6 +14,22 @@ fn the_definitions_are_sound() {
     Inspector::command().debug_assert();
 }
 
+#[test]
+fn what_a_command_takes_does_not_change_what_it_says_of_itself() {
+    let (before, mut built) = (Args::command(), Args::command());
+    built.build();
+    for command in before.get_subcommands() {
+        let name = command.get_name();
+        let later = built.find_subcommand(name).unwrap();
+        assert_eq!(
+            later.get_about().map(ToString::to_string),
+            command.get_about().map(ToString::to_string),
+            "{name}"
+        );
+        assert!(later.get_long_about().is_none(), "{name}");
+    }
+}
+
 fn parsed(line: &str) -> Result<Action, clap::Error> {
     let words = split_words(&format!("refmcp {line}")).unwrap();
     parse_from(words.into_iter().map(OsString::from)).map(|(_, action)| action)
@@ -320,4 +336,76 @@ fn commands_without_a_server_are_read() {
     assert!(matches!(parsed("man"), Ok(Action::Man)));
     assert!(matches!(parsed("stdio"), Ok(Action::Stdio(_))));
     assert!(matches!(parsed("serve --port 0"), Ok(Action::Serve(_))));
+}
+
+#[test]
+fn logins_are_read() {
+    let auth = |line: &str| match client(line).0 {
+        ClientCommand::Auth(command) => command,
+        other => panic!("{line}: {other:?}"),
+    };
+    let (target, manner, visit) = match auth("auth login http://h/mcp") {
+        AuthCommand::Login { target, manner, visit } => (target, manner, visit),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((target, *manner, visit), (at("http://h/mcp"), Manner::default(), Visit::default()));
+    let line = "auth login s --client-id c --client-secret-file f --scope 'a b' --scope c --dpop --callback-port 7 \
+                --grant client-credentials --no-browser --login-timeout 9 --explain";
+    let AuthCommand::Login { manner, visit, .. } = auth(line) else { panic!("no login") };
+    assert_eq!(manner.grant, GrantWord::ClientCredentials);
+    assert!(
+        manner.client_secret_file.is_some_and(|file| file.is_absolute()),
+        "it is read from elsewhere later"
+    );
+    assert_eq!((manner.scopes.len(), manner.dpop), (2, true));
+    assert_eq!((visit.callback_port, visit.no_browser, visit.login_timeout.as_secs()), (7, true, 9));
+    assert!(client(line).1.explain);
+    assert_eq!(auth("auth status"), AuthCommand::Status { target: None });
+    assert_eq!(auth("auth logout s"), AuthCommand::Logout { target: at("s") });
+    for (line, hint) in [
+        ("auth login", "required"),
+        ("auth login ./s", "after `--`"),
+        ("auth login s --grant client-credentials", "needs --client-id"),
+        ("auth login s --grant jwt-bearer", "needs --assertion-file"),
+        ("auth login s --assertion-file f", "only for --grant jwt-bearer"),
+        ("auth login s --client-secret-file f", "--client-id"),
+        ("auth login s --client-id c --client-key k --client-secret-env E", "cannot be used with"),
+        ("auth login s --client-id c --client-key k --client-key-alg HS256", "possible values: ES256"),
+        ("auth login s --client-metadata-url http://h/c", "must be https"),
+        ("auth login s --client-metadata-url https://h/c --client-id c", "cannot be used with"),
+    ] {
+        let fault = fault(line);
+        assert!(fault.contains(hint), "{line}: {fault}");
+    }
+}
+
+#[test]
+fn servers_that_want_to_know_who_asks_are_read() {
+    let serve = |line: &str| match parsed(line) {
+        Ok(Action::Serve(options)) => options.authority,
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(serve("serve").auth, None);
+    let line = "serve --auth builtin --auth-login auto --auth-fault slow=3 --auth-fault wrong-state --auth-client a \
+                --auth-client b:c:d --auth-scopes 'x y' --auth-token-lifetime 5 --auth-dpop nonce";
+    let options = serve(line);
+    assert_eq!((options.auth, options.auth_login), (Some(IssuerWord::Builtin), LoginWord::Auto));
+    assert_eq!(options.auth_faults, ["slow=3", "wrong-state"]);
+    assert_eq!(options.auth_clients[1].secret.as_ref().map(|secret| secret.is("c:d")), Some(true));
+    assert_eq!(options.auth_scopes.map(|scopes| scopes.to_string()).as_deref(), Some("x y"));
+    let name = "https://issuer.example/a";
+    assert_eq!(serve(&format!("serve --auth {name}")).auth, Some(IssuerWord::Elsewhere(name.to_owned())));
+    for (line, hint) in [
+        ("serve --auth nobody", "neither builtin nor"),
+        ("serve --auth http://issuer.example", "must be https"),
+        ("serve --auth https://issuer.example/?x", "no query"),
+        ("serve --auth builtin --auth-fault nonsense", "is no fault"),
+        ("serve --auth builtin --auth-client :x", "expected ID"),
+        ("serve --auth builtin --auth-scopes '\"'", "no scope"),
+        ("serve --auth-login auto", "--auth"),
+        ("stdio --auth builtin", "unexpected argument"),
+    ] {
+        let fault = fault(line);
+        assert!(fault.contains(hint), "{line}: {fault}");
+    }
 }

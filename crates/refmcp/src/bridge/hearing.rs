@@ -111,7 +111,7 @@ impl Crossing {
             }
             None => tracing::warn!(%why, "a message of the client did not reach the server"),
         }
-        let nobody = matches!(why, WireError::Unreachable(_) | WireError::Unauthorized { .. }) && !reached;
+        let nobody = (matches!(why, WireError::Unreachable(_)) || why.needs_authorization()) && !reached;
         if nobody || *why == WireError::SessionLost {
             self.end(why.clone());
         }

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use refmcp_client::WireError;
 use refmcp_client::wire::Connector;
 use refmcp_transport::stdio::{stdio, told_to_stop_or_alone};
 use tokio_util::sync::CancellationToken;
@@ -43,8 +42,8 @@ pub(crate) async fn run(
 ) -> Result<()> {
     match from {
         BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
-        BridgeSide::Listen { url, transport } => {
-            listen::run(url, *transport, to, options.timeout, stop).await
+        BridgeSide::Listen { url, transport, door } => {
+            listen::run(url, *transport, door, to, options.timeout, stop).await
         }
     }
 }
@@ -65,7 +64,7 @@ fn explain(server: &str, over: &Over) -> anyhow::Error {
         return Exit::new(ExitReason::Failed, over.why.to_string()).into();
     };
     let reason = match why {
-        WireError::Unauthorized { .. } => ExitReason::Authorization,
+        why if why.needs_authorization() => ExitReason::Authorization,
         _ if !over.reached => ExitReason::Unreachable,
         _ => ExitReason::Failed,
     };

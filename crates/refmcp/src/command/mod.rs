@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod auth;
 pub(crate) mod client;
 pub(crate) mod log;
 pub(crate) mod serve;

@@ -7,7 +7,9 @@ use refmcp_client::config;
 
 use crate::args::{ExitReason, Target, TrustChange, TrustCommand, UsageError, join_words};
 use crate::store::StateFolder;
-use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, decide, revoke};
+use crate::store::trust::{
+    Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
+};
 use crate::ui::output::print;
 use crate::ui::style::Paint;
 use crate::ui::table::Table;
@@ -109,7 +111,7 @@ fn listed(trust: &Trust) -> String {
     for entry in &trust.servers {
         let source = entry.server.source.as_ref().map(|source| one_line(&source.file).into_owned());
         table.row(vec![
-            decision(entry.decision),
+            stands(entry).to_owned(),
             "start".to_owned(),
             one_line(&join_words(&entry.server.command)).into_owned(),
             source.unwrap_or_default(),
@@ -118,7 +120,7 @@ fn listed(trust: &Trust) -> String {
     }
     for entry in &trust.tools {
         table.row(vec![
-            decision(entry.decision),
+            decision(entry.decision).to_owned(),
             format!("call {}", one_line(&entry.tool)),
             one_line(&entry.target).into_owned(),
             String::new(),
@@ -131,10 +133,18 @@ fn listed(trust: &Trust) -> String {
     table.render(Paint::PLAIN, None)
 }
 
-fn decision(decision: Decision) -> String {
+/// What has become of a decision about a server.
+fn stands(entry: &ServerEntry) -> &'static str {
+    match entry.verdict() {
+        Verdict::Changed => "changed since; will be asked again",
+        _ => decision(entry.decision),
+    }
+}
+
+fn decision(decision: Decision) -> &'static str {
     match decision {
-        Decision::Allowed => "allowed".to_owned(),
-        Decision::Disabled => "disabled".to_owned(),
+        Decision::Allowed => "allowed",
+        Decision::Disabled => "disabled",
     }
 }
 
@@ -209,5 +219,25 @@ mod tests {
         assert_eq!(changed(&state, wipe(), None).unwrap(), "forgotten: wipe of shop\n");
         assert_eq!(changed(&state, wipe(), None).unwrap(), "nothing was decided about wipe of shop\n");
         assert_eq!(listed(&Trust::load(&state).unwrap()), "nothing was decided yet\n");
+    }
+
+    #[test]
+    fn it_is_said_which_servers_are_asked_about_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::at(&folder.path().join("state"));
+        let files = ["same", "changed", "gone", "off"].map(|name| folder.path().join(name));
+        for file in &files {
+            fs::write(file, r#"{"mcpServers": {"a": {"command": "run"}}}"#).unwrap();
+            let decision = if file.ends_with("off") { Decision::Disabled } else { Decision::Allowed };
+            changed(&state, change(Some("a"), None, Some(file), &[]), Some(decision)).unwrap();
+        }
+        for file in [&files[1], &files[3]] {
+            fs::write(file, r#"{"mcpServers": {"a": {"command": "run"}, "b": {"command": "b"}}}"#).unwrap();
+        }
+        fs::remove_file(&files[2]).unwrap();
+        let shown = listed(&Trust::load(&state).unwrap());
+        let rows: Vec<&str> = shown.lines().skip(1).filter_map(|row| row.split("  ").next()).collect();
+        let again = "changed since; will be asked again";
+        assert_eq!(rows, ["allowed", again, again, "disabled"], "{shown}");
     }
 }

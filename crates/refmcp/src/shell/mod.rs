@@ -173,5 +173,7 @@ fn edited(shell: &Shell) -> Result<Lines> {
 /// Says what went wrong; an error may quote what a server said.
 fn complain(shared: &Shared, what: &str) {
     let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
-    eprintln!("{} {}", paint.wrong("error:"), multi_line(what));
+    let line = format!("{} {}\n", paint.wrong("error:"), multi_line(what));
+    // In one piece, so that nothing comes in between.
+    eprint!("{line}");
 }

@@ -117,12 +117,17 @@ pub(super) fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>> {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(fault) => return Err(fault.into()),
     };
+    read_open(&file).map(Some)
+}
+
+/// The content of a file that is open.
+pub(super) fn read_open(file: &File) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut content)?;
     if content.len() as u64 > MOST_BYTES {
         bail!("the file is longer than {MOST_BYTES} bytes");
     }
-    Ok(Some(content))
+    Ok(content)
 }
 
 #[cfg(test)]

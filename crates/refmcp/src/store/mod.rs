@@ -1,9 +1,10 @@
-//! What is kept on this machine between two runs: decisions, the calls that were made, and how servers speak.
+//! What is kept on this machine between two runs: decisions, the calls that were made, how servers speak, and tokens.
 
 pub(crate) mod eras;
 mod folder;
 pub(crate) mod log;
 mod moment;
+pub(crate) mod tokens;
 pub(crate) mod trust;
 
 pub(crate) use folder::{StateFolder, private};

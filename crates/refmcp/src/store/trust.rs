@@ -69,6 +69,24 @@ pub(crate) struct Source {
     pub(crate) sha256: String,
 }
 
+impl ServerEntry {
+    /// What follows from the decision with the configuration file as it is now. A file that cannot be read any more is
+    /// not the one that was allowed.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let source = &self.server.source;
+        let now = source.as_ref().and_then(|source| Source::of(Path::new(&source.file)).ok());
+        self.verdict_for(&now)
+    }
+
+    fn verdict_for(&self, source: &Option<Source>) -> Verdict {
+        match self.decision {
+            Decision::Disabled => Verdict::Disabled,
+            Decision::Allowed if self.server.source == *source => Verdict::Allowed,
+            Decision::Allowed => Verdict::Changed,
+        }
+    }
+}
+
 impl Source {
     /// The file as it is now.
     ///
@@ -136,14 +154,8 @@ impl Trust {
 
     /// Whether a server may be started.
     pub(crate) fn server(&self, server: &ServerIdentity) -> Verdict {
-        let Some(entry) = self.servers.iter().find(|entry| is_same(&entry.server, server)) else {
-            return Verdict::Unknown;
-        };
-        match entry.decision {
-            Decision::Disabled => Verdict::Disabled,
-            Decision::Allowed if entry.server.source == server.source => Verdict::Allowed,
-            Decision::Allowed => Verdict::Changed,
-        }
+        let entry = self.servers.iter().find(|entry| is_same(&entry.server, server));
+        entry.map_or(Verdict::Unknown, |entry| entry.verdict_for(&server.source))
     }
 
     /// Whether a tool may be called.
@@ -274,12 +286,15 @@ mod tests {
         decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Allowed).unwrap();
         let verdict = || Trust::load(&folder).unwrap().server(&server(&["a"], Some(&config)));
         assert_eq!(verdict(), Verdict::Allowed);
+        let entry = || Trust::load(&folder).unwrap().servers.remove(0).verdict();
+        assert_eq!(entry(), Verdict::Allowed);
         fs::write(&config, "{ }").unwrap();
-        assert_eq!(verdict(), Verdict::Changed);
+        assert_eq!((verdict(), entry()), (Verdict::Changed, Verdict::Changed));
         assert_eq!(Trust::load(&folder).unwrap().server(&server(&["a"], None)), Verdict::Unknown);
         decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Disabled).unwrap();
         fs::write(&config, "{  }").unwrap();
-        assert_eq!(verdict(), Verdict::Disabled, "what is disabled stays so");
+        let disabled = (Verdict::Disabled, Verdict::Disabled);
+        assert_eq!((verdict(), entry()), disabled, "what is disabled stays so");
         assert_eq!(Trust::load(&folder).unwrap().servers.len(), 1);
     }
 

@@ -1,9 +1,5 @@
 //! Going to a page that a server wants to be visited, only after it has been shown in full and agreed to.
 
-use std::ffi::OsStr;
-use std::io;
-use std::process::{Child, Command, Stdio};
-
 use refmcp_proto::model::{ElicitAction, ElicitUrlParams};
 use url::Url;
 
@@ -90,35 +86,6 @@ fn warnings(page: &Url) -> Vec<String> {
     warnings
 }
 
-/// Opens a page in the user's browser. No shell sees the address, and it is the only argument.
-///
-/// # Errors
-///
-/// The address is none of http or https, or there is no program that opens pages.
-pub(crate) fn open_url(page: &Url) -> io::Result<()> {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut opener = start_opener(OsStr::new(program), page)?;
-    // It may stay for as long as the browser does; somebody has to notice when it ends.
-    std::thread::Builder::new().name("browser".to_owned()).spawn(move || match opener.wait() {
-        Ok(status) if status.success() => {}
-        Ok(status) => tracing::warn!(%status, "the page was not opened"),
-        Err(fault) => tracing::warn!(%fault, "it is not known whether the page was opened"),
-    })?;
-    Ok(())
-}
-
-fn start_opener(program: &OsStr, page: &Url) -> io::Result<Child> {
-    if !matches!(page.scheme(), "http" | "https") {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "only http and https are opened"));
-    }
-    Command::new(program)
-        .arg(page.as_str())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,22 +137,5 @@ mod tests {
             assert_eq!(consent, Consent::without_opening(ElicitAction::Decline), "{address}");
             assert!(shown.contains("not opened"), "{shown}");
         }
-        let file = Url::parse("file:///etc/passwd").unwrap();
-        assert!(open_url(&file).is_err());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_address_is_one_argument_that_no_shell_has_seen() {
-        use std::os::unix::fs::PermissionsExt;
-
-        let folder = tempfile::tempdir().unwrap();
-        let (script, seen) = (folder.path().join("opener"), folder.path().join("seen"));
-        let text = format!("#!/bin/sh\nprintf '%s %s' \"$#\" \"$1\" > '{}'\n", seen.display());
-        std::fs::write(&script, text).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let page = Url::parse("https://example.org/?a=$(touch%20x)&b=`id`;ls").unwrap();
-        assert!(start_opener(script.as_os_str(), &page).unwrap().wait().unwrap().success());
-        assert_eq!(std::fs::read_to_string(seen).unwrap(), format!("1 {page}"));
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod consent;
 pub(crate) mod form;
 mod line;
 pub(crate) mod media;
+pub(crate) mod opener;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod prompt;

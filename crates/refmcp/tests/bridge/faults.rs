@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::serving::Server;
-use crate::support::{Client, Era, Process, program};
+use crate::support::{Client, Era};
 use crate::{CHILD, bridge, ways};
 
 /// The address of nobody.
@@ -91,14 +91,5 @@ fn messages_in_an_array_are_passed_on_one_by_one() {
     for call in 0..3 {
         let answer = client.answer_to(&json!(call));
         assert_eq!(crate::support::text_of(&answer), call.to_string());
-    }
-}
-
-#[test]
-fn listening_with_tls_is_refused_in_words() {
-    for from in ["https://127.0.0.1:0/mcp", "wss://127.0.0.1:0/mcp"] {
-        let exit = Process::spawn(program(&["bridge", "--from", from, "--", "true"])).exit();
-        assert_eq!(exit.status.code(), Some(1), "{exit:?}");
-        assert!(exit.errors.contains("TLS"), "{exit:?}");
     }
 }

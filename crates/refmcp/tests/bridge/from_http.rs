@@ -120,6 +120,33 @@ fn strangers_are_turned_away() {
 }
 
 #[test]
+fn pages_that_may_use_the_bridge_may_read_what_it_says() {
+    let allowed = ["--allow-origin", "https://page.example"];
+    let door = Door::open(HTTP, &allowed.into_iter().chain(CHILD).collect::<Vec<_>>());
+    let opening = crate::support::Client::initialize("2025-11-25");
+    for page in ["https://page.example", "http://localhost:5173"] {
+        let origin = format!("Origin: {page}");
+        let asks = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: mcp-param-city"];
+        let head: Vec<String> = [origin.as_str()].into_iter().chain(asks).map(str::to_owned).collect();
+        let before = door.send("OPTIONS", &head, "");
+        assert_eq!(before.status, 204, "{}", before.head);
+        assert_eq!(before.header("access-control-allow-origin").as_deref(), Some(page));
+        assert_eq!(before.header("access-control-allow-methods").as_deref(), Some("POST, GET, DELETE"));
+        let headers = before.header("access-control-allow-headers").unwrap();
+        assert!(headers.contains("mcp-session-id") && headers.contains("mcp-param-city"), "{headers}");
+        let response = door.send("POST", &[origin], &opening);
+        assert_eq!(response.status, 200, "{}", response.head);
+        assert_eq!(response.header("access-control-allow-origin").as_deref(), Some(page));
+        let exposed = response.header("access-control-expose-headers").unwrap();
+        assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
+    }
+    let evil = door.send("OPTIONS", &["Origin: https://evil.example".to_owned()], "");
+    assert_eq!((evil.status, evil.header("access-control-allow-origin")), (403, None));
+    let program = door.send("POST", &[], &opening);
+    assert_eq!(program.header("access-control-allow-origin"), None, "it is no page");
+}
+
+#[test]
 fn a_server_that_cannot_be_started_is_a_bad_gateway() {
     let door = Door::open(HTTP, &["--", "/there/is/no/such/program"]);
     let response = door.send("POST", &[], &crate::support::Client::initialize("2025-11-25"));

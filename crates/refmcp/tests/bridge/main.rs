@@ -12,6 +12,7 @@ mod from_http;
 mod from_stdio;
 mod per_request;
 mod strange_servers;
+mod tls;
 mod two_bridges;
 
 use serving::Server;

@@ -117,7 +117,7 @@ fn a_server_that_wants_to_know_who_asks() {
     let response = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
     stream.get_mut().write_all(response.as_bytes()).unwrap();
     let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
-    assert!(answer["error"]["message"].as_str().unwrap().contains("authorization"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("not authorized"), "{answer}");
     let exit = process.exit();
     assert_eq!(exit.status.code(), Some(3), "{exit:?}");
 }

@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod own_words;
 #[path = "../serving/mod.rs"]
 mod serving;
 
@@ -146,7 +147,7 @@ fn the_exit_code_says_what_happened() {
         (&["list", &nowhere], 4, "cannot reach the server"),
         (&["list", "--", "/no/such/program"], 4, "/no/such/program"),
         (&["list", "--", "false"], 4, "exit status"),
-        (&["list", &wants_token], 3, "authorization"),
+        (&["list", &wants_token], 3, "to log in: refmcp auth login http://"),
         (&["call", &url, "fail"], 5, ""),
     ] {
         let came = user.run(words);

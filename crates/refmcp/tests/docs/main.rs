@@ -29,6 +29,13 @@ const PORT: &str = "3000";
 /// What stands before a port.
 const BEFORE_PORTS: [&str; 3] = ["127.0.0.1:", "localhost:", "--port "];
 
+impl Server {
+    /// The port that stands for the one that the documents name.
+    fn ports(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(PORT.to_owned(), self.port.clone())])
+    }
+}
+
 /// The command that starts that server.
 const SERVE: &str = "refmcp serve";
 
@@ -48,6 +55,12 @@ fn the_guide_to_other_hosts() {
 }
 
 #[test]
+fn the_guide_to_authorization() {
+    let examples = examples(&read("docs/authorization.md"));
+    run("docs/authorization.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
 fn the_readme() {
     let mut examples = examples(&read("README.md"));
     for program in ["curl ", "refmcp "] {
@@ -57,7 +70,7 @@ fn the_readme() {
     // Those of cargo build what is built already, or run the tests, of which this is one.
     examples.retain(|example| !example.command.starts_with("cargo "));
     let server = Server::start();
-    run("README.md", &examples, &ports(&examples, &server));
+    run("README.md", &examples, &ports(&examples, server.ports()));
 }
 
 /// Runs the examples of a document, one of which starts the server that the others use.
@@ -66,7 +79,7 @@ fn beside_a_server(document: &str) {
     let start = examples.iter().position(|example| example.command == SERVE);
     let start = examples.remove(start.unwrap_or_else(|| panic!("{document} does not say `{SERVE}`")));
     let server = Server::start();
-    let ports = ports(&examples, &server);
+    let ports = ports(&examples, server.ports());
     let banner = renumbered(&start.expected, &ports);
     assert_eq!(difference(&banner, &server.banner), None, "{document}:{}", start.line);
     run(document, &examples, &ports);
@@ -115,9 +128,8 @@ fn run(document: &str, examples: &[Example], ports: &BTreeMap<String, String>) {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// The ports of the document, and those that are used in their place.
-fn ports(examples: &[Example], server: &Server) -> BTreeMap<String, String> {
-    let mut ports = BTreeMap::from([(PORT.to_owned(), server.port.clone())]);
+/// The ports of the document, and those that are used in their place; some are taken already.
+fn ports(examples: &[Example], mut ports: BTreeMap<String, String>) -> BTreeMap<String, String> {
     for example in examples {
         for before in BEFORE_PORTS {
             for after in example.command.split(before).skip(1) {

@@ -124,3 +124,53 @@ fn a_question_that_comes_while_somebody_types_waits_for_the_line() {
     screen.enter("servers");
     screen.expect("connected");
 }
+
+/// A server that asks in the middle of a call, while it says how far it is. Whenever somebody has written to a pipe, it
+/// goes on: first with two log messages, then to the end.
+const BUSY: &str = r#"
+say() { printf '%s\n' "$1"; }
+log() { say '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"'"$1"'"}}'; }
+part() { printf '%s' "$line" | sed "s/.*\"$1\":\([^,}]*\).*/\1/"; }
+while read -r line; do
+  case "$line" in
+  *'"initialize"'*)
+    say '{"jsonrpc":"2.0","id":'"$(part id)"',"result":{"protocolVersion":"2025-06-18",
+      "capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"busy","version":"1"}}}' | tr -d '\n'; say ;;
+  *'"tools/list"'*)
+    say '{"jsonrpc":"2.0","id":'"$(part id)"',"result":{"tools":[{"name":"work",
+      "annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}}' | tr -d '\n'; say ;;
+  *'"tools/call"'*)
+    call=$(part id)
+    say '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":'"$(part progressToken)"',
+      "progress":1,"message":"at it"}}' | tr -d '\n'; say
+    say '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Go on?",
+      "requestedSchema":{"type":"object","properties":{}}}}' | tr -d '\n'; say
+    cat "$1" > /dev/null
+    log 'one thing'; log 'another' ;;
+  *'"id":"q"'*)
+    cat "$1" > /dev/null
+    say '{"jsonrpc":"2.0","id":'"$call"',"result":{"content":[{"type":"text","text":"worked"}]}}' ;;
+  esac
+done
+"#;
+
+#[test]
+fn a_bar_is_out_of_the_way_while_something_is_asked() {
+    let folder = tempdir().unwrap();
+    let (script, pipe) = (folder.path().join("busy.sh"), folder.path().join("pipe"));
+    fs::write(&script, BUSY).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
+    let mut screen = Screen::shell(folder.path(), &["--era", "legacy", "--", "sh", words[0], words[1]]);
+    screen.expect("busy> ");
+    screen.enter("work");
+    screen.expect("Answer?");
+    fs::write(&pipe, "say something").unwrap();
+    screen.expect("one thing");
+    let meanwhile = screen.until("another");
+    assert!(!meanwhile.contains("at it"), "{meanwhile}");
+    screen.enter("n");
+    screen.expect("at it");
+    fs::write(&pipe, "end").unwrap();
+    screen.expect("worked");
+}

@@ -96,6 +96,14 @@ impl Screen {
         }
     }
 
+    /// The same, and gives what was shown before it.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        let seen = self.all.len() - self.unread.len();
+        self.expect(text);
+        let end = self.all.len() - self.unread.len() - text.len();
+        self.all[seen..end].to_owned()
+    }
+
     /// Does something until this is shown: what is asked for may not have taken effect at the first time.
     pub(crate) fn expect_while(&mut self, text: &str, again: impl Fn()) {
         let deadline = Instant::now() + PATIENCE;

@@ -189,3 +189,35 @@ fn send(signal: &str, process: u32) {
     let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
     assert!(sent.unwrap().success());
 }
+
+/// A server that answers what nobody asked, once somebody has written to a pipe.
+const MUDDLED: &str = r#"
+read -r hello
+id=$(printf '%s' "$hello" | sed 's/.*"id":\([^,}]*\).*/\1/')
+printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},' "$id"
+printf '"serverInfo":{"name":"muddled","version":"1"}}}\n'
+cat "$1" > /dev/null
+printf '{"jsonrpc":"2.0","id":"nobody asked","result":{}}\n'
+cat > /dev/null
+"#;
+
+#[test]
+fn what_is_logged_is_shown_above_the_line_that_is_typed() {
+    let folder = tempdir().unwrap();
+    let (script, pipe) = (folder.path().join("muddled.sh"), folder.path().join("pipe"));
+    std::fs::write(&script, MUDDLED).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
+    let options = ["--log", "info", "--era", "legacy", "--", "sh", words[0], words[1]];
+    let mut screen = Screen::shell(folder.path(), &options);
+    screen.expect("muddled> ");
+    screen.press("servers");
+    screen.expect("servers");
+    std::fs::write(&pipe, "go").unwrap();
+    screen.expect("INFO");
+    screen.expect("the server: ");
+    // The line is drawn again below.
+    screen.expect("muddled> servers");
+    screen.enter("");
+    screen.expect("connected");
+}

@@ -22,10 +22,11 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use refmcp_client::wire::Connector;
-use refmcp_http::guard;
+use refmcp_http::{Tls, cors, guard};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -35,7 +36,7 @@ use url::Url;
 
 use self::reply::{Body, Refusal, refuse};
 use super::pipe::MAX_MESSAGE;
-use crate::args::{UrlTransport, UsageError};
+use crate::args::{DoorOptions, UrlTransport};
 
 /// Connections there may be at once.
 const MOST_CONNECTIONS: usize = 1024;
@@ -68,6 +69,16 @@ enum Front {
     Older(Arc<older::Older>),
 }
 
+impl Front {
+    fn methods(&self) -> &'static [&'static str] {
+        match self {
+            Self::Streamable(_) => &["POST", "GET", "DELETE"],
+            Self::WebSocket => &["GET"],
+            Self::Older(_) => &["GET", "POST"],
+        }
+    }
+}
+
 /// A listener at an address.
 #[derive(Debug, Clone)]
 struct Door {
@@ -75,6 +86,9 @@ struct Door {
     path: Arc<str>,
     /// The names it is called by, beside those of this machine.
     hosts: Arc<[String]>,
+    /// Pages that may use it, beside those of this machine.
+    origins: Arc<[String]>,
+    tls: Option<Tls>,
     common: Arc<Common>,
 }
 
@@ -82,17 +96,15 @@ struct Door {
 pub(super) async fn run(
     url: &Url,
     transport: UrlTransport,
+    options: &DoorOptions,
     to: Arc<dyn Connector>,
     patience: Duration,
     stop: &CancellationToken,
 ) -> Result<()> {
-    if matches!(url.scheme(), "https" | "wss") {
-        let plain = if url.scheme() == "wss" { "ws" } else { "http" };
-        let why = format!(
-            "--from {url}: a bridge does not listen with TLS; use {plain}:// behind something that does"
-        );
-        return Err(UsageError::new(why).into());
-    }
+    let tls = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?.only_http1()),
+        _ => None,
+    };
     let host = url.host_str().unwrap_or("127.0.0.1").to_owned();
     let at = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
     let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
@@ -106,7 +118,9 @@ pub(super) async fn run(
         UrlTransport::WebSocket => Front::WebSocket,
         UrlTransport::Sse => Front::Older(Arc::new(older::Older::new(common.clone()))),
     };
-    let door = Door { front, path: url.path().into(), hosts: Arc::new([host.clone()]), common };
+    let hosts = options.allow_host.iter().chain([&host]).cloned().collect();
+    let origins = options.allow_origin.as_slice().into();
+    let door = Door { front, path: url.path().into(), hosts, origins, tls, common };
     let prefix = if transport == UrlTransport::Sse { "sse+" } else { "" };
     let banner =
         format!("refmcp bridge is listening on {prefix}{}://{host}:{port}{}\n", url.scheme(), url.path());
@@ -127,7 +141,7 @@ impl Door {
                 () = stop.cancelled() => break,
                 accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
-                        connections.spawn(self.clone().speak(stream));
+                        connections.spawn(self.clone().welcome(stream));
                     }
                     Err(fault) => {
                         tracing::warn!(%fault, "no connection can be accepted now");
@@ -160,13 +174,30 @@ impl Door {
         }
     }
 
-    /// Speaks HTTP until the connection ends or has to.
-    async fn speak(self, stream: TcpStream) {
+    async fn welcome(self, stream: TcpStream) {
         // Small answers must not wait for company.
         if let Err(fault) = stream.set_nodelay(true) {
             tracing::debug!(%fault, "TCP_NODELAY");
         }
         let called = stream.local_addr().ok().map(|address| address.ip());
+        let Some(tls) = &self.tls else { return self.speak(stream, called).await };
+        let opened = tokio::select! {
+            opened = timeout(HEAD_WITHIN, tls.handshake(stream)) => opened,
+            () = self.common.stop.cancelled() => return,
+        };
+        match opened {
+            Ok(Ok(stream)) => self.speak(stream, called).await,
+            Ok(Err(fault)) => tracing::debug!(%fault, "no TLS"),
+            Err(_) => tracing::debug!("TLS took too long"),
+        }
+    }
+
+    /// Speaks HTTP until the connection ends or has to.
+    async fn speak(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        called: Option<IpAddr>,
+    ) {
         let stop = self.common.stop.clone();
         let service = service_fn(|request: Request<Incoming>| {
             let door = self.clone();
@@ -188,14 +219,28 @@ impl Door {
     }
 
     async fn answer(self, called: Option<IpAddr>, request: Request<Incoming>) -> Response<Body> {
-        if let Err(why) = guard::check(&self.hosts, &[], called, request.uri(), request.headers()) {
+        let (uri, headers) = (request.uri(), request.headers());
+        if let Err(why) = guard::check(&self.hosts, &self.origins, called, uri, headers) {
             return *refuse(StatusCode::FORBIDDEN, why);
         }
+        let page = headers.get(header::ORIGIN).cloned();
+        let mut response = self.lead(request).await;
+        if let Some(page) = page {
+            cors::expose(&mut response, page);
+        }
+        response
+    }
+
+    /// Leads a request to whoever answers it.
+    async fn lead(self, request: Request<Incoming>) -> Response<Body> {
         if request.uri().path() != &*self.path {
             return *refuse(
                 StatusCode::NOT_FOUND,
                 format_args!("nothing is here; the bridge is at {}", self.path),
             );
+        }
+        if request.method() == Method::OPTIONS {
+            return cors::preflight(self.front.methods(), request.headers());
         }
         if self.common.stop.is_cancelled() {
             return *refuse(StatusCode::SERVICE_UNAVAILABLE, "the bridge stops");

@@ -7,6 +7,7 @@ use anyhow::Result;
 use refmcp_client::model::{CallToolResult, JsonObject, Tool};
 use refmcp_client::{CallError, Client, Error};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::requests::unknown;
 use super::session::Session;
@@ -59,12 +60,13 @@ pub(crate) async fn watched(
 }
 
 /// Makes the call as it was typed. Nobody is asked, but it is written down as any other.
-pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Value, Error> {
+pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Box<RawValue>, Error> {
     let arguments = params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
     let note = Note::begin(session, tool, &arguments);
-    let ended = session.client.raw("tools/call", params).await;
+    let ended = session.client.raw("tools/call", params).read_as::<Box<RawValue>>().await;
     let result = match &ended {
         Ok(result) => {
+            let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
             let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
             Ok(CallToolResult::default().is_error(is_error))
         }

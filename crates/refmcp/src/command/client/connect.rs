@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use refmcp_client::auth::Authorization;
 use refmcp_client::child::{ChildProcess, Complaint, StderrTo};
 use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
 use refmcp_client::{Client, Revision};
+use url::Url;
 
 use super::host::Person;
 use super::trace::Tracer;
 use crate::args::{Exit, ExitReason, Output, Shared, Target, UrlTransport, UsageError, join_words};
+use crate::command::auth;
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
@@ -26,6 +29,14 @@ pub(crate) struct Server {
     pub(crate) connector: Arc<dyn Connector>,
     /// What it is called in logs and in what was decided about its tools.
     pub(crate) name: String,
+}
+
+/// Where a server is, and how it is talked to.
+pub(crate) struct Place {
+    pub(crate) url: Url,
+    transport: UrlTransport,
+    /// Header fields that a configuration file has for it.
+    headers: Vec<(String, String)>,
 }
 
 /// Finds servers, as the options say.
@@ -52,41 +63,70 @@ impl<'a> Servers<'a> {
     /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
         let (connector, name) = match target {
-            Target::Url { url, transport } => (self.at(url.as_str(), *transport, &[])?, target.to_string()),
+            Target::Url { url, transport } => {
+                let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
+                (self.at(&place)?, target.to_string())
+            }
             Target::Command(words) => (self.typed(words)?, target.to_string()),
             Target::Named(name) => (self.configured(name).await?, name.clone()),
         };
         Ok(Server { connector: self.tracer.around(connector), name })
     }
 
-    fn at(
+    /// Where the server is that is meant; one that is started is nowhere.
+    pub(crate) async fn place(&self, target: &Target) -> Result<Place> {
+        let nowhere =
+            |what: &str| UsageError::new(format!("{what} is started here and knows nobody's login"));
+        match target {
+            Target::Url { url, transport } => {
+                Ok(Place { url: url.clone(), transport: *transport, headers: Vec::new() })
+            }
+            Target::Command(words) => Err(nowhere(&join_words(words)).into()),
+            Target::Named(name) => {
+                let entry = self.entry(name).await?;
+                Ok(place_of(&entry.launch)?.ok_or_else(|| nowhere(name))?)
+            }
+        }
+    }
+
+    /// The server at an address, with the tokens that are kept for it.
+    fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
+        self.connector(place, auth::kept(&place.url, self.shared, self.person, &self.bars))
+    }
+
+    /// The server at an address, where one gets in like this.
+    pub(crate) fn connector(
         &self,
-        url: &str,
-        transport: UrlTransport,
-        headers: &[(String, String)],
+        place: &Place,
+        authorization: Authorization,
     ) -> Result<Arc<dyn Connector>> {
+        let Place { url, transport, headers } = place;
+        let url = url.as_str();
         let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
         let mut settings = HttpSettings::default();
         settings.tap = self.tracer.tap();
-        Ok(match transport {
+        Ok(match *transport {
             UrlTransport::Auto | UrlTransport::StreamableHttp => {
-                let mut server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?.settings(settings);
+                let server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = server.settings(settings).authorization(authorization);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }
                 Arc::new(server)
             }
             UrlTransport::Sse => {
-                let mut server = HttpSse::new(url).map_err(|fault| usage(&fault))?.settings(settings);
+                let server = HttpSse::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = server.settings(settings).authorization(authorization);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }
                 Arc::new(server)
             }
             UrlTransport::WebSocket => {
-                let mut server = WebSocket::new(url).map_err(|fault| usage(&fault))?.settings(settings);
+                let server = WebSocket::new(url).map_err(|fault| usage(&fault))?;
+                let mut server = server.settings(settings).authorization(authorization);
                 for (name, value) in &headers {
                     server = server.header(name, value).map_err(|fault| usage(&fault))?;
                 }
@@ -121,26 +161,26 @@ impl<'a> Servers<'a> {
 
     /// A server that a configuration file names.
     async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
+        let entry = self.entry(name).await?;
+        if let Launch::Command { program, args, .. } = &entry.launch {
+            let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
+            self.agreed(name, &words, &entry.source).await?;
+            let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
+            return Ok(Arc::new(self.child(child.context("a command that is none")?)));
+        }
+        let strange = || UsageError::new(format!("{name} is reached in a way that is not known here"));
+        self.at(&place_of(&entry.launch)?.ok_or_else(strange)?)
+    }
+
+    /// What a configuration file says about a server, with its variables filled in.
+    async fn entry(&self, name: &str) -> Result<ServerEntry> {
         let known = self.known()?;
         let Some(entry) = known.get(name) else { return Err(self.unknown(name, &known)) };
         if entry.disabled {
             let file = entry.source.display();
             return Err(UsageError::new(format!("{name} is disabled in {file}")).into());
         }
-        let entry = self.resolved(&known, entry).await?;
-        match &entry.launch {
-            Launch::Command { program, args, .. } => {
-                let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
-                self.agreed(name, &words, &entry.source).await?;
-                let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
-                let child = child.context("a command that is none")?;
-                Ok(Arc::new(self.child(child)))
-            }
-            Launch::Http { url, headers } => self.at(url, UrlTransport::Auto, &revealed(headers)),
-            Launch::Sse { url, headers } => self.at(url, UrlTransport::Sse, &revealed(headers)),
-            Launch::WebSocket { url, headers } => self.at(url, UrlTransport::WebSocket, &revealed(headers)),
-            _ => Err(UsageError::new(format!("{name} is reached in a way that is not known here")).into()),
-        }
+        self.resolved(&known, entry).await
     }
 
     /// Every server that the files name.
@@ -225,6 +265,18 @@ impl<'a> Servers<'a> {
             }
         }
     }
+}
+
+/// Where an entry of a configuration file says that its server is, if it is anywhere.
+fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
+    let (url, headers, transport) = match launch {
+        Launch::Http { url, headers } => (url, headers, UrlTransport::Auto),
+        Launch::Sse { url, headers } => (url, headers, UrlTransport::Sse),
+        Launch::WebSocket { url, headers } => (url, headers, UrlTransport::WebSocket),
+        _ => return Ok(None),
+    };
+    let url = Url::parse(url).map_err(|fault| UsageError::new(format!("{url:?} is no address: {fault}")))?;
+    Ok(Some(Place { url, transport, headers: revealed(headers) }))
 }
 
 fn revealed(headers: &[(String, config::Secret)]) -> Vec<(String, String)> {

@@ -1,7 +1,7 @@
 //! What went wrong, and what the process exits with for it.
 
 use anyhow::Error as Fault;
-use refmcp_client::{CallError, ConnectError, Error, OpenError, WireError};
+use refmcp_client::{CallError, ConnectError, Error, OpenError};
 
 use crate::args::{Exit, ExitReason};
 use crate::ui::text::one_line;
@@ -9,7 +9,7 @@ use crate::ui::text::one_line;
 /// There is no connection.
 pub(crate) fn of_connecting(fault: &ConnectError) -> Fault {
     let reason = match fault.why() {
-        OpenError::Wire(WireError::Unauthorized { .. }) => ExitReason::Authorization,
+        _ if fault.needs_authorization() => ExitReason::Authorization,
         OpenError::Wire(_) | OpenError::TimedOut { .. } => ExitReason::Unreachable,
         _ => ExitReason::Failed,
     };

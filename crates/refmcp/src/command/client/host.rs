@@ -16,8 +16,9 @@ use tokio::sync::Mutex;
 
 use crate::args::{Shared, UsageError, split_words};
 use crate::arguments::{ArgumentWords, Inputs, read};
-use crate::ui::consent::{ask_to_visit, open_url};
+use crate::ui::consent::ask_to_visit;
 use crate::ui::form::fill_form;
+use crate::ui::opener::open_url;
 use crate::ui::progress::Bars;
 use crate::ui::prompt::{AskError, Terminal};
 use crate::ui::questions::ask_missing;

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, UsageError};
 use crate::arguments::ArgumentWords;
+use crate::command::auth;
 use crate::ui::progress::Bars;
 pub(crate) use connect::Servers;
 pub(crate) use host::{Person, root};
@@ -31,6 +32,7 @@ pub(crate) use session::Session;
 /// Runs a command until it is done or somebody has had enough.
 pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason> {
     let runtime = runtime(&command)?;
+    let target = command.target().cloned();
     // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
     let hears_itself = matches!(command, ClientCommand::Shell { .. });
     let done = runtime.block_on(async {
@@ -42,7 +44,7 @@ pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason>
     });
     // A thread that waits for somebody to type cannot be ended otherwise.
     runtime.shutdown_background();
-    done
+    done.map_err(|fault| auth::hinted(fault, target.as_ref()))
 }
 
 /// One thread is enough for one person, and a process with one is sooner ready; a bridge may serve a crowd.
@@ -81,6 +83,12 @@ async fn carry_out(
         ClientCommand::Info { target } => (target, OneShot::Info),
         ClientCommand::Raw { target, method, params } => (target, OneShot::Raw(method, params)),
         ClientCommand::SetLevel { target, level } => (target, OneShot::SetLevel(level)),
+        ClientCommand::Auth(command) => {
+            return tokio::select! {
+                done = auth::run(command, shared) => done,
+                () = stopped.cancelled() => Err(fault::interrupted()),
+            };
+        }
         ClientCommand::Shell { targets } => return crate::shell::run(&targets, shared).await,
         ClientCommand::Bridge { from, to } => {
             if from == BridgeSide::Stdio && shared.output != Output::Text {

@@ -24,11 +24,7 @@ impl Printer {
     pub(crate) fn show(&self, result: &impl Serialize, text: impl FnOnce(&View) -> String) -> Result<()> {
         match self.output {
             Output::Text => write(text(&self.view).as_bytes()),
-            Output::Json => {
-                let mut document = serde_json::to_vec_pretty(result)?;
-                document.push(b'\n');
-                write(&document)
-            }
+            Output::Json => write(format!("{}\n", laid_out(&serde_json::to_string(result)?)).as_bytes()),
             // Each message was printed when it passed.
             Output::Jsonl => Ok(()),
         }
@@ -62,5 +58,102 @@ pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => Err(fault.into()),
         _ => Ok(()),
+    }
+}
+
+/// Where JSON is nested more deeply than this, it is no easier to read on many lines.
+const DEEPEST: usize = 64;
+
+/// A JSON text on lines of its own, with everything in it as it was written.
+pub(crate) fn laid_out(json: &str) -> String {
+    let mut laid_out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut rest) = (0_usize, json.trim_start());
+    while let Some(next) = rest.chars().next() {
+        let length = if next == '"' { text_length(rest) } else { next.len_utf8() };
+        let (token, behind) = rest.split_at(length);
+        rest = behind.trim_start();
+        match next {
+            '{' | '[' => {
+                depth += 1;
+                laid_out.push(next);
+                if !rest.starts_with(['}', ']']) {
+                    break_line(&mut laid_out, depth, depth);
+                }
+            }
+            '}' | ']' => {
+                if !laid_out.ends_with(['{', '[']) {
+                    break_line(&mut laid_out, depth.saturating_sub(1), depth);
+                }
+                depth = depth.saturating_sub(1);
+                laid_out.push(next);
+            }
+            ',' => {
+                laid_out.push(next);
+                break_line(&mut laid_out, depth, depth);
+            }
+            ':' => laid_out.push_str(": "),
+            _ => laid_out.push_str(token),
+        }
+    }
+    laid_out
+}
+
+/// Begins a line, unless what it belongs to is too deep.
+fn break_line(text: &mut String, indent: usize, depth: usize) {
+    if depth <= DEEPEST {
+        text.push('\n');
+        text.extend(std::iter::repeat_n("  ", indent));
+    }
+}
+
+/// How long the text is that begins with a quotation mark.
+fn text_length(json: &str) -> usize {
+    let mut escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(json.len(), |end| end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_laid_out_is_what_was_written() {
+        let written = r#" {"z":1.0,"a":[ ],"m":{"text":"a \"{,:}\" \\","b":[1,-2e3,null,{}]},"z":"ä"}"#;
+        let expected = r#"{
+  "z": 1.0,
+  "a": [],
+  "m": {
+    "text": "a \"{,:}\" \\",
+    "b": [
+      1,
+      -2e3,
+      null,
+      {}
+    ]
+  },
+  "z": "ä"
+}"#;
+        assert_eq!(laid_out(written), expected);
+        assert_eq!(laid_out(expected), expected);
+        for plain in ["7", "\"a b\"", "null", "[]", "{}"] {
+            assert_eq!(laid_out(plain), plain);
+        }
+    }
+
+    #[test]
+    fn it_is_laid_out_as_ever() {
+        let value = serde_json::json!({"a": [1, {"b": "c\nd"}, []], "e": {"f": {}, "g": [[2]]}, "h": false});
+        assert_eq!(laid_out(&value.to_string()), serde_json::to_string_pretty(&value).unwrap());
+    }
+
+    #[test]
+    fn depth_does_not_make_it_long() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(laid_out(&deep).len() < deep.len() + 100 * DEEPEST * 2);
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use refmcp_client::model::{
     CompletionArgument, CompletionRef, JsonObject, LogLevel, PromptReference, ResourceTemplateReference,
 };
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::output::laid_out;
 use super::session::Session;
 use super::{call, fault};
 use crate::args::{Completable, UsageError};
@@ -117,11 +119,10 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
     let tool = params.get("name").and_then(Value::as_str).map(str::to_owned);
     let result = match tool.filter(|_| method == "tools/call") {
         Some(tool) => call::raw(session, &tool, params).await,
-        None => session.client.raw(method, params).await,
+        None => session.client.raw(method, params).read_as::<Box<RawValue>>().await,
     };
     let result = result.map_err(|fault| fault::of_request(&fault))?;
-    let text = serde_json::to_string_pretty(&result).context("showing the result")?;
-    session.printer.show(&result, |_| format!("{}\n", multi_line(&text)))
+    session.printer.show(&result, |_| format!("{}\n", multi_line(&laid_out(result.get()))))
 }
 
 /// The level from which on log messages are wanted.

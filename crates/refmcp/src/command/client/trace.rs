@@ -175,6 +175,10 @@ impl Connector for Traced {
         self.server.sessions_only()
     }
 
+    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        self.server.held_up()
+    }
+
     fn probe_may_be_ignored(&self) -> bool {
         self.server.probe_may_be_ignored()
     }

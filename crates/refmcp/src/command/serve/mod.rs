@@ -1,5 +1,8 @@
 //! `refmcp serve`: the reference server for any number of clients, over HTTP.
 
+mod auth;
+mod place;
+
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 
@@ -9,6 +12,7 @@ use refmcp_server::transport::stdio::told_to_stop;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::place::Place;
 use super::reference_options;
 use crate::args::{Policy, ServeOptions};
 
@@ -29,13 +33,15 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let at = format!("{}:{}", options.host, options.port);
     let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("no address")?;
-    let (http, patience) = (http_options(&options, address), options.shutdown_timeout);
+    let (mut http, patience) = (http_options(&options, address), options.shutdown_timeout);
     let grace = options.server.grace;
     let place = Place { address, secure: tls.is_some() };
+    let about = auth::set(&options.authority, &place, &mut http)?;
     let mut reference = reference_options(options.server);
+    reference.auth_required = http.authority.is_some();
     reference.endpoints = place.endpoints().map(|(_, url)| url).to_vec();
     let server = refmcp_reference::server_with(reference, |builder| builder.grace(grace))?;
-    if let Err(fault) = stdout().write_all(place.banner().as_bytes()) {
+    if let Err(fault) = stdout().write_all(place.banner("Authorization", &about).as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }
@@ -74,39 +80,4 @@ fn own_names(options: &ServeOptions, address: SocketAddr) -> Vec<String> {
         names.push(options.host.clone());
     }
     names
-}
-
-/// Where the server is reached.
-struct Place {
-    address: SocketAddr,
-    secure: bool,
-}
-
-impl Place {
-    /// The address of each transport.
-    fn endpoints(&self) -> [(&'static str, String); 3] {
-        let at = |scheme: &str, path: &str| {
-            let secure = if self.secure { "s" } else { "" };
-            format!("{scheme}{secure}://{}{path}", self.address)
-        };
-        [
-            ("streamable HTTP", at("http", "/mcp")),
-            ("HTTP+SSE", at("http", "/sse")),
-            ("WebSocket", at("ws", "/mcp/ws")),
-        ]
-    }
-
-    fn banner(&self) -> String {
-        let endpoints = self.endpoints();
-        let lines: String = endpoints.iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
-        format!(
-            "refmcp {version} is listening
-{lines}
-For a client's mcp.json:
-  {{ \"mcpServers\": {{ \"refmcp\": {{ \"type\": \"http\", \"url\": \"{url}\" }} }} }}
-",
-            version = env!("CARGO_PKG_VERSION"),
-            url = endpoints[0].1,
-        )
-    }
 }

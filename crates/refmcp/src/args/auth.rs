@@ -1,0 +1,229 @@
+//! `auth`: logging in, as it is typed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Subcommand, ValueEnum};
+use refmcp_auth::jose::Algorithm;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::value::seconds;
+use super::{ClientCommand, Shared, Target, UsageError};
+
+// What to do about logins. (A doc comment would become what the command says of itself.)
+#[derive(Debug, Subcommand)]
+pub(super) enum AuthWords {
+    /// Log in to a server, and keep its tokens for the other commands.
+    Login(Box<LoginWords>),
+    /// Show where you are logged in; never the tokens.
+    Status(StatusWords),
+    /// Give the tokens for a server back, and forget them.
+    Logout(LogoutWords),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LoginWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    target: String,
+    #[command(flatten)]
+    manner: Manner,
+    #[command(flatten)]
+    visit: Visit,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct StatusWords {
+    /// The server; every one if left out.
+    #[arg(value_name = "TARGET")]
+    target: Option<String>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LogoutWords {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    target: String,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// What to do about logins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AuthCommand {
+    /// Log in to a server.
+    Login { target: Target, manner: Box<Manner>, visit: Visit },
+    /// Show where somebody is logged in.
+    Status { target: Option<Target> },
+    /// Give tokens back and forget them.
+    Logout { target: Target },
+}
+
+// Who logs in, and how. It is kept with the tokens, so that they can be renewed; secrets are read anew each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub(crate) struct Manner {
+    /// How to get a token.
+    #[arg(long, value_enum, default_value_t = GrantWord::Code, help_heading = "Login")]
+    pub(crate) grant: GrantWord,
+
+    /// The client that the authorization server knows already, by its id.
+    #[arg(long, value_name = "ID", help_heading = "Login")]
+    pub(crate) client_id: Option<String>,
+
+    /// The authorization server that knows the client; no other is told its id.
+    #[arg(long, value_name = "ISSUER", requires = "client_id", help_heading = "Login")]
+    pub(crate) client_issuer: Option<String>,
+
+    /// The file with the client's secret.
+    #[arg(long, value_name = "FILE", requires = "client_id", help_heading = "Login")]
+    pub(crate) client_secret_file: Option<PathBuf>,
+
+    /// The variable of the environment with the client's secret.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "client_id",
+        conflicts_with = "client_secret_file",
+        help_heading = "Login"
+    )]
+    pub(crate) client_secret_env: Option<String>,
+
+    /// The file with the client's private key in PEM (PKCS #8), for clients that sign instead of having a secret.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "client_id",
+        conflicts_with_all = ["client_secret_file", "client_secret_env"],
+        help_heading = "Login"
+    )]
+    pub(crate) client_key: Option<PathBuf>,
+
+    /// What the key signs by.
+    #[arg(long, value_name = "ALGORITHM", requires = "client_key", value_parser = algorithm(), help_heading = "Login")]
+    pub(crate) client_key_alg: Option<Algorithm>,
+
+    /// The https URL of a document about the client, which is its id where authorization servers read such.
+    #[arg(long, value_name = "URL", conflicts_with = "client_id", help_heading = "Login")]
+    pub(crate) client_metadata_url: Option<Url>,
+
+    /// The file with the assertion of somebody whom the authorization server trusts, for `--grant jwt-bearer`.
+    #[arg(long, value_name = "FILE", help_heading = "Login")]
+    pub(crate) assertion_file: Option<PathBuf>,
+
+    /// A scope to ask for besides those that the server wants; can be repeated.
+    #[arg(long = "scope", value_name = "SCOPE", help_heading = "Login")]
+    pub(crate) scopes: Vec<String>,
+
+    /// Bind tokens to a key of this machine (DPoP), so that nobody else can use them.
+    #[arg(long, help_heading = "Login")]
+    pub(crate) dpop: bool,
+}
+
+/// How to get a token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GrantWord {
+    /// Somebody says yes in a browser.
+    #[default]
+    Code,
+    /// The client speaks for itself.
+    ClientCredentials,
+    /// Somebody whom the authorization server trusts vouches for the client.
+    JwtBearer,
+}
+
+// How a person is sent to a page and comes back.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub(crate) struct Visit {
+    /// The port of this machine that the browser is sent back to; any that is free if left out.
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true, help_heading = "Login")]
+    pub(crate) callback_port: u16,
+
+    /// Open no browser: the page to visit is shown, and where it leads in the end can be pasted.
+    #[arg(long, help_heading = "Login")]
+    pub(crate) no_browser: bool,
+
+    /// How many seconds the login in the browser may take.
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds, help_heading = "Login")]
+    pub(crate) login_timeout: Duration,
+}
+
+impl Default for Visit {
+    fn default() -> Self {
+        Self { callback_port: 0, no_browser: false, login_timeout: Duration::from_secs(300) }
+    }
+}
+
+impl AuthWords {
+    /// What the words mean.
+    ///
+    /// # Errors
+    ///
+    /// They do not fit together; the error says why.
+    pub(super) fn resolve(self) -> Result<(ClientCommand, Shared), UsageError> {
+        let (command, shared) = match self {
+            Self::Login(words) => {
+                let target = Target::from_word(&words.target)?;
+                let manner = Box::new(words.manner.checked()?);
+                (AuthCommand::Login { target, manner, visit: words.visit }, words.shared)
+            }
+            Self::Status(words) => {
+                let target = words.target.as_deref().map(Target::from_word).transpose()?;
+                (AuthCommand::Status { target }, words.shared)
+            }
+            Self::Logout(words) => {
+                (AuthCommand::Logout { target: Target::from_word(&words.target)? }, words.shared)
+            }
+        };
+        Ok((ClientCommand::Auth(command), shared))
+    }
+}
+
+impl Manner {
+    /// The same, if it makes sense, with paths that stay right in another folder.
+    fn checked(mut self) -> Result<Self, UsageError> {
+        let proves = self.client_secret_file.is_some() || self.client_secret_env.is_some();
+        match self.grant {
+            GrantWord::ClientCredentials if !proves && self.client_key.is_none() => {
+                let what =
+                    "needs --client-id and one of --client-secret-file, --client-secret-env, --client-key";
+                return Err(UsageError::new(format!("--grant client-credentials: {what}")));
+            }
+            GrantWord::JwtBearer if self.assertion_file.is_none() => {
+                return Err(UsageError::new("--grant jwt-bearer: needs --assertion-file"));
+            }
+            GrantWord::Code | GrantWord::ClientCredentials if self.assertion_file.is_some() => {
+                return Err(UsageError::new("--assertion-file: only for --grant jwt-bearer"));
+            }
+            _ => {}
+        }
+        if let Some(url) = self.client_metadata_url.as_ref().filter(|url| url.scheme() != "https") {
+            let loopback = url.scheme() == "http" && refmcp_auth::uri::is_loopback(url);
+            if !loopback {
+                return Err(UsageError::new(format!("--client-metadata-url {url}: must be https")));
+            }
+        }
+        for file in [&mut self.client_secret_file, &mut self.client_key, &mut self.assertion_file] {
+            *file = file.as_deref().map(absolute);
+        }
+        Ok(self)
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    // It can fail only where there is no folder to begin from; the path is then as good as it gets.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Algorithms by their names on the wire.
+fn algorithm() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name))
+        .try_map(|name| Algorithm::named(&name).ok_or("no such algorithm"))
+}

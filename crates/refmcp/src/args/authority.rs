@@ -1,0 +1,187 @@
+//! The options of a server that wants to know who asks.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use refmcp_auth::Scopes;
+use refmcp_issuer::Faults;
+use url::Url;
+
+use super::value::{pair, seconds};
+
+// Who may use the server. Everybody, unless --auth is given.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AuthorityOptions {
+    /// Whose tokens clients need: those of the authorization server that is built in for tests (builtin), or of this
+    /// issuer. Without it everybody is let in.
+    #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
+    pub(crate) auth: Option<IssuerWord>,
+
+    /// The address by which clients know the server, such as https://mcp.example; needed with --auth where it is not the
+    /// one that is listened on.
+    #[arg(long, value_name = "URL", help_heading = "Authorization")]
+    pub(crate) public_url: Option<Url>,
+
+    /// How people log in to the built-in authorization server.
+    #[arg(long, value_enum, default_value_t = LoginWord::Ask, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_login: LoginWord,
+
+    /// Something that goes wrong at the built-in authorization server; can be repeated.
+    #[arg(
+        long = "auth-fault",
+        value_name = "WORD",
+        requires = "auth",
+        value_parser = fault,
+        long_help = faults(),
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_faults: Vec<String>,
+
+    /// How many seconds the tokens of the built-in authorization server are good.
+    #[arg(long, value_name = "SECONDS", requires = "auth", value_parser = seconds, help_heading = "Authorization")]
+    pub(crate) auth_token_lifetime: Option<Duration>,
+
+    /// A client that the built-in authorization server knows from the start; can be repeated.
+    #[arg(
+        long = "auth-client",
+        value_name = "ID[:SECRET]",
+        requires = "auth",
+        value_parser = known_client,
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_clients: Vec<KnownClient>,
+
+    /// Another server that the built-in authorization server issues tokens for; can be repeated.
+    #[arg(long = "auth-resource", value_name = "URL", requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_resources: Vec<Url>,
+
+    /// Somebody whose signed word about workloads the built-in authorization server takes: its name, and a file with its
+    /// public keys (JWKS); can be repeated.
+    #[arg(
+        long = "auth-workload-issuer",
+        value_name = "ISSUER=FILE",
+        requires = "auth",
+        value_parser = pair,
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_workload_issuers: Vec<(String, String)>,
+
+    /// Somebody whose signed word about employees it takes (ID-JAG); can be repeated.
+    #[arg(
+        long = "auth-identity-provider",
+        value_name = "ISSUER=FILE",
+        requires = "auth",
+        value_parser = pair,
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_identity_providers: Vec<(String, String)>,
+
+    /// The scopes that there are, with spaces between them; those of the server's tools if left out.
+    #[arg(long, value_name = "SCOPES", requires = "auth", value_parser = Scopes::parse, help_heading = "Authorization")]
+    pub(crate) auth_scopes: Option<Scopes>,
+
+    /// Whether tokens must be bound to a key of the client (DPoP).
+    #[arg(long, value_enum, default_value_t = DpopWord::Taken, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_dpop: DpopWord,
+
+    /// Ask the issuer about every token instead of checking its signature, so that revoked ones are noticed; the built-in
+    /// one needs no more.
+    #[arg(long, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_introspect: bool,
+
+    /// The id that the issuer knows this server by, for --auth-introspect.
+    #[arg(
+        long,
+        value_name = "ID",
+        requires_all = ["auth_introspect", "auth_introspect_secret_file"],
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_introspect_id: Option<String>,
+
+    /// The file with the secret that belongs to the id.
+    #[arg(long, value_name = "FILE", requires = "auth_introspect_id", help_heading = "Authorization")]
+    pub(crate) auth_introspect_secret_file: Option<PathBuf>,
+}
+
+/// Whose tokens are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum IssuerWord {
+    /// Those of the authorization server on the same port.
+    Builtin,
+    /// Those of another, by its name.
+    Elsewhere(String),
+}
+
+impl std::str::FromStr for IssuerWord {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word == "builtin" {
+            return Ok(Self::Builtin);
+        }
+        let url =
+            Url::parse(word).map_err(|fault| format!("neither builtin nor the URL of an issuer: {fault}"))?;
+        let plain = url.scheme() == "http" && refmcp_auth::uri::is_loopback(&url);
+        if url.scheme() != "https" && !plain {
+            return Err("an issuer's URL must be https, or http on this machine".to_owned());
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err("an issuer's URL has no query and no fragment".to_owned());
+        }
+        // A name, compared as it is written.
+        Ok(Self::Elsewhere(word.to_owned()))
+    }
+}
+
+/// How people log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoginWord {
+    /// They are asked on a page.
+    Ask,
+    /// Everybody is let in at once.
+    Auto,
+}
+
+/// Whether tokens are bound to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DpopWord {
+    /// Those that are bound are taken, and those that are not.
+    Taken,
+    /// Only those that are bound are taken.
+    Required,
+    /// The same, and proofs must repeat what the server says.
+    Nonce,
+}
+
+/// A client that is known from the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownClient {
+    pub(crate) id: String,
+    pub(crate) secret: Option<refmcp_auth::Secret>,
+}
+
+fn known_client(text: &str) -> Result<KnownClient, String> {
+    let (id, secret) = match text.split_once(':') {
+        Some((id, secret)) => (id, Some(secret)),
+        None => (text, None),
+    };
+    if id.is_empty() || secret.is_some_and(str::is_empty) {
+        return Err("expected ID or ID:SECRET".to_owned());
+    }
+    Ok(KnownClient { id: id.to_owned(), secret: secret.map(refmcp_auth::Secret::new) })
+}
+
+fn fault(word: &str) -> Result<String, String> {
+    Faults::default().and_named(word).map(|_| word.to_owned()).map_err(|fault| fault.to_string())
+}
+
+/// What can go wrong, for the help.
+fn faults() -> String {
+    let mut text =
+        "Something that goes wrong at the built-in authorization server; can be repeated:".to_owned();
+    for (word, what) in Faults::NAMES {
+        text += &format!("\n  {word:<24} {what}");
+    }
+    text
+}

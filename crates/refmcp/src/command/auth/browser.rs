@@ -1,0 +1,169 @@
+//! Sending a person to log in, and waiting for their browser to come back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_client::auth::{Browser, BrowserFault, is_answer};
+use refmcp_client::wire::BoxFuture;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::callback::{Callback, Missed};
+use crate::args::Visit;
+use crate::command::client::Person;
+use crate::ui::opener::open_url;
+use crate::ui::progress::Bars;
+use crate::ui::prompt::AskError;
+use crate::ui::text::one_line;
+
+/// The browser of whoever started this, which comes back to a port of this machine.
+#[derive(Debug)]
+pub(crate) struct LocalBrowser {
+    person: Person,
+    bars: Bars,
+    visit: Visit,
+    /// Who wants to know, where nobody has agreed to log in yet.
+    ask_about: Option<String>,
+    /// The port that authorization servers know already: with another one they would have to be told anew.
+    usual_port: Option<u16>,
+    callback: Mutex<Option<Arc<Callback>>>,
+    /// Held while somebody is sent away: one login at a time.
+    turn: Mutex<()>,
+}
+
+impl LocalBrowser {
+    /// For somebody who wants to log in.
+    pub(crate) fn new(person: &Person, bars: &Bars, visit: Visit) -> Self {
+        let (person, bars) = (person.clone(), bars.clone());
+        let (callback, turn) = (Mutex::default(), Mutex::default());
+        Self { person, bars, visit, ask_about: None, usual_port: None, callback, turn }
+    }
+
+    /// The same, which comes back to this port if it is free and no other is asked for.
+    pub(crate) fn usually_at(self, port: Option<u16>) -> Self {
+        Self { usual_port: port, ..self }
+    }
+
+    /// The same for somebody who has to be asked first.
+    pub(crate) fn asking(self, server: &str) -> Self {
+        Self { ask_about: Some(server.to_owned()), ..self }
+    }
+
+    async fn callback(&self) -> Result<Arc<Callback>, BrowserFault> {
+        let mut callback = self.callback.lock().await;
+        if let Some(callback) = &*callback {
+            return Ok(callback.clone());
+        }
+        let port = self.visit.callback_port;
+        if let (0, Some(usual)) = (port, self.usual_port)
+            && let Ok(bound) = Callback::bind(usual).await.map(Arc::new)
+        {
+            *callback = Some(bound.clone());
+            return Ok(bound);
+        }
+        let bound = Callback::bind(port).await.map(Arc::new).map_err(|fault| {
+            let at = if port == 0 { "any port".to_owned() } else { format!("port {port}") };
+            BrowserFault::Failed(format!("cannot listen on {at} of this machine for the browser: {fault}"))
+        })?;
+        *callback = Some(bound.clone());
+        Ok(bound)
+    }
+
+    /// Asks whether to log in at all, where somebody has to be asked.
+    async fn agreed(&self, page: &Url) -> Result<(), BrowserFault> {
+        let Some(server) = self.ask_about.clone() else { return Ok(()) };
+        let host = page.host_str().unwrap_or_default().to_owned();
+        let scopes =
+            page.query_pairs().find(|(name, _)| name == "scope").map(|(_, scopes)| scopes.into_owned());
+        let scopes = scopes.filter(|scopes| !scopes.is_empty()).map(|scopes| format!(" for {scopes}"));
+        let answer = self.person.ask(move |terminal| {
+            terminal.say_strong(&format!("{server} wants to know who you are."))?;
+            terminal.confirm(&format!("Log in at {host}{}, with a browser?", scopes.unwrap_or_default()))
+        });
+        match answer.await {
+            Some(Ok(true)) => Ok(()),
+            Some(Ok(false) | Err(AskError::Ended)) => Err(BrowserFault::Declined),
+            Some(Err(fault)) => Err(BrowserFault::Failed(fault.to_string())),
+            None => Err(BrowserFault::Nobody),
+        }
+    }
+
+    /// Sends the person there.
+    fn send(&self, page: &Url) {
+        // As an address it has no characters that a terminal would take for something else.
+        if self.visit.no_browser {
+            return self.bars.say(&format!("Log in at this page:\n  {page}\n"));
+        }
+        match open_url(page) {
+            Ok(()) => self.bars.say(&format!(
+                "Log in with the browser that opens now. If none does, visit this page:\n  {page}\n"
+            )),
+            Err(fault) => {
+                let fault = one_line(&fault.to_string()).into_owned();
+                self.bars.say(&format!("No browser opens ({fault}). Visit this page:\n  {page}\n"));
+            }
+        }
+    }
+
+    /// Waits until somebody has pasted where their browser, perhaps on another machine, was sent in the end.
+    async fn pasted(&self, sent: &Url) -> Result<Url, BrowserFault> {
+        if !self.visit.no_browser || !self.person.is_there() {
+            return std::future::pending().await;
+        }
+        self.bars.say(
+            "If that browser is on another machine, it ends at a page that it cannot show: paste its address here.\n",
+        );
+        loop {
+            let line = self.person.ask(|terminal| terminal.line("Address")).await;
+            let text = match line {
+                Some(Ok(text)) => text,
+                Some(Err(AskError::Ended)) => return Err(BrowserFault::Declined),
+                Some(Err(fault)) => return Err(BrowserFault::Failed(fault.to_string())),
+                None => return std::future::pending().await,
+            };
+            match Url::parse(&text) {
+                Ok(url) if is_answer(sent, &url) => return Ok(url),
+                Ok(_) => self.bars.say("That is not where this login ends.\n"),
+                Err(fault) => self.bars.say(&format!("That is no address: {fault}.\n")),
+            }
+        }
+    }
+
+    async fn go(&self, page: Url) -> Result<Url, BrowserFault> {
+        let _turn = self.turn.lock().await;
+        self.agreed(&page).await?;
+        let callback = self.callback().await?;
+        self.send(&page);
+        tokio::select! {
+            came = callback.wait(&page, self.visit.login_timeout) => came.map_err(Into::into),
+            pasted = self.pasted(&page) => pasted,
+        }
+    }
+}
+
+impl From<Missed> for BrowserFault {
+    fn from(missed: Missed) -> Self {
+        if missed.another {
+            let what = "a browser came back, but with the state of another login, and then nobody in time: \
+                        the authorization server mixes them up, or somebody meddles";
+            return Self::Failed(what.to_owned());
+        }
+        Self::TooSlow
+    }
+}
+
+impl Browser for LocalBrowser {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async move {
+            let text = self.callback().await?.redirect_uri();
+            Url::parse(&text).map_err(|fault| BrowserFault::Failed(format!("{text}: {fault}")))
+        })
+    }
+
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(self.go(url))
+    }
+}
+
+/// How much longer than a person the library waits: who came back is known here.
+pub(super) const MARGIN: Duration = Duration::from_secs(10);

@@ -1,0 +1,49 @@
+//! `refmcp auth login`: a new token for a server, in the way that was asked for.
+
+use anyhow::Result;
+use refmcp_client::Client;
+use serde_json::json;
+
+use super::{on_purpose, server_name, status, user_store};
+use crate::args::{ExitReason, Manner, Shared, Target, Visit};
+use crate::command::client::output::Printer;
+use crate::command::client::{Person, Servers, fault};
+use crate::ui::progress::Bars;
+use crate::ui::text::one_line;
+
+pub(super) async fn login(
+    target: &Target,
+    manner: &Manner,
+    visit: &Visit,
+    shared: &Shared,
+) -> Result<ExitReason> {
+    let bars = Bars::on_stderr();
+    let person = Person::new(shared, &bars);
+    let servers = Servers::new(shared, &person)?.beside(&bars);
+    let place = servers.place(target).await?;
+    let server = server_name(&place.url);
+    let store = user_store()?.anew();
+    let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
+    let connector = servers.connector(&place, authorization)?;
+    let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
+        .era(shared.era)
+        .timeout(shared.timeout)
+        .total_timeout(shared.total_timeout)
+        .open_timeout(shared.timeout);
+    let connected = builder.connect_to(connector).await;
+    if store.has_new() {
+        // Without it the token could not be renewed later, whatever else goes wrong now.
+        store.keep_manner(&server, manner)?;
+    }
+    let client = connected.map_err(|why| fault::of_connecting(&why))?;
+    client.close().await;
+    let printer = Printer::new(shared);
+    if !store.has_new() {
+        let nothing = json!({ "server": server, "loggedIn": false });
+        let target = one_line(&target.to_string()).into_owned();
+        printer.show(&nothing, |_| format!("{target} lets everybody in: there was no need to log in\n"))?;
+        return Ok(ExitReason::Done);
+    }
+    status::show(&store, &store.grants(Some(&server))?, &printer)?;
+    Ok(ExitReason::Done)
+}

@@ -1,0 +1,183 @@
+//! `refmcp auth`: logging in, seeing where one is logged in, and logging out; and what every other command does with the
+//! tokens that are kept.
+
+mod browser;
+mod callback;
+mod login;
+mod logout;
+mod manner;
+mod status;
+mod store;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use refmcp_auth::client::Step;
+use refmcp_auth::uri::canonical;
+use refmcp_client::auth::Authorization;
+use url::Url;
+
+use crate::args::{AuthCommand, Exit, ExitReason, Manner, Output, Shared, Target, Visit, join_words};
+use crate::command::client::Person;
+use crate::store::StateFolder;
+use crate::store::tokens::Tokens;
+use crate::ui::progress::Bars;
+use crate::ui::text::multi_line;
+
+use browser::{LocalBrowser, MARGIN};
+use store::UserStore;
+
+/// Runs a command about logins.
+pub(crate) async fn run(command: AuthCommand, shared: &Shared) -> Result<ExitReason> {
+    match command {
+        AuthCommand::Login { target, manner, visit } => login::login(&target, &manner, &visit, shared).await,
+        AuthCommand::Status { target } => status::status(target.as_ref(), shared).await,
+        AuthCommand::Logout { target } => logout::logout(&target, shared).await,
+    }
+}
+
+/// How every other command gets in: with the tokens that are kept, which are renewed; and where somebody is there, by
+/// asking them to log in.
+pub(crate) fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bars) -> Authorization {
+    // Without a place to keep them, tokens are gone with the process.
+    let store = user_store().ok();
+    let authorization = if person.is_there() {
+        let browser = LocalBrowser::new(person, bars, Visit::default()).asking(url.as_str());
+        let usual_port = store.as_ref().and_then(UserStore::usual_port);
+        Authorization::new(browser.usually_at(usual_port))
+    } else {
+        Authorization::without_browser()
+    };
+    let authorization = explained(authorization, shared, bars);
+    let Some(store) = store else { return authorization };
+    // What is wrong with the file is said when a token is looked for in it.
+    let manner = store.manner(&server_name(url)).ok().flatten().unwrap_or_default();
+    let authorization = authorization.store(store).login_timeout(Visit::default().login_timeout + MARGIN);
+    match manner.set(authorization.clone()) {
+        Ok(authorization) => authorization,
+        Err(fault) => {
+            tracing::warn!("tokens cannot be renewed as you logged in: {fault:#}");
+            authorization
+        }
+    }
+}
+
+/// Tells of every step that is taken, where that is wanted.
+fn explained(authorization: Authorization, shared: &Shared, bars: &Bars) -> Authorization {
+    if !shared.explain {
+        return authorization;
+    }
+    let (bars, json) = (bars.clone(), shared.output != Output::Text);
+    authorization.on_step(move |step| bars.say(&format!("{}\n", told(step, json))))
+}
+
+fn told(step: &Step, json: bool) -> String {
+    if json {
+        // Strings do not fail to be written.
+        return serde_json::to_string(step).unwrap_or_default();
+    }
+    multi_line(&step.to_string()).into_owned()
+}
+
+/// The name under which tokens for an address are kept: that of the same place in HTTP.
+fn server_name(url: &Url) -> String {
+    let text = url.as_str();
+    let http = match url.scheme() {
+        "ws" | "wss" => Url::parse(&text.replacen("ws", "http", 1)).ok(),
+        _ => None,
+    };
+    canonical(http.as_ref().unwrap_or(url))
+}
+
+/// The same error; one for want of a login says how to log in.
+pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::Error {
+    let Some(target) = target.filter(|_| ExitReason::of(&fault) == ExitReason::Authorization) else {
+        return fault;
+    };
+    let word = join_words(&[target.to_string()]);
+    let mut what = format!("{fault:#}; to log in: refmcp auth login {word}");
+    if let Some(scopes) = scopes_for(target) {
+        what += &format!(" (you are logged in for {scopes}; for more, add --scope SCOPE)");
+    }
+    Exit::new(ExitReason::Authorization, what).into()
+}
+
+/// What the token for a server is good for, if there is one.
+fn scopes_for(target: &Target) -> Option<String> {
+    let Target::Url { url, .. } = target else { return None };
+    let (_, grant) = user_store().ok()?.grants(Some(&server_name(url))).ok()?.pop()?;
+    (!grant.scope.is_empty()).then(|| grant.scope.to_string())
+}
+
+/// The store of this user.
+fn user_store() -> Result<UserStore> {
+    Ok(UserStore::new(Tokens::new(StateFolder::from_env()?)))
+}
+
+/// How somebody logs in on purpose.
+fn on_purpose(
+    manner: &Manner,
+    visit: &Visit,
+    store: UserStore,
+    shared: &Shared,
+    person: &Person,
+    bars: &Bars,
+) -> Result<Authorization> {
+    let authorization = if manner.needs_person() {
+        let browser = LocalBrowser::new(person, bars, visit.clone());
+        Authorization::new(browser.usually_at(store.usual_port()))
+    } else {
+        Authorization::without_browser()
+    };
+    let authorization = authorization.store(store).login_timeout(visit.login_timeout + MARGIN);
+    manner.set(explained(authorization, shared, bars))
+}
+
+/// Whoever fetches for a server: where it is near, what it names may be near as well.
+async fn fetcher(server: &Url) -> Arc<refmcp_client::http::Fetcher> {
+    let host = server.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let port = server.port_or_known_default().unwrap_or_default();
+    let near = match tokio::net::lookup_host((host, port)).await {
+        Ok(found) => {
+            let mut found = found.peekable();
+            found.peek().is_some() && found.all(|address| is_near(address.ip()))
+        }
+        // Whoever cannot be found is nobody near.
+        Err(_) => false,
+    };
+    Arc::new(refmcp_client::http::Fetcher::guarded(near))
+}
+
+fn is_near(address: std::net::IpAddr) -> bool {
+    match address.to_canonical() {
+        std::net::IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        std::net::IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_name_however_it_is_reached() {
+        for (address, name) in [
+            ("http://H/mcp/", "http://h/mcp"),
+            ("ws://h/mcp/ws", "http://h/mcp/ws"),
+            ("wss://h:443/ws", "https://h/ws"),
+            ("https://h/", "https://h"),
+        ] {
+            assert_eq!(server_name(&Url::parse(address).unwrap()), name);
+        }
+    }
+
+    #[test]
+    fn only_for_want_of_a_login_is_one_told_of() {
+        let target = Target::Named("a b".to_owned());
+        let hint = |reason| hinted(Exit::new(reason, "no").into(), Some(&target));
+        let text = hint(ExitReason::Authorization).to_string();
+        assert_eq!(text, "no; to log in: refmcp auth login 'a b'");
+        assert_eq!(ExitReason::of(&hint(ExitReason::Authorization)), ExitReason::Authorization);
+        assert_eq!(hint(ExitReason::Unreachable).to_string(), "no");
+    }
+}

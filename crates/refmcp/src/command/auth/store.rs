@@ -1,0 +1,171 @@
+//! The tokens of this user, as the library wants them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use refmcp_auth::client::{Grant, Known, Save};
+use refmcp_auth::metadata::Registered;
+use refmcp_client::auth::{Held, Store, StoreFault};
+use refmcp_client::wire::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::Url;
+
+use crate::args::Manner;
+use crate::store::tokens::{Entry, Kind, Tokens};
+
+/// The store of this user.
+#[derive(Debug, Clone)]
+pub(crate) struct UserStore {
+    tokens: Tokens,
+    /// Whether the grant that is there is of no interest: a new one is wanted.
+    anew: Arc<AtomicBool>,
+}
+
+impl UserStore {
+    /// What is kept in these.
+    pub(crate) fn new(tokens: Tokens) -> Self {
+        Self { tokens, anew: Arc::default() }
+    }
+
+    /// The same, as if nobody had logged in yet, until somebody has.
+    pub(crate) fn anew(self) -> Self {
+        Self { anew: Arc::new(AtomicBool::new(true)), ..self }
+    }
+
+    /// Whether somebody has logged in since.
+    pub(crate) fn has_new(&self) -> bool {
+        !self.anew.load(Ordering::Relaxed)
+    }
+
+    /// The grants that are kept, for one server or for all.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    pub(crate) fn grants(&self, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
+        let entries = self.tokens.all(Kind::Grant)?.into_iter();
+        let wanted = entries.filter(|entry| server.is_none_or(|server| entry.server == server));
+        wanted.map(|entry| Ok((entry.server.clone(), self.read(entry)?))).collect()
+    }
+
+    /// The port that browsers came back to the last time, which an authorization server has registered.
+    pub(crate) fn usual_port(&self) -> Option<u16> {
+        let last = self.tokens.all(Kind::Registration).ok()?.pop()?;
+        let uri = last.value.get("redirect_uris")?.get(0)?.as_str()?;
+        Url::parse(uri).ok()?.port()
+    }
+
+    /// Whether a token for a server is got again without a person, once it is over.
+    pub(crate) fn renews(&self, server: &str, grant: &Grant) -> bool {
+        let by_itself = || self.manner(server).ok().flatten().is_some_and(|manner| !manner.needs_person());
+        grant.refresh_token.is_some() || by_itself()
+    }
+
+    /// How somebody logged in to a server.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(crate) fn manner(&self, server: &str) -> Result<Option<Manner>> {
+        let found = self.tokens.all(Kind::Manner)?.into_iter().rfind(|entry| entry.server == server);
+        found.map(|entry| self.read(entry)).transpose()
+    }
+
+    /// Keeps how somebody logged in to a server.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub(crate) fn keep_manner(&self, server: &str, manner: &Manner) -> Result<()> {
+        let mut value = serde_json::to_value(manner).context("cannot keep how you logged in")?;
+        if let Some(members) = value.as_object_mut() {
+            members.retain(|_, value| !value.is_null());
+        }
+        self.tokens.keep(Kind::Manner, Entry { server: server.to_owned(), issuer: String::new(), value })
+    }
+
+    /// Forgets a server; gives its grants.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written.
+    pub(crate) fn forget(&self, server: &str) -> Result<Vec<Grant>> {
+        let gone = self.tokens.forget(Kind::Grant, |entry| entry.server == server)?;
+        self.tokens.forget(Kind::Manner, |entry| entry.server == server)?;
+        gone.into_iter().map(|entry| self.read(entry)).collect()
+    }
+
+    /// Waits until nobody else gets tokens for a server.
+    ///
+    /// # Errors
+    ///
+    /// There cannot be a lock.
+    pub(crate) async fn locked(&self, server: &str) -> Result<impl Sized + use<>> {
+        self.tokens.lock(server).await
+    }
+
+    fn read<T: DeserializeOwned>(&self, entry: Entry) -> Result<T> {
+        let whose = if entry.server.is_empty() { entry.issuer } else { entry.server };
+        // The fault itself may quote what it read.
+        serde_json::from_value(entry.value).map_err(|_| {
+            let file = self.tokens.path();
+            anyhow::anyhow!(
+                "what {} has for {whose} makes no sense and was left as it is; repair it, or remove it and log in again",
+                file.display()
+            )
+        })
+    }
+
+    fn known(&self, server: &str) -> Result<Known> {
+        let grant =
+            if self.has_new() { self.grants(Some(server))?.pop().map(|(_, grant)| grant) } else { None };
+        let mut registrations: BTreeMap<String, Registered> = BTreeMap::new();
+        for entry in self.tokens.all(Kind::Registration)? {
+            registrations.insert(entry.issuer.clone(), self.read(entry)?);
+        }
+        Ok(Known { grant, registrations })
+    }
+
+    fn keep(&self, server: &str, save: &Save) -> Result<()> {
+        let value = |value: Result<Value, serde_json::Error>| value.context("cannot keep the tokens");
+        match save {
+            Save::Registration { issuer, registered } => {
+                let value = value(serde_json::to_value(registered))?;
+                let entry = Entry { server: String::new(), issuer: issuer.clone(), value };
+                self.tokens.keep(Kind::Registration, entry)
+            }
+            Save::Grant(grant) => {
+                let (server, issuer) = (server.to_owned(), grant.issuer.clone());
+                let value = value(serde_json::to_value(grant))?;
+                self.tokens.keep(Kind::Grant, Entry { server, issuer, value })?;
+                self.anew.store(false, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => anyhow::bail!("there is no place for this"),
+        }
+    }
+}
+
+fn fault(fault: &anyhow::Error) -> StoreFault {
+    StoreFault::new(format!("{fault:#}"))
+}
+
+impl Store for UserStore {
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
+        Box::pin(async move {
+            let file = self.tokens.lock(server).await;
+            file.map(Held::by).map_err(|why| fault(&why))
+        })
+    }
+
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
+        Box::pin(std::future::ready(self.known(server).map_err(|why| fault(&why))))
+    }
+
+    fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
+        Box::pin(std::future::ready(self.keep(server, save).map_err(|why| fault(&why))))
+    }
+}

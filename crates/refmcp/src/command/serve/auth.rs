@@ -1,0 +1,209 @@
+//! Who may use the server: the options of `--auth` as what decides it, and the authorization server for tests.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use hyper::{Request, Response};
+use refmcp_auth::fetch::{BoxFuture, Fetch};
+use refmcp_auth::resource::{Introspection, Names};
+use refmcp_auth::{Scopes, Secret};
+use refmcp_client::http::Fetcher;
+use refmcp_http::{Authority, Besides, Options};
+use refmcp_issuer::{Client, Fault, Faults, Issuer, Login, Near, Settings, Trusted};
+use url::Url;
+
+use super::place::Place;
+use crate::args::{AuthorityOptions, DpopWord, IssuerWord, LoginWord, UsageError};
+
+/// What is said about it, line by line.
+type Lines = Vec<(&'static str, String)>;
+
+/// Makes the endpoint take only those with a token, where that is asked for; gives what to say about it.
+///
+/// # Errors
+///
+/// The options do not fit together, or a file cannot be read.
+pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options) -> Result<Lines> {
+    let Some(issuer) = &options.auth else {
+        if options.public_url.is_some() {
+            return Err(UsageError::new("--public-url: only with --auth").into());
+        }
+        return Ok(Lines::new());
+    };
+    let origin = place.origin(options.public_url.as_ref())?;
+    if let (Some(public), Some(host)) = (&options.public_url, origin.host_str()) {
+        // Whoever stands in front of us may pass the name on with its port or without.
+        let with_port = public.port().map(|port| format!("{host}:{port}"));
+        http.hosts.extend(std::iter::once(host.to_owned()).chain(with_port));
+    }
+    let resource = origin.join("/mcp").context("no address")?;
+    let near = refmcp_auth::uri::is_loopback(&origin);
+    match issuer {
+        IssuerWord::Builtin => builtin(options, &origin, resource, near, http),
+        IssuerWord::Elsewhere(name) => elsewhere(options, name, resource, near, http),
+    }
+}
+
+fn builtin(
+    options: &AuthorityOptions,
+    origin: &Url,
+    resource: Url,
+    near: bool,
+    http: &mut Options,
+) -> Result<Lines> {
+    let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
+    // By every name that clients may know it.
+    settings.resources = Names::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
+    settings.resources.extend(options.auth_resources.iter().map(refmcp_auth::uri::canonical));
+    settings.scopes = options.auth_scopes.clone().unwrap_or_else(own_scopes);
+    settings.default_scopes = first_of(&settings.scopes);
+    settings.login = match options.auth_login {
+        LoginWord::Ask => Login::Ask,
+        LoginWord::Auto => Login::Auto,
+    };
+    if let Some(lifetime) = options.auth_token_lifetime {
+        settings.lifetime = lifetime;
+    }
+    settings.clients = options
+        .auth_clients
+        .iter()
+        .map(|client| match &client.secret {
+            Some(secret) => Client::with_secret(&client.id, secret.reveal()),
+            None => Client::public(&client.id),
+        })
+        .collect();
+    settings.workload_issuers = trusted(&options.auth_workload_issuers)?;
+    settings.identity_providers = trusted(&options.auth_identity_providers)?;
+    settings.fetch = Some(Arc::new(Fetcher::guarded(near)));
+    settings.near_documents = near;
+    settings.dpop_nonce = options.auth_dpop == DpopWord::Nonce;
+    for word in &options.auth_faults {
+        settings.faults =
+            settings.faults.and_named(word).map_err(|fault| UsageError::new(fault.to_string()))?;
+    }
+    let asked = options.auth_introspect || settings.faults.has(Fault::OpaqueTokens);
+    let lines = described(&settings);
+    let (supported, faults) = (settings.scopes.clone(), settings.faults.clone());
+    let issuer = Issuer::new(settings).context("the authorization server cannot start")?;
+    let fetch: Arc<dyn Fetch> = Arc::new(Near::new(issuer.clone(), None));
+    let mut authority = Authority::new(resource, issuer.name(), fetch).asking_for(first_of(&supported));
+    if asked {
+        let (client_id, secret) = issuer.resource_credentials();
+        let client_secret = secret.cloned().context("nobody may ask about tokens")?;
+        authority = authority.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
+    }
+    http.authority = Some(bound(authority.scopes(supported), options.auth_dpop)?);
+    http.besides = Some(Arc::new(AtPort(issuer)));
+    if faults != Faults::default() {
+        tracing::warn!(
+            faults = options.auth_faults.join(", "),
+            "the authorization server goes wrong, as it was told"
+        );
+    }
+    Ok(lines)
+}
+
+fn elsewhere(
+    options: &AuthorityOptions,
+    name: &str,
+    resource: Url,
+    near: bool,
+    http: &mut Options,
+) -> Result<Lines> {
+    for (given, option) in [
+        (options.auth_login == LoginWord::Auto, "--auth-login"),
+        (!options.auth_faults.is_empty(), "--auth-fault"),
+        (options.auth_token_lifetime.is_some(), "--auth-token-lifetime"),
+        (!options.auth_clients.is_empty(), "--auth-client"),
+        (!options.auth_resources.is_empty(), "--auth-resource"),
+        (!options.auth_workload_issuers.is_empty(), "--auth-workload-issuer"),
+        (!options.auth_identity_providers.is_empty(), "--auth-identity-provider"),
+    ] {
+        if given {
+            let what = "is for the authorization server that is built in: --auth builtin";
+            return Err(UsageError::new(format!("{option} {what}")).into());
+        }
+    }
+    let mut authority = Authority::new(resource, name, Arc::new(Fetcher::guarded(near)));
+    match (&options.auth_introspect_id, &options.auth_introspect_secret_file) {
+        (Some(id), Some(file)) => {
+            let secret = std::fs::read_to_string(file)
+                .with_context(|| format!("--auth-introspect-secret-file {}", file.display()))?;
+            let client_secret = Secret::new(secret.trim_end());
+            authority = authority.introspection(Introspection { client_id: id.clone(), client_secret });
+        }
+        _ if options.auth_introspect => {
+            let what = "--auth-introspect: another issuer needs --auth-introspect-id as well";
+            return Err(UsageError::new(what).into());
+        }
+        _ => {}
+    }
+    let supported = options.auth_scopes.clone().unwrap_or_else(own_scopes);
+    authority = authority.asking_for(first_of(&supported)).scopes(supported);
+    http.authority = Some(bound(authority, options.auth_dpop)?);
+    Ok(vec![("issuer", name.to_owned())])
+}
+
+fn bound(authority: Authority, dpop: DpopWord) -> Result<Authority> {
+    Ok(match dpop {
+        DpopWord::Taken => authority,
+        DpopWord::Required => authority.only_bound(true),
+        DpopWord::Nonce => authority.only_bound(true).with_nonces().context("no random numbers")?,
+    })
+}
+
+/// What clients ask for at first; any token will do for most tools.
+const FIRST_SCOPE: &str = "mcp:read";
+
+/// That and the scopes of the server's tools.
+fn own_scopes() -> Scopes {
+    std::iter::once(FIRST_SCOPE).chain(refmcp_reference::SCOPES).collect()
+}
+
+/// The scope that clients are told to ask for at first; the others they learn of when they need them.
+fn first_of(scopes: &Scopes) -> Scopes {
+    scopes.iter().take(1).collect()
+}
+
+/// Those whose word is taken, with the keys in their files.
+fn trusted(named: &[(String, String)]) -> Result<Vec<Trusted>> {
+    let read = |(issuer, file): &(String, String)| {
+        let text = std::fs::read(file).with_context(|| format!("the keys of {issuer}: {file}"))?;
+        let keys = serde_json::from_slice(&text).with_context(|| format!("{file} is no JWKS"))?;
+        Ok(Trusted { issuer: issuer.clone(), keys })
+    };
+    named.iter().map(read).collect()
+}
+
+fn described(settings: &Settings) -> Lines {
+    let login = match settings.login {
+        Login::Ask => "people are asked on a page",
+        Login::Auto => "everybody is let in at once",
+    };
+    let mut lines = vec![
+        ("issuer", format!("{} (built in, for tests: it knows nobody's password)", settings.issuer())),
+        ("login", login.to_owned()),
+        ("scopes", settings.scopes.to_string()),
+    ];
+    if settings.faults != Faults::default() {
+        lines.push(("faults", settings.faults.to_string()));
+    }
+    lines
+}
+
+/// The authorization server on the same port.
+#[derive(Debug)]
+struct AtPort(Issuer);
+
+impl Besides for AtPort {
+    fn paths(&self) -> Vec<String> {
+        self.0.paths()
+    }
+
+    fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.0.answer(request, now)
+    }
+}

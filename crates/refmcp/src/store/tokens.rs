@@ -1,0 +1,365 @@
+//! Tokens, and the clients that authorization servers know us as: in one file that only its owner can read, keyed by
+//! server and issuer. A file that others could have read or written is not used, and one that is damaged is never
+//! overwritten.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use ring::digest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::folder::{StateFolder, private, read_open};
+
+/// The file.
+const FILE: &str = "tokens.json";
+
+/// Entries of each kind that are kept.
+const MOST: usize = 1000;
+
+/// How long between two looks at a lock that another process holds.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The tokens of this user.
+#[derive(Debug, Clone)]
+pub(crate) struct Tokens {
+    folder: StateFolder,
+}
+
+/// What is in the file. What is not understood here is a later version's, and kept.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    #[serde(default)]
+    grants: Vec<Entry>,
+    #[serde(default)]
+    registrations: Vec<Entry>,
+    #[serde(default)]
+    manners: Vec<Entry>,
+    #[serde(flatten)]
+    more: Map<String, Value>,
+}
+
+/// Something that is kept for a server and an issuer; registrations are kept for an issuer alone, and how somebody logged
+/// in for a server alone.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The server's canonical address; empty where it does not matter.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) server: String,
+    /// Who issued it; empty where it does not matter.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) issuer: String,
+    /// What is kept: full of secrets.
+    pub(crate) value: Value,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, issuer, .. } = self;
+        f.debug_struct("Entry").field("server", server).field("issuer", issuer).finish_non_exhaustive()
+    }
+}
+
+/// One of the kinds of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tokens.
+    Grant,
+    /// A client that an issuer knows.
+    Registration,
+    /// How somebody logged in.
+    Manner,
+}
+
+impl Kept {
+    fn entries(&mut self, kind: Kind) -> &mut Vec<Entry> {
+        match kind {
+            Kind::Grant => &mut self.grants,
+            Kind::Registration => &mut self.registrations,
+            Kind::Manner => &mut self.manners,
+        }
+    }
+}
+
+impl Tokens {
+    /// Those in this folder.
+    pub(crate) fn new(folder: StateFolder) -> Self {
+        Self { folder }
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.file(FILE)
+    }
+
+    /// Everything of one kind, the newest last.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is damaged, or others can read or write it.
+    pub(crate) fn all(&self, kind: Kind) -> Result<Vec<Entry>> {
+        Ok(std::mem::take(self.load()?.entries(kind)))
+    }
+
+    /// Keeps an entry, instead of any for the same server and issuer.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written; nothing has changed then.
+    pub(crate) fn keep(&self, kind: Kind, entry: Entry) -> Result<()> {
+        self.change(|kept| {
+            let entries = kept.entries(kind);
+            entries.retain(|known| (&known.server, &known.issuer) != (&entry.server, &entry.issuer));
+            if entries.len() >= MOST {
+                bail!("there are {MOST} entries already; log out somewhere");
+            }
+            entries.push(entry);
+            Ok(())
+        })
+    }
+
+    /// Forgets the entries that are meant, and gives them.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written; nothing has changed then.
+    pub(crate) fn forget(&self, kind: Kind, meant: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
+        self.change(|kept| {
+            let entries = kept.entries(kind);
+            let (gone, left) = std::mem::take(entries).into_iter().partition(|entry| meant(entry));
+            *entries = left;
+            Ok(gone)
+        })
+    }
+
+    /// Waits until no other process gets tokens for this server, and keeps it so. This is a lock of its own: it may be
+    /// held for as long as a person takes to log in.
+    ///
+    /// # Errors
+    ///
+    /// There cannot be a lock.
+    pub(crate) async fn lock(&self, server: &str) -> Result<File> {
+        let path = self.lock_path(server);
+        self.folder.create()?;
+        let file = private(OpenOptions::new().write(true).create(true)).open(&path);
+        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+                Err(TryLockError::Error(fault)) => {
+                    return Err(fault).with_context(|| format!("cannot lock {}", path.display()));
+                }
+            }
+        }
+    }
+
+    /// The same lock again for the next who comes: the name of a server is no name of a file, its hash is.
+    fn lock_path(&self, server: &str) -> PathBuf {
+        let hash = digest::digest(&digest::SHA256, server.as_bytes());
+        let name: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        self.folder.file(&format!("tokens.{name}.lock"))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T>) -> Result<T> {
+        let _locked = self.folder.lock()?;
+        let mut kept = self.load()?;
+        let done = change(&mut kept)?;
+        let mut content = serde_json::to_vec_pretty(&kept).context("cannot write the tokens")?;
+        content.push(b'\n');
+        self.folder.replace(FILE, &content)?;
+        Ok(done)
+    }
+
+    fn load(&self) -> Result<Kept> {
+        let path = self.folder.file(FILE);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
+            Err(fault) => return Err(fault).with_context(|| format!("cannot read {}", path.display())),
+        };
+        check_owner(&file, &path)?;
+        let content = read_open(&file).with_context(|| format!("cannot read {}", path.display()))?;
+        // The fault of a parser may quote what it read, so only where it is told.
+        serde_json::from_slice(&content).map_err(|fault| {
+            anyhow::anyhow!(
+                "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
+                path.display(),
+                fault.line(),
+                fault.column()
+            )
+        })
+    }
+}
+
+/// Refuses a file that somebody else could have read or written, or a folder in which somebody else could have put it.
+#[cfg(unix)]
+fn check_owner(file: &File, path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+
+    let us = rustix::process::geteuid().as_raw();
+    let about = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+    let shown = path.display();
+    if about.uid() != us && about.uid() != 0 {
+        bail!(
+            "{shown} belongs to somebody else, so the tokens in it are not used; remove it and log in again"
+        );
+    }
+    if about.mode() & 0o077 != 0 {
+        let mode = about.mode() & 0o777;
+        bail!(
+            "others can get at {shown} (its mode is {mode:03o}), so the tokens in it are not used; \
+             if nobody did, `chmod 600 {shown}`, else remove it and log in again"
+        );
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mode = folder.metadata().with_context(|| format!("cannot look at {}", folder.display()))?.mode();
+    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
+        let folder = folder.display();
+        bail!("others can write into {folder}, so the tokens there are not used; `chmod 700 {folder}`");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_owner(_file: &File, _path: &Path) -> Result<()> {
+    // The folder is in the user's own profile, which the system keeps from others.
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(server: &str, issuer: &str, value: &str) -> Entry {
+        Entry { server: server.to_owned(), issuer: issuer.to_owned(), value: json!({ "token": value }) }
+    }
+
+    fn tokens() -> (tempfile::TempDir, Tokens) {
+        let temporary = tempfile::tempdir().unwrap();
+        let tokens = Tokens::new(StateFolder::at(&temporary.path().join("state")));
+        (temporary, tokens)
+    }
+
+    fn names(tokens: &Tokens) -> Vec<String> {
+        let all = tokens.all(Kind::Grant).unwrap();
+        all.iter()
+            .map(|entry| format!("{} {} {}", entry.server, entry.issuer, entry.value["token"]))
+            .collect()
+    }
+
+    #[test]
+    fn one_entry_is_kept_for_a_server_and_an_issuer() {
+        let (_folder, tokens) = tokens();
+        assert!(names(&tokens).is_empty());
+        for (server, issuer, value) in [("s", "i", "1"), ("s", "j", "2"), ("t", "i", "3"), ("s", "i", "4")] {
+            tokens.keep(Kind::Grant, entry(server, issuer, value)).unwrap();
+        }
+        tokens.keep(Kind::Registration, entry("", "i", "5")).unwrap();
+        assert_eq!(names(&tokens), ["s j \"2\"", "t i \"3\"", "s i \"4\""]);
+        let gone = tokens.forget(Kind::Grant, |entry| entry.server == "s").unwrap();
+        assert_eq!(gone.len(), 2);
+        assert_eq!(names(&tokens), ["t i \"3\""]);
+        assert_eq!(tokens.all(Kind::Registration).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert!(!format!("{:?}", entry("s", "i", "hush")).contains("hush"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_not_quoted_and_left_as_it_is() {
+        let (_folder, tokens) = tokens();
+        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        let path = tokens.folder.file(FILE);
+        for damaged in ["", "{\"grants\": [\"hush", "[]", "{\"grants\": 3}", "\0\0\0\0"] {
+            fs::write(&path, damaged).unwrap();
+            for fault in [
+                tokens.all(Kind::Grant).unwrap_err(),
+                tokens.keep(Kind::Grant, entry("s", "i", "2")).unwrap_err(),
+                tokens.forget(Kind::Grant, |_| true).unwrap_err(),
+            ] {
+                let fault = format!("{fault:#}");
+                assert!(fault.contains("tokens.json is damaged"), "{fault}");
+                assert!(!fault.contains("hush"), "{fault}");
+            }
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn what_a_later_version_keeps_is_kept() {
+        let (_folder, tokens) = tokens();
+        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        let path = tokens.folder.file(FILE);
+        let mut content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        content["later"] = json!([1]);
+        fs::write(&path, content.to_string()).unwrap();
+        tokens.keep(Kind::Grant, entry("t", "i", "1")).unwrap();
+        let content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(content["later"], json!([1]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_can_get_at_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let (_folder, tokens) = tokens();
+        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        let path = tokens.folder.file(FILE);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        for bad in [0o640, 0o604, 0o620, 0o602, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
+            let fault = format!("{:#}", tokens.all(Kind::Grant).unwrap_err());
+            assert!(fault.contains("others can get at") && fault.contains("tokens.json"), "{fault}");
+            assert!(tokens.keep(Kind::Grant, entry("t", "i", "2")).is_err());
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
+        let fault = format!("{:#}", tokens.all(Kind::Grant).unwrap_err());
+        assert!(fault.contains("others can write into"), "{fault}");
+        fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(names(&tokens), ["s i \"1\""]);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_many_write_at_once() {
+        let (_folder, tokens) = tokens();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let tokens = &tokens;
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        tokens.keep(Kind::Grant, entry(&format!("{writer}.{number}"), "i", "1")).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(names(&tokens).len(), 80);
+    }
+
+    #[tokio::test]
+    async fn one_at_a_time_gets_tokens_for_a_server() {
+        let (_folder, tokens) = tokens();
+        let held = tokens.lock("https://s").await.unwrap();
+        drop(tokens.lock("https://t").await.unwrap());
+        let waiting = Arc::new(tokens.clone());
+        let second = tokio::spawn(async move { waiting.lock("https://s").await.unwrap() });
+        let still = tokio::time::timeout(LOOK * 3, tokens.lock("https://s")).await;
+        assert!(still.is_err(), "it was given twice");
+        drop(held);
+        second.await.unwrap();
+    }
+}

@@ -1,0 +1,13 @@
+//! Logging in, as somebody types it, to a server that wants to know who asks.
+
+#![cfg(unix)]
+
+mod faults;
+mod hostile;
+mod kept;
+mod login;
+mod secrets;
+mod server;
+#[cfg(target_os = "linux")]
+mod terminal;
+mod user;

@@ -1,0 +1,70 @@
+//! `refmcp serve --auth` as a process, with what it logs.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+/// A running server; killed when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    log: Option<JoinHandle<String>>,
+    /// What it said when it began to listen.
+    pub(crate) banner: String,
+    /// Such as `127.0.0.1:3000`.
+    pub(crate) address: String,
+    url: String,
+}
+
+impl Server {
+    /// One whose own authorization server lets everybody in, with more options.
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let auto = ["serve", "--port", "0", "--auth", "builtin", "--auth-login", "auto"];
+        Self::run(&[&auto[..], options].concat())
+    }
+
+    /// One with all of these words.
+    pub(crate) fn run(words: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+        command.args(words).env_remove("REFMCP_LOG").env_remove("PORT");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let log = thread::spawn(move || {
+            let mut log = Vec::new();
+            stderr.read_to_end(&mut log).unwrap();
+            String::from_utf8_lossy(&log).into_owned()
+        });
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut banner = String::new();
+        while !banner.contains("mcpServers") {
+            if output.read_line(&mut banner).unwrap() == 0 {
+                panic!("it does not listen: {banner} {}", log.join().unwrap());
+            }
+        }
+        let (_, after) = banner.split_once("streamable HTTP   ").expect("an address");
+        let url = after.lines().next().unwrap().to_owned();
+        let (_, after) = url.split_once("://").unwrap();
+        let address = after.strip_suffix("/mcp").unwrap().to_owned();
+        Self { child, log: Some(log), banner, address, url }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// Ends it; gives all that it has logged.
+    pub(crate) fn log(mut self) -> String {
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(told.success());
+        self.child.wait().unwrap();
+        self.log.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
