@@ -4,9 +4,10 @@
 //! nothing is fetched, and no clock is read; whoever drives the steps does that, so each rule is tested without a socket.
 //!
 //! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the words of the protocol.
-//! - [`fetch`]: whoever does the fetching.
+//! - [`fetch`]: whoever does the fetching. [`basic`]: how an id and a secret are sent.
 //! - [`jose`], [`claims`], [`dpop`]: signed tokens, made and checked.
 
+pub mod basic;
 pub mod challenge;
 pub mod claims;
 pub mod client;

@@ -66,6 +66,16 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Whether what is sent there is for nobody else to read: https, or http on this machine.
+pub fn is_confidential(url: &Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
+}
+
+/// Whether what comes from there surely comes from there: by TLS, or from this machine.
+pub fn is_safe(url: &Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +135,23 @@ mod tests {
         }
         for far in ["http://localhost.example/", "http://10.0.0.1", "http://127.0.0.1.example"] {
             assert!(!is_loopback(&url(far)), "{far}");
+            assert!(!is_safe(&url(far)), "{far}");
+        }
+        for safe in ["https://h/", "http://localhost:1/", "http://[::1]"] {
+            assert!(is_safe(&url(safe)), "{safe}");
+        }
+        assert!(!is_safe(&url("ftp://localhost/")));
+    }
+
+    #[test]
+    fn secrets_go_by_tls_or_stay_on_this_machine() {
+        for good in ["https://h/", "HTTPS://10.0.0.1", "http://localhost:1/", "http://[::1]/"] {
+            assert!(is_confidential(&url(good)), "{good}");
+        }
+        for bad in
+            ["http://h/", "http://10.0.0.1", "ws://localhost/", "wss://h/", "ftp://127.0.0.1", "file:///x"]
+        {
+            assert!(!is_confidential(&url(bad)), "{bad}");
         }
     }
 }

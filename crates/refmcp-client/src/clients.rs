@@ -71,7 +71,7 @@ pub trait Decide: Send + Sync {
     fn input(&self, input: &Input) -> Result<String, String>;
 
     /// How to get in where this server wants to know who asks; nobody tries unless this says how.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "http")]
     fn authorization(&self, _entry: &ServerEntry) -> Option<crate::auth::Authorization> {
         None
     }
@@ -230,7 +230,7 @@ fn prepare(servers: &Servers, entry: &ServerEntry, decide: &dyn Decide) -> Resul
             return Err(Fault::NotAgreed(command.join(" ")));
         }
     }
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "http")]
     if let Some(authorization) = decide.authorization(entry) {
         return resolved.authorized(&authorization).map_err(|problem| wrong(&problem));
     }

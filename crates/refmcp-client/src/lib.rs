@@ -36,7 +36,7 @@ mod list;
 mod memo;
 mod request;
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 pub mod auth;
 #[cfg(feature = "child")]
 pub mod child;

@@ -16,10 +16,9 @@ use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
 use tokio::time::timeout;
 
-#[cfg(feature = "auth")]
 use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
 use crate::http::dial::{Dialer, Stream};
-use crate::http::{Address, BadHeader, BadUrl, HttpSettings};
+use crate::http::{Address, BadHeader, BadUrl, HttpSettings, Reach};
 use crate::pipe::{PipeWire, Task};
 use crate::wire::{BoxFuture, Connector, Ear, Wire};
 
@@ -38,11 +37,10 @@ const READ: usize = 4 << 10;
 
 type Socket = TokioIo<hyper::upgrade::Upgraded>;
 
-/// Why there is no socket, and the head of the response that says so.
+/// Why there is no socket, and the head of the response that says so, with where it came from.
 struct Shut {
     why: WireError,
-    #[cfg_attr(not(feature = "auth"), allow(dead_code, reason = "only logins look at it"))]
-    head: Option<Box<(StatusCode, HeaderMap)>>,
+    head: Option<Box<(StatusCode, HeaderMap, Reach)>>,
 }
 
 impl From<WireError> for Shut {
@@ -58,7 +56,6 @@ pub struct WebSocket {
     headers: HeaderMap,
     settings: HttpSettings,
     ping_every: Duration,
-    #[cfg(feature = "auth")]
     authorization: Option<Authorization>,
 }
 
@@ -78,14 +75,7 @@ impl WebSocket {
             _ => Address::websocket(url),
         }?;
         let settings = HttpSettings::default();
-        Ok(Self {
-            address,
-            headers: HeaderMap::new(),
-            settings,
-            ping_every: PING_EVERY,
-            #[cfg(feature = "auth")]
-            authorization: None,
-        })
+        Ok(Self { address, headers: HeaderMap::new(), settings, ping_every: PING_EVERY, authorization: None })
     }
 
     /// A header of the request that opens the socket, such as `Authorization`.
@@ -105,7 +95,6 @@ impl WebSocket {
 
     /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
     /// [`header`](Self::header) goes before it.
-    #[cfg(feature = "auth")]
     #[must_use]
     pub fn authorization(mut self, authorization: Authorization) -> Self {
         self.authorization = Some(authorization);
@@ -143,27 +132,24 @@ impl WebSocket {
     /// A socket, with a token of ours where the server wants one.
     async fn socket(&self) -> Result<Socket, WireError> {
         let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
-        #[cfg(feature = "auth")]
         if let Some(seat) = self.seat() {
             return Box::pin(self.socket_as(&dialer, &seat)).await;
         }
         self.attempt(&dialer, HeaderMap::new()).await.map_err(|shut| shut.why)
     }
 
-    #[cfg(feature = "auth")]
     fn seat(&self) -> Option<Arc<Seat>> {
         let authorization = self.authorization.as_ref()?;
         let by_hand = self.headers.contains_key(header::AUTHORIZATION);
         (!by_hand).then(|| authorization.seat(&self.address, &self.settings))
     }
 
-    #[cfg(feature = "auth")]
     async fn socket_as(&self, dialer: &Dialer, seat: &Arc<Seat>) -> Result<Socket, WireError> {
         let unfit = |fault: hyper::http::uri::InvalidUri| WireError::Unreachable(fault.to_string());
         let uri = hyper::Uri::try_from(self.address.as_http().as_str()).map_err(unfit)?;
         let mut attempts = Attempts::default();
         loop {
-            let token = seat.token().await?;
+            let token = seat.token(Manner::Insist).await?;
             let mut headers = HeaderMap::new();
             if let Some(token) = &token {
                 seat.put_on(token, &mut headers, &hyper::Method::GET, &uri)?;
@@ -172,8 +158,8 @@ impl WebSocket {
                 Ok(socket) => return Ok(socket),
                 Err(shut) => shut,
             };
-            let Some((status, headers)) = shut.head.as_deref() else { return Err(shut.why) };
-            match seat.judge(*status, headers, token.as_deref(), &mut attempts) {
+            let Some((status, headers, reach)) = shut.head.as_deref() else { return Err(shut.why) };
+            match seat.judge(*status, headers, *reach, token.as_deref(), &mut attempts) {
                 Verdict::Final => return Err(shut.why),
                 Verdict::Again => {}
                 Verdict::Refused(refusal) => {
@@ -199,6 +185,7 @@ impl WebSocket {
     async fn shake_hands(&self, stream: Stream, more: HeaderMap) -> Result<Socket, Shut> {
         let (mut request, key) = self.request()?;
         request.headers_mut().extend(more);
+        let reach = stream.reach();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|fault| blame(&fault))?;
@@ -207,7 +194,7 @@ impl WebSocket {
             Task::spawn(async move { connection.with_upgrades().await.map_err(std::io::Error::other) });
         let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            let head = Some(Box::new((response.status(), response.headers().clone())));
+            let head = Some(Box::new((response.status(), response.headers().clone(), reach)));
             return Err(Shut { why: refusal(response).await, head });
         }
         check(response.headers(), &key).map_err(|why| WireError::Misbehaved(why.to_owned()))?;

@@ -48,7 +48,7 @@ pub(crate) fn scopes(
     let (scopes, why) = match (challenged, &target.scopes) {
         (Some(challenged), _) => (wanted.scopes.union(&challenged), "the server's refusal names them"),
         (None, _) if !wanted.scopes.is_empty() => (wanted.scopes.clone(), "they were asked for"),
-        (None, Some(all)) if all.to_string().len() > MOST_SCOPES => {
+        (None, Some(all)) if all.written() > MOST_SCOPES => {
             (Scopes::none(), "the server knows more than can be asked for")
         }
         (None, Some(all)) => (all.clone(), "the server knows them"),
@@ -77,14 +77,23 @@ fn offline(scopes: &Scopes, wanted: &Wanted, server: &Server) -> Scopes {
     scopes.iter().filter(|scope| !(unlisted && *scope == OFFLINE)).collect()
 }
 
+/// Whether the token is to be bound to a key.
+pub(crate) fn is_bound(wanted: &Wanted, target: &Target) -> bool {
+    let asked = || target.bound || wanted.refusal.as_ref().is_some_and(super::Refusal::wants_proofs);
+    match wanted.proofs {
+        Proofs::Never => false,
+        Proofs::WhenAsked => asked(),
+        Proofs::Always => true,
+    }
+}
+
 /// The key that the token is to be bound to, if it is to be.
 pub(crate) fn key(
     wanted: &Wanted,
     target: &Target,
     server: &Server,
 ) -> Result<Option<Arc<PrivateKey>>, FlowError> {
-    let asked = target.bound || wanted.refusal.as_ref().is_some_and(super::Refusal::wants_proofs);
-    if wanted.proofs == Proofs::Never || (wanted.proofs == Proofs::WhenAsked && !asked) {
+    if !is_bound(wanted, target) {
         return Ok(None);
     }
     let key = PrivateKey::generate().map_err(|fault| FlowError::NoKeys(fault.to_string()))?;

@@ -35,6 +35,8 @@ pub enum FlowError {
     Unfetched {
         /// From where.
         url: String,
+        /// Who answers there.
+        whose: Blame,
         /// Why not.
         why: Unfetched,
     },
@@ -45,6 +47,8 @@ pub enum FlowError {
     Redirected {
         /// What was asked for.
         from: String,
+        /// Who sent us on.
+        whose: Blame,
         /// Where it sent us.
         to: String,
     },
@@ -111,6 +115,16 @@ pub enum FlowError {
         of: String,
         /// Who asks for it.
         issuer: String,
+    },
+    /// What vouches for us is not for this authorization server.
+    #[error(
+        "what vouches for this client is not sent to {issuer}, the authorization server that the server names: {why}"
+    )]
+    OtherAudience {
+        /// Who would get it.
+        issuer: String,
+        /// Whom it is for instead.
+        why: String,
     },
     /// There is no way to tell who we are.
     #[error("the authorization server {issuer} does not know this client: {why}")]
@@ -200,11 +214,11 @@ impl FlowError {
     pub fn blame(&self) -> Blame {
         match self {
             Self::Insecure(_) | Self::OtherClient { .. } | Self::NoIdentity { .. } => Blame::Settings,
-            Self::CannotProve { .. } => Blame::Settings,
-            Self::Unfetched { why: Unfetched::TooLong(_) | Unfetched::Broken(_), .. } => Blame::Issuer,
+            Self::CannotProve { .. } | Self::OtherAudience { .. } => Blame::Settings,
+            Self::Unfetched { whose, why: Unfetched::TooLong(_) | Unfetched::Broken(_), .. }
+            | Self::Redirected { whose, .. } => *whose,
             Self::Unfetched { .. } => Blame::Network,
             Self::NoResourceMetadata { .. } | Self::OtherResource { .. } | Self::NoIssuer(_) => Blame::Server,
-            Self::Redirected { .. } => Blame::Server,
             Self::NoServerMetadata { .. } | Self::OtherIssuer { .. } | Self::NoPkce(_) => Blame::Issuer,
             Self::BadEndpoint { .. } | Self::Unregistered { .. } | Self::BadTokenResponse { .. } => {
                 Blame::Issuer
@@ -225,15 +239,19 @@ impl FlowError {
             Self::Unfetched { why: Unfetched::Forbidden(_), .. } => {
                 "the server names an address inside a network that strangers must not send us to; ask whoever runs it"
             }
-            Self::Unfetched { .. } => "check the network and try again",
-            Self::Redirected { .. } | Self::NoResourceMetadata { .. } | Self::NoIssuer(_) => {
+            Self::Unfetched { .. } if self.blame() == Blame::Network => "check the network and try again",
+            Self::Unfetched { .. } | Self::Redirected { .. } if self.blame() == Blame::Issuer => NOT_WORKING,
+            Self::Unfetched { .. }
+            | Self::Redirected { .. }
+            | Self::NoResourceMetadata { .. }
+            | Self::NoIssuer(_) => {
                 "tell whoever runs the server that its authorization metadata is missing or broken"
             }
             Self::OtherResource { .. } => {
                 "check the server's URL; if it is right, do not log in: the server sends you elsewhere"
             }
             Self::NoServerMetadata { .. } | Self::BadEndpoint { .. } | Self::BadTokenResponse { .. } => {
-                "tell whoever runs the authorization server that it does not work as it should"
+                NOT_WORKING
             }
             Self::OtherIssuer { .. } => "do not log in: somebody may pretend to be the authorization server",
             Self::NoPkce(_) => {
@@ -241,6 +259,10 @@ impl FlowError {
             }
             Self::OtherClient { .. } => {
                 "register a client with the authorization server that is trusted now, and give its id"
+            }
+            Self::OtherAudience { .. } => {
+                "if that is the right authorization server, have something made out to it, or name it as the client's issuer; \
+                 if not, do not use this server"
             }
             Self::NoIdentity { .. } | Self::Unregistered { redirect: false, .. } => {
                 "register a client with the authorization server by hand and give its id (and secret)"
@@ -271,6 +293,8 @@ impl FlowError {
         matches!(self, Self::NotRenewed { .. } | Self::NotRenewable(_))
     }
 }
+
+const NOT_WORKING: &str = "tell whoever runs the authorization server that it does not work as it should";
 
 fn is_about_client(error: &str) -> bool {
     matches!(error, "invalid_client" | "unauthorized_client" | "invalid_scope" | "invalid_target")

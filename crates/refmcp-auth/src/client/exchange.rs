@@ -118,11 +118,12 @@ pub(crate) fn renewal(grant: &Grant, identity: &Identity) -> Result<Errand, Flow
     Ok(Errand { what: "a new token for the old login", issuer, endpoint, client, form, key, nonce: None })
 }
 
-/// The requests that give a grant back (RFC 7009): first what renews it, then the token. There are none where the issuer
-/// takes nothing back.
+/// The requests that give a grant back (RFC 7009), for whoever logs out: first what renews it, then the token. The client
+/// proves who it is in each as it does at the token endpoint, by its secret or by its key, whichever the grant was given
+/// to. There are none where the issuer takes nothing back.
 ///
 /// # Errors
-/// We cannot prove who we are.
+/// We cannot prove who we are: the secret or key that the grant was given to is not in `identity`.
 pub fn revocations(
     grant: &Grant,
     identity: &Identity,

@@ -3,6 +3,7 @@
 //! A [`Flow`] says what comes [`Next`]: a request to send, a person to send somewhere, something to keep. Whoever drives
 //! it does that and tells it what came, until there is a [`Grant`] or a [`FlowError`].
 
+mod assertion;
 mod authorize;
 mod course;
 mod discovery;
@@ -30,7 +31,7 @@ pub use flow::Flow;
 pub use grant::{BoundKey, Grant, Save, TokenType};
 pub use identity::AuthMethod;
 pub use step::Step;
-pub use wanted::{Enterprise, Identity, Known, PreRegistered, Proofs, Refusal, Wanted, Way};
+pub use wanted::{Enterprise, Identity, Known, PreRegistered, Proofs, Refusal, Used, Wanted, Way};
 
 /// The grant type of assertions (RFC 7523).
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

@@ -5,10 +5,10 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response};
 use url::Url;
 
-use super::FlowError;
 use super::discovery::{Server, request};
 use super::identity::AuthMethod;
 use super::step::{brief, place};
+use super::{Blame, FlowError};
 use crate::fetch::Unfetched;
 use crate::metadata::{ClientMetadata, OAuthError, Registered, ServerMetadata};
 use crate::scope::Scopes;
@@ -17,18 +17,30 @@ use crate::uri::is_loopback;
 /// The longest id that is taken.
 const LONGEST: usize = 4096;
 
-/// The request that registers us.
+/// Whether a client gets only tokens that are bound to a key (RFC 9449).
+const BOUND: &str = "dpop_bound_access_tokens";
+
+/// Whether a client that registered itself gets only tokens that are bound to a key.
+pub(crate) fn is_bound(registered: &Registered) -> bool {
+    registered.metadata.more.get(BOUND) == Some(&true.into())
+}
+
+/// The request that registers us, for tokens that are bound to a key and no others, if so.
 pub(crate) fn ask(
     endpoint: &Url,
     server: &Server,
     about: &ClientMetadata,
     redirect_uri: &Url,
     scopes: &Scopes,
+    bound: bool,
 ) -> Result<Request<Bytes>, FlowError> {
-    let about = complete(about, server, redirect_uri, scopes);
+    let mut about = complete(about, server, redirect_uri, scopes);
+    if bound {
+        about.more.insert(BOUND.to_owned(), true.into());
+    }
     // A client's metadata is made of strings and lists, which JSON can hold.
     let body = serde_json::to_vec(&about).map_err(|fault| FlowError::NoKeys(fault.to_string()))?;
-    let mut request = request(Method::POST, endpoint, body.into())?;
+    let mut request = request(Method::POST, endpoint, Blame::Issuer, body.into())?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
 }
@@ -62,8 +74,10 @@ pub(crate) fn read(
     endpoint: &Url,
     issuer: &str,
     redirect_uri: &Url,
+    bound: bool,
 ) -> Result<Registered, FlowError> {
-    let response = response.map_err(|why| FlowError::Unfetched { url: place(endpoint), why })?;
+    let nothing = |why| FlowError::Unfetched { url: place(endpoint), whose: Blame::Issuer, why };
+    let response = response.map_err(nothing)?;
     let refused =
         |why: String, redirect| FlowError::Unregistered { issuer: issuer.to_owned(), why, redirect };
     if !response.status().is_success() {
@@ -84,6 +98,13 @@ pub(crate) fn read(
     }
     if !uris.iter().any(|uri| uri == redirect_uri.as_str()) {
         return Err(refused("it registered other redirect URIs than ours".to_owned(), true));
+    }
+    let more = &mut registered.metadata.more;
+    // What is not used is not kept: whoever has it can change the registration.
+    more.remove("registration_access_token");
+    if bound {
+        // An authorization server need not repeat it.
+        more.entry(BOUND).or_insert(true.into());
     }
     Ok(registered)
 }

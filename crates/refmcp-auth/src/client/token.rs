@@ -11,7 +11,7 @@ use url::{Url, form_urlencoded};
 use super::discovery::request;
 use super::identity::{AuthMethod, Client, Form};
 use super::step::{Step, brief, place};
-use super::{BoundKey, FlowError, Grant, TokenType};
+use super::{Blame, BoundKey, FlowError, Grant, TokenType};
 use crate::Seconds;
 use crate::dpop;
 use crate::fetch::Unfetched;
@@ -74,7 +74,7 @@ impl Errand {
             headers.insert("dpop", proof);
         }
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
-        let mut request = request(Method::POST, &self.endpoint, body.into())?;
+        let mut request = request(Method::POST, &self.endpoint, Blame::Issuer, body.into())?;
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(CONTENT_TYPE, kind);
         request.headers_mut().extend(headers);
@@ -88,7 +88,8 @@ impl Errand {
         now: Seconds,
         steps: &mut Vec<Step>,
     ) -> Result<Answer, FlowError> {
-        let response = response.map_err(|why| FlowError::Unfetched { url: place(&self.endpoint), why });
+        let nothing = |why| FlowError::Unfetched { url: place(&self.endpoint), whose: Blame::Issuer, why };
+        let response = response.map_err(nothing);
         let answer = match response {
             Ok(response) => self.read(&response, now),
             Err(fault) => Err(fault),

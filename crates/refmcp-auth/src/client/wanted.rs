@@ -103,7 +103,9 @@ pub enum Way {
     },
     /// The client speaks for itself.
     ClientCredentials,
-    /// Somebody whom the authorization server trusts vouches for us: workload identity.
+    /// Somebody whom the authorization server trusts vouches for us: workload identity. What they signed is sent only to
+    /// an authorization server that it names as its audience, by its issuer or its token endpoint, or to the one that is
+    /// named as [`PreRegistered::issuer`]; whom the MCP server names does not count.
     JwtBearer {
         /// What they signed.
         assertion: Secret,
@@ -197,4 +199,35 @@ pub struct Known {
     pub grant: Option<Grant>,
     /// Our registrations, by the issuer that knows them.
     pub registrations: BTreeMap<String, Registered>,
+    /// Which client was let in by whom the last time. A client that others registered, with its secret, is from then on
+    /// shown to that issuer alone, though nobody named its issuer. Whoever hides [`grant`](Self::grant) because a new
+    /// login is wanted fills this all the same, from the grant that it hides ([`Used::of`]); beside a grant that is
+    /// shown, it may be left out.
+    pub used: Option<Used>,
+}
+
+impl Known {
+    /// The issuer that a client belongs to, as far as that is known: who is named for it, else who let it in before.
+    pub(crate) fn owner<'a>(&'a self, client: &'a PreRegistered) -> Option<&'a str> {
+        let granted = self.grant.as_ref().filter(|grant| grant.client_id.as_ref() == Some(&client.client_id));
+        let used = self.used.as_ref().filter(|used| used.client_id == client.client_id);
+        let before = || granted.map(|grant| &grant.issuer).or_else(|| used.map(|used| &used.issuer));
+        client.issuer.as_ref().or_else(before).map(String::as_str)
+    }
+}
+
+/// A client that an issuer let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// The client.
+    pub client_id: String,
+    /// Who let it in.
+    pub issuer: String,
+}
+
+impl Used {
+    /// Who was let in when this was granted; nobody, where an assertion was enough.
+    pub fn of(grant: &Grant) -> Option<Self> {
+        Some(Self { client_id: grant.client_id.clone()?, issuer: grant.issuer.clone() })
+    }
 }

@@ -1,5 +1,7 @@
 //! What a client tells, when it registers or in a document at its own URL (RFC 7591).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -8,7 +10,7 @@ use crate::jose::Jwks;
 use crate::secret::Secret;
 
 /// A client, by its own account.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientMetadata {
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +47,25 @@ pub struct ClientMetadata {
     pub more: Map<String, Value>,
 }
 
+impl fmt::Debug for ClientMetadata {
+    /// Of everything else, only the names: what it is is unknown, and some of it may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientMetadata")
+            .field("client_name", &self.client_name)
+            .field("client_uri", &self.client_uri)
+            .field("redirect_uris", &self.redirect_uris)
+            .field("application_type", &self.application_type)
+            .field("grant_types", &self.grant_types)
+            .field("response_types", &self.response_types)
+            .field("token_endpoint_auth_method", &self.token_endpoint_auth_method)
+            .field("scope", &self.scope)
+            .field("jwks", &self.jwks)
+            .field("jwks_uri", &self.jwks_uri)
+            .field("more", &self.more.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
 /// A client that an authorization server knows now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Registered {
@@ -62,4 +83,22 @@ pub struct Registered {
     /// What was registered.
     #[serde(flatten)]
     pub metadata: ClientMetadata,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_is_kept_and_not_shown() {
+        let text = json!({ "client_id": "c", "client_secret": "hush", "client_name": "we", "registration_access_token": "hush" });
+        let registered: Registered = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&registered).unwrap(), text);
+        for shown in [format!("{registered:?}"), format!("{:#?}", registered.metadata)] {
+            assert!(shown.contains("we") && shown.contains("registration_access_token"), "{shown}");
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! What a request's head presents: in its one `Authorization` header, and nowhere else.
+//! What a request's head presents: in its one `Authorization` header or, where a web page opens a WebSocket and can send
+//! no such header, in the place of a subprotocol; and nowhere else.
 
 use http::{HeaderMap, Uri, header};
 
@@ -127,8 +128,11 @@ pub fn form_names_token(body: &[u8]) -> bool {
     url::form_urlencoded::parse(body).any(|(name, _)| name == "access_token")
 }
 
-/// The token that a WebSocket's handshake offers in the place of a subprotocol.
+/// The token that a WebSocket's handshake offers in the place of a subprotocol. Elsewhere that header means nothing.
 fn subprotocol(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+    if !is_handshake(headers) {
+        return Ok(None);
+    }
     let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let mut tokens = offered.filter_map(|offer| offer.trim().strip_prefix(WEBSOCKET_BEARER));
@@ -138,6 +142,15 @@ fn subprotocol(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
         (Some(token), None) if is_token68(token) => Ok(Some(token)),
         (Some(_), None) => Err(Denied::Malformed("the subprotocol of a token has none in it")),
     }
+}
+
+/// Whether a request asks to become a WebSocket.
+fn is_handshake(headers: &HeaderMap) -> bool {
+    let lists = |name, word: &str| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))
+    };
+    lists(header::UPGRADE, "websocket") && lists(header::CONNECTION, "upgrade")
 }
 
 #[cfg(test)]
@@ -166,8 +179,24 @@ mod tests {
             let pairs = [("authorization", value), ("dpop", "proof")];
             assert_eq!(of("/mcp?a=b", &pairs), Ok((scheme, "a.b-c_d~e+f/g==".to_owned())), "{value}");
         }
-        let offered = [("sec-websocket-protocol", "mcp, mcp.bearer.a.b-c_d")];
-        assert_eq!(of("/mcp", &offered), Ok((Scheme::Bearer, "a.b-c_d".to_owned())));
+    }
+
+    const UPGRADE: (&str, &str) = ("upgrade", "WebSocket");
+    const CONNECTION: (&str, &str) = ("connection", "keep-alive, Upgrade");
+
+    #[test]
+    fn a_token_is_a_subprotocol_on_handshakes_only() {
+        let offered = ("sec-websocket-protocol", "mcp, mcp.bearer.a.b-c_d");
+        let token = Ok((Scheme::Bearer, "a.b-c_d".to_owned()));
+        assert_eq!(of("/mcp", &[UPGRADE, CONNECTION, offered]), token);
+        for others in [
+            &[offered][..],
+            &[UPGRADE, offered],
+            &[CONNECTION, offered],
+            &[("upgrade", "h2c"), CONNECTION, offered],
+        ] {
+            assert_eq!(of("/mcp", others), Err(Denied::Nothing), "{others:?}");
+        }
     }
 
     #[test]
@@ -197,9 +226,9 @@ mod tests {
             ("/mcp", &[("authorization", "Bearer a, Bearer b")]),
             ("/mcp", &[("authorization", "Bearer \"a\"")]),
             ("/mcp", &[("authorization", "Bearer\ta")]),
-            ("/mcp", &[bearer, ("sec-websocket-protocol", "mcp.bearer.a")]),
-            ("/mcp", &[("sec-websocket-protocol", "mcp.bearer.a, mcp.bearer.a")]),
-            ("/mcp", &[("sec-websocket-protocol", "mcp, mcp.bearer.")]),
+            ("/mcp", &[UPGRADE, CONNECTION, bearer, ("sec-websocket-protocol", "mcp.bearer.a")]),
+            ("/mcp", &[UPGRADE, CONNECTION, ("sec-websocket-protocol", "mcp.bearer.a, mcp.bearer.a")]),
+            ("/mcp", &[UPGRADE, CONNECTION, ("sec-websocket-protocol", "mcp, mcp.bearer.")]),
         ] {
             let denied = of(uri, pairs).unwrap_err();
             let fine = match denied {

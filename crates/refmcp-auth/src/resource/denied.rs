@@ -81,8 +81,8 @@ impl Denied {
         }
     }
 
-    /// The challenges of the response, to somebody who presented something in this way. A client that knows one scheme
-    /// only finds it; the one that fits comes first.
+    /// The challenges of the response, to somebody who presented something in this way: one for each scheme that could
+    /// help. Where both could, the one with proofs comes first.
     pub fn challenges(&self, presented: Option<Scheme>, says: &Says<'_>) -> Vec<Challenge> {
         let proof = matches!(self, Self::Unproven | Self::Proof(_));
         let dpop = says.only_bound || proof || presented == Some(Scheme::Dpop);
@@ -91,12 +91,12 @@ impl Denied {
         if self.status() == StatusCode::SERVICE_UNAVAILABLE {
             return all;
         }
-        if bearer {
-            all.push(self.challenge(Scheme::Bearer, says));
-        }
         if dpop {
             let algorithms = Algorithm::ALL.map(Algorithm::name).join(" ");
             all.push(self.challenge(Scheme::Dpop, says).with("algs", algorithms));
+        }
+        if bearer {
+            all.push(self.challenge(Scheme::Bearer, says));
         }
         all
     }
@@ -158,7 +158,7 @@ mod tests {
             texts.iter().filter_map(|text| text.split(' ').next().map(str::to_owned)).collect::<Vec<_>>()
         };
         assert_eq!(schemes(&Denied::Nothing, None, true), ["DPoP"]);
-        assert_eq!(schemes(&Denied::Unproven, Some(Scheme::Bearer), false), ["Bearer", "DPoP"]);
+        assert_eq!(schemes(&Denied::Unproven, Some(Scheme::Bearer), false), ["DPoP", "Bearer"]);
         assert_eq!(schemes(&ProofFault::Nonce.into(), Some(Scheme::Dpop), false), ["DPoP"]);
         assert_eq!(schemes(&ProofFault::Missing.into(), None, false), ["DPoP"]);
         assert_eq!(schemes(&Denied::Unknowable, Some(Scheme::Bearer), false), [""; 0]);

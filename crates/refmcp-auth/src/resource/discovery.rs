@@ -5,7 +5,7 @@ use http::Response;
 use url::Url;
 
 use crate::metadata::ServerMetadata;
-use crate::uri::is_loopback;
+use crate::uri::is_safe;
 
 /// Why a document tells nothing of an issuer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,11 +48,6 @@ pub fn discovered(issuer: &str, response: &Response<Bytes>) -> Result<ServerMeta
         }
     }
     Ok(metadata)
-}
-
-/// Whether what is fetched there comes from there.
-fn is_safe(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! Asking an issuer about a token (RFC 7662).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{Request, Response, header};
 use serde_json::{Map, Value};
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
+use url::form_urlencoded::Serializer;
 
 use super::denied::Denied;
 use crate::Seconds;
+use crate::basic;
 use crate::claims::{Claims, Expected, TokenFault};
 use crate::jose::BadToken;
 use crate::secret::Secret;
@@ -32,16 +31,12 @@ impl Introspection {
     /// # Errors
     /// The address is none that a request can go to.
     pub fn request(&self, endpoint: &Url, token: &str) -> Result<Request<Bytes>, http::Error> {
-        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-        let pair = format!("{}:{}", encoded(&self.client_id), encoded(self.client_secret.reveal()));
-        let mut basic = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))?;
-        basic.set_sensitive(true);
         let form = Serializer::new(String::new())
             .append_pair("token", token)
             .append_pair("token_type_hint", "access_token")
             .finish();
         Request::post(endpoint.as_str())
-            .header(header::AUTHORIZATION, basic)
+            .header(header::AUTHORIZATION, basic::credentials(&self.client_id, &self.client_secret)?)
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
             .body(form.into())
@@ -87,6 +82,8 @@ impl Introspection {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     use super::*;

@@ -6,15 +6,20 @@ use crate::uri::{self, PROTECTED_RESOURCE};
 
 /// The names of one server: a canonical one, those of its other endpoints, and all of them again by each name that this
 /// machine has for itself, where the server is on it.
+///
+/// Endpoints are known by their routes, which are their paths from where the server is mounted.
 #[derive(Debug, Clone)]
 pub struct Names {
     canonical: Named,
     others: Vec<Named>,
+    /// What stands before the routes in paths; nothing where the main endpoint was moved to another.
+    mount: Option<String>,
 }
 
 /// One endpoint by one name.
 #[derive(Debug, Clone)]
 struct Named {
+    route: String,
     url: Url,
     name: String,
     /// The path of the document about it.
@@ -22,36 +27,35 @@ struct Named {
 }
 
 impl Named {
-    fn new(url: Url) -> Self {
+    fn new(route: &str, url: Url) -> Self {
         let document = uri::well_known(&url, PROTECTED_RESOURCE).path().to_owned();
-        Self { name: uri::canonical(&url), document, url }
+        Self { route: route.to_owned(), name: uri::canonical(&url), document, url }
     }
 }
 
 impl Names {
-    /// The names of a server whose main endpoint is at this URL; `siblings` are its other endpoints by their paths, from
-    /// where the server is mounted, and `main` is that of the main one.
+    /// The names of a server whose main endpoint is at this URL: the one with the route `main`. `siblings` are the routes
+    /// of its other endpoints.
     pub fn new(resource: Url, main: &str, siblings: &[&str]) -> Self {
-        let mut urls: Vec<Url> = vec![resource.clone()];
+        let mut urls: Vec<(&str, Url)> = vec![(main, resource.clone())];
         // Whatever stands in front of us may have moved the main endpoint; then it alone is known.
-        if let Some(mount) = resource.path().strip_suffix(main) {
-            for sibling in siblings {
-                let mut url = resource.clone();
-                url.set_path(&format!("{mount}{sibling}"));
-                urls.push(url);
-            }
+        let mount = resource.path().strip_suffix(main).map(str::to_owned);
+        if let Some(mount) = &mount {
+            urls.extend(
+                siblings.iter().map(|sibling| (*sibling, at(&resource, &format!("{mount}{sibling}")))),
+            );
         }
-        let by_other_names: Vec<Url> =
-            urls.iter().flat_map(|url| nearby().map(|host| renamed(url, &host))).flatten().collect();
+        let by_other_names: Vec<(&str, Url)> =
+            urls.iter().flat_map(|(route, url)| renamed(url).map(|url| (*route, url))).collect();
         let mut others: Vec<Named> = Vec::new();
-        let canonical = Named::new(resource);
-        for url in urls.into_iter().chain(by_other_names) {
-            let named = Named::new(url);
+        let canonical = Named::new(main, resource);
+        for (route, url) in urls.into_iter().chain(by_other_names) {
+            let named = Named::new(route, url);
             if named.name != canonical.name && !others.iter().any(|known| known.name == named.name) {
                 others.push(named);
             }
         }
-        Self { canonical, others }
+        Self { canonical, others, mount }
     }
 
     /// The name that tokens should be issued for.
@@ -81,27 +85,28 @@ impl Names {
         by_host.or_else(|| self.all().find(fits)).map(|named| named.name.as_str())
     }
 
-    /// The address of the document about an endpoint: the one with this path, by the name that it was called by.
-    pub fn document(&self, path: &str, host: Option<&str>) -> String {
-        let endpoint = self.called(path, host).next().unwrap_or(&self.canonical);
+    /// The address of the document about an endpoint: the one with this route, by the name that it was called by.
+    pub fn document(&self, route: &str, host: Option<&str>) -> String {
+        let there = |named: &&Named| named.route == route;
+        let asked =
+            |named: &&Named| host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host));
+        let by_host = self.all().find(|named| there(named) && asked(named));
+        let endpoint = by_host.or_else(|| self.all().find(there)).unwrap_or(&self.canonical);
         uri::well_known(&endpoint.url, PROTECTED_RESOURCE).into()
     }
 
-    /// An endpoint's URL by each of its names; the one that it was called by comes first.
-    pub fn urls(&self, path: &str, host: Option<&str>) -> Vec<Url> {
-        let mut urls: Vec<Url> = self.called(path, host).map(|named| named.url.clone()).collect();
-        if urls.is_empty() {
-            urls.push(self.canonical.url.clone());
-        }
-        urls
-    }
-
-    fn called(&self, path: &str, host: Option<&str>) -> impl Iterator<Item = &Named> {
-        let there = move |named: &&Named| named.url.path() == path;
-        let asked =
-            move |named: &&Named| host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host));
-        let first = self.all().find(move |named| there(named) && asked(named));
-        first.into_iter().chain(self.all().filter(there))
+    /// The URL of a route by each of its names, whether it is an endpoint of its own or belongs to one; `path` is the path
+    /// that was called. Proofs of possession are for one of these.
+    pub fn urls(&self, route: &str, path: &str) -> Vec<Url> {
+        let resource = &self.canonical.url;
+        let url = match &self.mount {
+            _ if route == self.canonical.route => resource.clone(),
+            Some(mount) => at(resource, &format!("{mount}{route}")),
+            // Where the others were moved to is not known; they are at least on the same host.
+            None => at(resource, path),
+        };
+        let others: Vec<Url> = renamed(&url).collect();
+        std::iter::once(url).chain(others).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Named> {
@@ -118,10 +123,21 @@ fn nearby() -> [Host<&'static str>; 3] {
     ]
 }
 
-/// The same on this machine by another name for it; nothing where it is elsewhere.
-fn renamed(url: &Url, host: &Host<&'static str>) -> Option<Url> {
-    let mut other = url.clone();
-    (uri::is_loopback(url) && other.set_host(Some(&host.to_string())).is_ok()).then_some(other)
+/// The same on this machine by each name for it; nothing where it is elsewhere.
+fn renamed(url: &Url) -> impl Iterator<Item = Url> {
+    let near = nearby().into_iter().filter(|_| uri::is_loopback(url));
+    near.filter_map(|host| {
+        let mut other = url.clone();
+        other.set_host(Some(&host.to_string())).is_ok().then_some(other)
+    })
+}
+
+/// Another path on the same server.
+fn at(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url
 }
 
 /// Host and port, as a request names them.
@@ -153,7 +169,7 @@ mod tests {
         assert_eq!(about("/api/sse"), Some(all[2]));
         assert_eq!((about("/mcp"), about("/api/mcp/other"), about("/api")), (None, None, None));
         assert_eq!(
-            names.document("/api/sse", Some("evil.com")),
+            names.document("/sse", Some("evil.com")),
             "https://example.com/.well-known/oauth-protected-resource/api/sse"
         );
         assert_eq!(
@@ -170,9 +186,29 @@ mod tests {
         assert_eq!(names.described(root, Some("LOCALHOST:3000")), Some("http://localhost:3000/mcp"));
         assert_eq!(names.described(root, Some("[::1]:3000")), Some("http://[::1]:3000/mcp"));
         assert_eq!(names.described(root, Some("localhost:4000")), Some("http://127.0.0.1:3000/mcp"));
-        assert_eq!(names.urls("/mcp", Some("localhost:3000"))[0].as_str(), "http://localhost:3000/mcp");
-        assert_eq!(names.urls("/mcp", None).len(), 3);
-        assert_eq!(names.urls("/elsewhere", None)[0].as_str(), "http://127.0.0.1:3000/mcp");
+        assert_eq!(
+            names.document("/sse", Some("localhost:3000")),
+            "http://localhost:3000/.well-known/oauth-protected-resource/sse"
+        );
+    }
+
+    #[test]
+    fn proofs_are_for_the_route_that_was_called() {
+        let texts = |names: &Names, route: &str, path: &str| -> Vec<String> {
+            names.urls(route, path).into_iter().map(String::from).collect()
+        };
+        let near = texts(&names("http://127.0.0.1:3000/mcp"), "/messages", "/messages");
+        for name in ["http://127.0.0.1:3000", "http://localhost:3000", "http://[::1]:3000"] {
+            assert!(near.contains(&format!("{name}/messages")), "{near:?}");
+        }
+        assert!(near.iter().all(|url| url.ends_with("/messages")), "{near:?}");
+        // Something in front of us may take the beginning of the path away.
+        let mounted = names("https://h/api/mcp");
+        assert_eq!(texts(&mounted, "/mcp", "/mcp"), ["https://h/api/mcp"]);
+        assert_eq!(texts(&mounted, "/messages", "/messages"), ["https://h/api/messages"]);
+        let moved = names("https://h/");
+        assert_eq!(texts(&moved, "/mcp", "/mcp"), ["https://h/"]);
+        assert_eq!(texts(&moved, "/messages", "/messages"), ["https://h/messages"]);
     }
 
     #[test]

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::browser::BrowserFault;
+use super::seat::Lands;
 use super::settings::Settings;
-use super::store::StoreFault;
-use crate::http::{Fetcher, HttpSettings};
+use super::store::{Held, StoreFault};
+use crate::http::{Fetcher, HttpSettings, Reach};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -33,6 +34,10 @@ pub(super) struct Login {
     pub(super) server: Url,
     pub(super) name: String,
     pub(super) http: HttpSettings,
+    /// Where the server is: what it names may be as near.
+    pub(super) reach: Reach,
+    /// Who waits for the token listens here.
+    pub(super) lands: Lands,
     /// The grant that there is, which will not do.
     pub(super) before: Option<Grant>,
 }
@@ -50,6 +55,8 @@ enum Fault {
     Unvisitable(String),
     #[error("the store of tokens fails: {0}")]
     Store(#[from] StoreFault),
+    #[error("nobody waits for the login any more")]
+    Unwanted,
 }
 
 impl From<Fault> for WireError {
@@ -67,7 +74,7 @@ impl Login {
 
     /// Another token without asking anybody but the authorization server; none where there is no way to get one.
     pub(super) async fn renew(&self) -> Result<Option<Grant>, WireError> {
-        let _held = self.settings.store.lock(&self.name).await.map_err(Fault::from)?;
+        let _held = self.lock().await?;
         let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
             return Ok(Some(newer));
@@ -83,7 +90,7 @@ impl Login {
         version: Option<HeaderValue>,
     ) -> Result<Grant, WireError> {
         // Held while a person logs in as well: whoever comes meanwhile gets in by the same login.
-        let _held = self.settings.store.lock(&self.name).await.map_err(Fault::from)?;
+        let _held = self.lock().await?;
         let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
             return Ok(newer);
@@ -102,10 +109,27 @@ impl Login {
         Ok(self.begin(way, refusal, known, version).await?)
     }
 
+    async fn lock(&self) -> Result<Held, Fault> {
+        Ok(self.while_wanted(self.settings.store.lock(&self.name)).await??)
+    }
+
+    /// Waits for people, here or where else the store is used, for as long as anybody waits for the token. Nothing else
+    /// is broken off: an authorization server that has answered takes no refresh token a second time.
+    async fn while_wanted<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            () = self.lands.closed() => Err(Fault::Unwanted),
+            came = waiting => Ok(came),
+        }
+    }
+
     async fn way(&self) -> Result<Way, Fault> {
         match (&self.settings.way, &self.settings.browser) {
             (Some(way), _) => Ok(way.clone()),
-            (None, Some(browser)) => Ok(Way::Code { redirect_uri: browser.redirect_uri().await? }),
+            (None, Some(browser)) => {
+                let redirect_uri = self.while_wanted(browser.redirect_uri()).await??;
+                Ok(Way::Code { redirect_uri })
+            }
             (None, None) => Err(BrowserFault::Nobody.into()),
         }
     }
@@ -161,7 +185,7 @@ impl Login {
 
     /// Does what a flow wants done until it has come to its end.
     async fn drive(&self, mut flow: Flow, mut next: Next) -> Result<Grant, Fault> {
-        let fetcher = self.fetcher().await;
+        let fetcher = self.fetcher();
         loop {
             for step in flow.steps() {
                 tracing::debug!(server = %self.name, %step, "a step of the login");
@@ -189,16 +213,16 @@ impl Login {
             return Err(Fault::Unvisitable(shown));
         }
         let browser = self.settings.browser.as_ref().ok_or(BrowserFault::Nobody)?;
-        let back = timeout(self.settings.login_timeout, browser.visit(url)).await;
+        let back = self.while_wanted(timeout(self.settings.login_timeout, browser.visit(url))).await?;
         Ok(back.map_err(|_| BrowserFault::TooSlow)??)
     }
 
-    async fn fetcher(&self) -> Arc<dyn Fetch> {
+    fn fetcher(&self) -> Arc<dyn Fetch> {
         if let Some(fetcher) = &self.settings.fetcher {
             return fetcher.clone();
         }
         // What passes here are logins; whoever listens in on the conversation does not want them.
         let http = HttpSettings { tap: None, ..self.http.clone() };
-        Arc::new(Fetcher::beside(&self.server, http).await)
+        Arc::new(Fetcher::guarded(self.reach).settings(http))
     }
 }

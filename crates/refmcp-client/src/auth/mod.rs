@@ -40,7 +40,7 @@ use refmcp_auth::fetch::Fetch;
 pub use browser::{Browser, BrowserFault, is_answer};
 pub(crate) use seat::{Attempts, Manner, Seat, Verdict};
 use settings::Settings;
-pub(crate) use store::as_http;
+pub use settings::ourselves;
 pub use store::{Held, MemoryStore, Store, StoreFault, name_of};
 
 use crate::http::{Address, HttpSettings};
@@ -113,7 +113,7 @@ impl Authorization {
         self.set(|settings| settings.on_step = Some(Arc::new(heard)))
     }
 
-    /// Scopes to ask for, besides those that the server wants.
+    /// Scopes to ask for, besides those that a refusal of the server names; all that the server knows unless it is set.
     #[must_use]
     pub fn scopes(self, scopes: Scopes) -> Self {
         self.set(|settings| settings.scopes = scopes)

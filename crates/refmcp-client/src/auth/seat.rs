@@ -15,10 +15,12 @@ use url::Url;
 use super::login::{Login, now};
 use super::settings::Settings;
 use super::token::{Nonce, Token};
-use crate::http::HttpSettings;
+use crate::http::{HttpSettings, Reach};
 
 /// How long a renewal that failed is not tried again.
 const PAUSE: Seconds = 10;
+/// How often one request is sent again because the server wants something else repeated in proofs.
+const NONCES: u32 = 3;
 
 /// The token of one server.
 pub(crate) struct Seat {
@@ -37,6 +39,8 @@ struct State {
     loaded: bool,
     token: Option<Arc<Token>>,
     tokens: u64,
+    /// The farthest place that the server has answered from.
+    reach: Option<Reach>,
     /// No renewal before this.
     patient_until: Seconds,
     flight: Option<Flight>,
@@ -46,7 +50,7 @@ struct State {
 #[derive(Debug)]
 struct Flight {
     purpose: Purpose,
-    landed: watch::Receiver<Option<Result<(), WireError>>>,
+    landed: Landed,
     task: AbortHandle,
 }
 
@@ -80,7 +84,7 @@ pub(crate) enum Manner {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     made: u32,
-    nonce: bool,
+    nonces: u32,
 }
 
 /// What follows from a response.
@@ -104,20 +108,26 @@ impl Seat {
     }
 
     /// The token to send with the next request, if there is one. It is renewed first when it is about to end.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Token>>, WireError> {
-        let landed = {
-            let mut state = self.state();
-            let purpose = if !state.loaded {
-                Purpose::Load
-            } else if state.is_renewal_due(now()) {
-                Purpose::Renew
-            } else {
-                return Ok(state.token.clone());
+    pub(crate) async fn token(self: &Arc<Self>, manner: Manner) -> Result<Option<Arc<Token>>, WireError> {
+        loop {
+            let (landed, is_ours) = {
+                let mut state = self.state();
+                let purpose = if !state.loaded {
+                    Purpose::Load
+                } else if state.is_renewal_due(manner, now()) {
+                    Purpose::Renew
+                } else {
+                    return Ok(state.token.clone());
+                };
+                self.join(&mut state, purpose)
             };
-            self.join(&mut state, purpose).0
-        };
-        wait(landed).await?;
-        Ok(self.state().token.clone())
+            let landed = wait(landed).await;
+            // What became of what others wanted is their business.
+            if is_ours {
+                landed?;
+                return Ok(self.state().token.clone());
+            }
+        }
     }
 
     /// Puts a token on a request.
@@ -132,22 +142,29 @@ impl Seat {
         token.put_on(headers, method, url, &self.nonce, now()).map_err(unfit)
     }
 
-    /// What follows from a response to a request that had this token.
+    /// What follows from a response, from there, to a request that had this token.
     pub(crate) fn judge(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
+        reach: Reach,
         token: Option<&Token>,
         attempts: &mut Attempts,
     ) -> Verdict {
         let new_nonce = self.nonce.note(headers);
+        {
+            let mut state = self.state();
+            state.reach = state.reach.max(Some(reach));
+        }
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Verdict::Final;
         }
         let refusal = Refusal::read(status, headers);
         let error = refusal.get("error");
-        if error == Some("use_dpop_nonce") && new_nonce && !std::mem::replace(&mut attempts.nonce, true) {
-            return Verdict::Again;
+        if error == Some("use_dpop_nonce") && token.is_some_and(Token::is_bound) {
+            // It is about the proof: with another token it would be no better.
+            attempts.nonces += 1;
+            return if new_nonce && attempts.nonces <= NONCES { Verdict::Again } else { Verdict::Final };
         }
         let ours = refusal.challenges.iter().any(|challenge| challenge.is("Bearer") || challenge.is("DPoP"));
         let about_tokens = match status {
@@ -183,6 +200,9 @@ impl Seat {
                 if state.token.as_ref().map(|token| token.number) != number {
                     return Ok(true);
                 }
+                if manner == Manner::Quiet && state.is_logging_in() {
+                    return Ok(false);
+                }
                 self.join(&mut state, purpose.clone())
             };
             if is_ours {
@@ -211,15 +231,19 @@ impl Seat {
             return (flight.landed.clone(), flight.purpose.serves(&purpose));
         }
         let (lands, landed) = watch::channel(None);
+        let reach = state.reach.unwrap_or_else(|| Reach::of_url(&self.server));
         let login = Login {
             settings: self.settings.clone(),
             server: self.server.clone(),
             name: self.name.clone(),
             http: self.http.clone(),
+            reach,
+            lands,
             before: state.token.as_ref().map(|token| token.grant.clone()),
         };
-        // The task does not keep the seat: when nobody has it any more, nobody wants the token.
-        let task = tokio::spawn(fly(Arc::downgrade(self), login, purpose.clone(), lands)).abort_handle();
+        // The task does not keep the seat: when nobody has it any more, nobody is waited for. What is under way with the
+        // authorization server comes to its end even so: a token that it has given must not be lost.
+        let task = tokio::spawn(fly(Arc::downgrade(self), login, purpose.clone())).abort_handle();
         state.flight = Some(Flight { purpose, landed: landed.clone(), task });
         (landed, true)
     }
@@ -245,9 +269,17 @@ impl Seat {
 }
 
 impl State {
-    fn is_renewal_due(&self, now: Seconds) -> bool {
-        let due = self.token.as_ref().and_then(|token| token.renew_at).is_some_and(|at| at <= now);
-        due && self.patient_until <= now
+    fn is_renewal_due(&self, manner: Manner, now: Seconds) -> bool {
+        let Some(token) = &self.token else { return false };
+        // While somebody logs in, what there is will do for as long as it lasts.
+        let will_do = self.is_logging_in() && (manner == Manner::Quiet || !token.grant.ends_within(0, now));
+        token.renew_at.is_some_and(|at| at <= now) && self.patient_until <= now && !will_do
+    }
+
+    fn is_logging_in(&self) -> bool {
+        self.flight.as_ref().is_some_and(|flight| {
+            matches!(flight.purpose, Purpose::Login { .. }) && !flight.task.is_finished()
+        })
     }
 }
 
@@ -258,9 +290,7 @@ impl Purpose {
             (Self::Login { refusal, .. }, Self::Login { refusal: wanted, .. }) => {
                 refusal.status == wanted.status && scopes(refusal).cover(&scopes(wanted))
             }
-            (Self::Load, Self::Login { .. }) => false,
-            (Self::Renew, other) => *other == Self::Renew,
-            (Self::Load | Self::Login { .. }, _) => true,
+            _ => self == other,
         }
     }
 }
@@ -269,6 +299,8 @@ fn scopes(refusal: &Refusal) -> Scopes {
     Scopes::parse_leniently(refusal.get("scope").unwrap_or_default())
 }
 
+/// Where it is said what became of it.
+pub(super) type Lands = watch::Sender<Option<Result<(), WireError>>>;
 type Landed = watch::Receiver<Option<Result<(), WireError>>>;
 
 /// Waits for what is under way; leaving does not stop it.
@@ -279,12 +311,7 @@ async fn wait(mut landed: Landed) -> Result<(), WireError> {
     }
 }
 
-async fn fly(
-    seat: Weak<Seat>,
-    login: Login,
-    purpose: Purpose,
-    lands: watch::Sender<Option<Result<(), WireError>>>,
-) {
+async fn fly(seat: Weak<Seat>, login: Login, purpose: Purpose) {
     let got = match &purpose {
         Purpose::Load => login.load().await,
         Purpose::Renew => login.renew().await,
@@ -297,20 +324,46 @@ async fn fly(
     }
     if let Some(seat) = seat.upgrade() {
         let landed = seat.land(&purpose, got);
-        lands.send_replace(Some(landed));
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        if let Some(flight) = self.state().flight.take() {
-            flight.task.abort();
-        }
+        login.lands.send_replace(Some(landed));
     }
 }
 
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seat").field("server", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A token that is given at 1000, renewed from 1075 on and over at 1100, and a flight for this.
+    fn state(purpose: Purpose) -> State {
+        let grant = json!({
+            "issuer": "https://h", "resource": "https://h/mcp", "method": "none", "token": "t",
+            "token_type": "Bearer", "scope": "a", "expires_at": 1100, "refresh_token": "r",
+            "token_endpoint": "https://h/token",
+        });
+        let token = Token::new(serde_json::from_value(grant).unwrap(), 1, 1000).unwrap();
+        let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
+        let flight = Flight { purpose, landed: watch::channel(None).1, task };
+        State { loaded: true, token: Some(Arc::new(token)), flight: Some(flight), ..State::default() }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_lasts_does_not_wait_for_somebody_who_logs_in() {
+        let refusal = Refusal::read(StatusCode::FORBIDDEN, &HeaderMap::new());
+        let mut amid_login = state(Purpose::Login { refusal, thorough: false, version: None });
+        let due =
+            |state: &State, manner| [1074, 1075, 1099, 1100].map(|now| state.is_renewal_due(manner, now));
+        assert_eq!(due(&amid_login, Manner::Insist), [false, false, false, true]);
+        assert_eq!(due(&amid_login, Manner::Quiet), [false; 4]);
+        let alone = [false, true, true, true];
+        assert_eq!(due(&state(Purpose::Renew), Manner::Insist), alone);
+        amid_login.flight = None;
+        assert_eq!(due(&amid_login, Manner::Quiet), alone);
     }
 }

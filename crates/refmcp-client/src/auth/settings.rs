@@ -17,6 +17,15 @@ const ATTEMPTS: u32 = 3;
 /// How long a person may take.
 const LOGIN: Duration = Duration::from_secs(300);
 
+/// Who we say that we are when we register ourselves: this library, on somebody's own machine.
+pub fn ourselves() -> ClientMetadata {
+    ClientMetadata {
+        client_name: Some("refmcp".to_owned()),
+        application_type: Some("native".to_owned()),
+        ..ClientMetadata::default()
+    }
+}
+
 /// Hears of steps.
 pub(super) type OnStep = Arc<dyn Fn(&Step) + Send + Sync>;
 
@@ -38,15 +47,10 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn new(browser: Option<Arc<dyn Browser>>) -> Self {
-        let ourselves = ClientMetadata {
-            client_name: Some("refmcp".to_owned()),
-            application_type: Some("native".to_owned()),
-            ..ClientMetadata::default()
-        };
         Self {
             browser,
             store: Arc::new(MemoryStore::new()),
-            identity: Identity { dynamic: Some(ourselves), ..Identity::default() },
+            identity: Identity { dynamic: Some(ourselves()), ..Identity::default() },
             way: None,
             proofs: Proofs::default(),
             fetcher: None,

@@ -10,9 +10,14 @@ use refmcp_auth::metadata::Registered;
 use refmcp_auth::uri::canonical;
 use url::Url;
 
+use crate::http::as_http;
 use crate::wire::BoxFuture;
 
 /// Keeps tokens, and who we are to those who gave them. Servers go by the names that [`name_of`] gives them.
+///
+/// These are asked on the threads that also carry conversations, and must not make them wait: neither the calls nor what
+/// they give back may block. Files, keyrings and the locks of other processes belong on a thread that may
+/// (`tokio::task::spawn_blocking`).
 pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Waits until nobody else gets a token for this server, in this process or another that uses the same store. Others
     /// wait until what is given back is dropped: through a renewal, or while a person logs in.
@@ -29,19 +34,6 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
 /// and fragment.
 pub fn name_of(server: &Url) -> String {
     canonical(&as_http(server))
-}
-
-/// The same place by a URL of HTTP without query.
-pub(crate) fn as_http(server: &Url) -> Url {
-    let mut url = server.clone();
-    url.set_query(None);
-    // Between these schemes the change is always possible.
-    let _changed = match server.scheme() {
-        "wss" => url.set_scheme("https"),
-        "ws" => url.set_scheme("http"),
-        _ => Ok(()),
-    };
-    url
 }
 
 /// A lock that is held until this is dropped.
@@ -115,8 +107,8 @@ impl Store for MemoryStore {
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
         let kept = self.kept();
-        let known =
-            Known { grant: kept.grants.get(server).cloned(), registrations: kept.registrations.clone() };
+        let (grant, registrations) = (kept.grants.get(server).cloned(), kept.registrations.clone());
+        let known = Known { grant, registrations, ..Known::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 

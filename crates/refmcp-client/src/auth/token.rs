@@ -53,6 +53,11 @@ impl Token {
         Ok(Self { grant, number, renew_at, header, key })
     }
 
+    /// Whether it goes with proofs that we have its key.
+    pub(super) fn is_bound(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Puts it on a request.
     pub(crate) fn put_on(
         &self,

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "http")]
+use super::Secret;
 use super::problem::Problem;
-use super::{Launch, Secret, ServerEntry};
-#[cfg(feature = "auth")]
+use super::{Launch, ServerEntry};
+#[cfg(feature = "http")]
 use crate::auth::Authorization;
+#[cfg(feature = "http")]
+use crate::http::{BadHeader, BadUrl, HttpSse, StreamableHttp};
+#[cfg(feature = "websocket")]
+use crate::websocket::WebSocket;
 use crate::wire::Connector;
-
-/// Without the feature there is none.
-#[cfg(not(feature = "auth"))]
-enum Authorization {}
 
 impl ServerEntry {
     /// How to reach the server; its variables have to be filled in by [`Servers::resolve`](super::Servers::resolve)
@@ -20,28 +22,22 @@ impl ServerEntry {
     /// # Errors
     /// Something in the entry cannot be used, or this library was built without the transport it needs.
     pub fn connector(&self) -> Result<Arc<dyn Connector>, Problem> {
-        self.connector_with(None)
+        match &self.launch {
+            Launch::Command { .. } => self.command(),
+            #[cfg(feature = "http")]
+            _ => self.remote(None),
+            #[cfg(not(feature = "http"))]
+            _ => Err(self.wrong("url", &"cannot be used: this library was built without HTTP")),
+        }
     }
 
     /// The same; where the server is reached over HTTP or WebSocket, this is how to get in.
     ///
     /// # Errors
     /// As [`connector`](Self::connector).
-    #[cfg(feature = "auth")]
-    pub fn authorized(
-        &self,
-        authorization: &crate::auth::Authorization,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        self.connector_with(Some(authorization))
-    }
-
-    fn connector_with(&self, authorization: Option<&Authorization>) -> Result<Arc<dyn Connector>, Problem> {
-        match &self.launch {
-            Launch::Command { .. } => self.command(),
-            Launch::Http { url, headers } => self.http(url, headers, authorization),
-            Launch::Sse { url, headers } => self.sse(url, headers, authorization),
-            Launch::WebSocket { url, headers } => self.websocket(url, headers, authorization),
-        }
+    #[cfg(feature = "http")]
+    pub fn authorized(&self, authorization: &Authorization) -> Result<Arc<dyn Connector>, Problem> {
+        self.remote(Some(authorization))
     }
 
     #[cfg(feature = "child")]
@@ -52,105 +48,84 @@ impl ServerEntry {
         }
     }
 
-    #[cfg(feature = "http")]
-    fn http(
-        &self,
-        url: &str,
-        headers: &[(String, Secret)],
-        authorization: Option<&Authorization>,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        let server = crate::http::StreamableHttp::new(url).map_err(|fault| self.wrong("url", &fault))?;
-        let server = match authorization {
-            #[cfg(feature = "auth")]
-            Some(authorization) => server.authorization(authorization.clone()),
-            #[cfg(not(feature = "auth"))]
-            Some(never) => match *never {},
-            None => server,
-        };
-        let add = |server: crate::http::StreamableHttp, (name, value): &(String, Secret)| {
-            server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
-        };
-        Ok(Arc::new(headers.iter().try_fold(server, add)?))
-    }
-
-    #[cfg(feature = "http")]
-    fn sse(
-        &self,
-        url: &str,
-        headers: &[(String, Secret)],
-        authorization: Option<&Authorization>,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        let server = crate::http::HttpSse::new(url).map_err(|fault| self.wrong("url", &fault))?;
-        let server = match authorization {
-            #[cfg(feature = "auth")]
-            Some(authorization) => server.authorization(authorization.clone()),
-            #[cfg(not(feature = "auth"))]
-            Some(never) => match *never {},
-            None => server,
-        };
-        let add = |server: crate::http::HttpSse, (name, value): &(String, Secret)| {
-            server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
-        };
-        Ok(Arc::new(headers.iter().try_fold(server, add)?))
-    }
-
-    #[cfg(feature = "websocket")]
-    fn websocket(
-        &self,
-        url: &str,
-        headers: &[(String, Secret)],
-        authorization: Option<&Authorization>,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        let server = crate::websocket::WebSocket::new(url).map_err(|fault| self.wrong("url", &fault))?;
-        let server = match authorization {
-            #[cfg(feature = "auth")]
-            Some(authorization) => server.authorization(authorization.clone()),
-            #[cfg(not(feature = "auth"))]
-            Some(never) => match *never {},
-            None => server,
-        };
-        let add = |server: crate::websocket::WebSocket, (name, value): &(String, Secret)| {
-            server.header(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))
-        };
-        Ok(Arc::new(headers.iter().try_fold(server, add)?))
-    }
-
     #[cfg(not(feature = "child"))]
     fn command(&self) -> Result<Arc<dyn Connector>, Problem> {
         Err(self.wrong("command", &"cannot be used: this library was built without child processes"))
     }
 
-    #[cfg(not(feature = "http"))]
-    fn http(
-        &self,
-        _: &str,
-        _: &[(String, Secret)],
-        _: Option<&Authorization>,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        Err(self.wrong("url", &"cannot be used: this library was built without HTTP"))
+    #[cfg(feature = "http")]
+    fn remote(&self, authorization: Option<&Authorization>) -> Result<Arc<dyn Connector>, Problem> {
+        match &self.launch {
+            Launch::Command { .. } => self.command(),
+            Launch::Http { url, headers } => self.reach(StreamableHttp::new(url), headers, authorization),
+            Launch::Sse { url, headers } => self.reach(HttpSse::new(url), headers, authorization),
+            #[cfg(feature = "websocket")]
+            Launch::WebSocket { url, headers } => self.reach(WebSocket::new(url), headers, authorization),
+            #[cfg(not(feature = "websocket"))]
+            Launch::WebSocket { .. } => {
+                Err(self.wrong("url", &"cannot be used: this library was built without WebSocket"))
+            }
+        }
     }
 
-    #[cfg(not(feature = "http"))]
-    fn sse(
+    #[cfg(feature = "http")]
+    fn reach<S: Remote>(
         &self,
-        _: &str,
-        _: &[(String, Secret)],
-        _: Option<&Authorization>,
+        server: Result<S, BadUrl>,
+        headers: &[(String, Secret)],
+        authorization: Option<&Authorization>,
     ) -> Result<Arc<dyn Connector>, Problem> {
-        Err(self.wrong("url", &"cannot be used: this library was built without HTTP"))
-    }
-
-    #[cfg(not(feature = "websocket"))]
-    fn websocket(
-        &self,
-        _: &str,
-        _: &[(String, Secret)],
-        _: Option<&Authorization>,
-    ) -> Result<Arc<dyn Connector>, Problem> {
-        Err(self.wrong("url", &"cannot be used: this library was built without WebSocket"))
+        let mut server = server.map_err(|fault| self.wrong("url", &fault))?;
+        if let Some(authorization) = authorization {
+            server = server.authorized(authorization.clone());
+        }
+        for (name, value) in headers {
+            server = server.with(name, value.reveal()).map_err(|fault| self.wrong("headers", &fault))?;
+        }
+        Ok(Arc::new(server))
     }
 
     fn wrong(&self, member: &str, why: &dyn fmt::Display) -> Problem {
         Problem::error(&self.source, why.to_string()).of_server(&self.name).of_member(member)
+    }
+}
+
+/// What can be set about a server that is reached by a URL.
+#[cfg(feature = "http")]
+trait Remote: Connector + Sized + 'static {
+    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader>;
+    fn authorized(self, authorization: Authorization) -> Self;
+}
+
+#[cfg(feature = "http")]
+impl Remote for StreamableHttp {
+    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+        self.header(name, value)
+    }
+
+    fn authorized(self, authorization: Authorization) -> Self {
+        self.authorization(authorization)
+    }
+}
+
+#[cfg(feature = "http")]
+impl Remote for HttpSse {
+    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+        self.header(name, value)
+    }
+
+    fn authorized(self, authorization: Authorization) -> Self {
+        self.authorization(authorization)
+    }
+}
+
+#[cfg(feature = "websocket")]
+impl Remote for WebSocket {
+    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+        self.header(name, value)
+    }
+
+    fn authorized(self, authorization: Authorization) -> Self {
+        self.authorization(authorization)
     }
 }

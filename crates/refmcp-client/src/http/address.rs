@@ -81,9 +81,8 @@ impl Address {
     }
 
     /// The same place by a URL of HTTP, without the query, which may hold a secret.
-    #[cfg(feature = "auth")]
     pub(crate) fn as_http(&self) -> Url {
-        crate::auth::as_http(&self.url)
+        as_http(&self.url)
     }
 
     /// What stands in the `Host` header.
@@ -137,6 +136,19 @@ impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
     }
+}
+
+/// The same place by a URL of HTTP, without the query.
+pub(crate) fn as_http(url: &Url) -> Url {
+    let mut there = url.clone();
+    there.set_query(None);
+    // Between these schemes the change is always possible.
+    let _changed = match url.scheme() {
+        "wss" => there.set_scheme("https"),
+        "ws" => there.set_scheme("http"),
+        _ => Ok(()),
+    };
+    there
 }
 
 /// What a request says of where it goes, in the forms that the versions of HTTP want.

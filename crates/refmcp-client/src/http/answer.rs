@@ -17,6 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::dial::Stream;
+use super::near::Reach;
 use super::pool::Idle;
 
 /// Bytes of a body that nobody wants, read so that its connection can be used again, and how long that may take.
@@ -45,11 +46,12 @@ pub(super) struct Link {
     sender: http1::SendRequest<Full<Bytes>>,
     /// Nothing once it has ended.
     connection: Option<Connection>,
+    reach: Reach,
 }
 
 impl Link {
-    pub(super) fn new(sender: http1::SendRequest<Full<Bytes>>, connection: Connection) -> Self {
-        Self { sender, connection: Some(connection) }
+    pub(super) fn new(sender: http1::SendRequest<Full<Bytes>>, connection: Connection, reach: Reach) -> Self {
+        Self { sender, connection: Some(connection), reach }
     }
 
     /// Whether another request can be sent.
@@ -73,7 +75,24 @@ impl Link {
             })
             .await?
         };
-        Ok(Answer::new(response, Some((self, home.clone()))))
+        Ok(Answer::new(response, self.reach, Some((self, home.clone()))))
+    }
+}
+
+/// A connection of HTTP/2, which others use as well.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub(super) sender: http2::SendRequest<Full<Bytes>>,
+    pub(super) reach: Reach,
+}
+
+impl Common {
+    /// Sends a request and waits for the head of the response.
+    pub(super) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Answer, Unsent> {
+        if let Err(fault) = self.sender.ready().await {
+            return Err(Unsent { why: describe(&fault), message: Some(Box::new(request)) });
+        }
+        Ok(Answer::new(self.sender.try_send_request(request).await?, self.reach, None))
     }
 }
 
@@ -102,23 +121,15 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
+    /// Where whoever answers is.
+    pub(super) reach: Reach,
 }
 
 impl Answer {
-    fn new(response: Response<Incoming>, link: Option<(Box<Link>, Arc<Idle>)>) -> Self {
+    fn new(response: Response<Incoming>, reach: Reach, link: Option<(Box<Link>, Arc<Idle>)>) -> Self {
         let (head, incoming) = response.into_parts();
-        Self { status: head.status, headers: head.headers, body: Body { incoming, ended: false, link } }
-    }
-
-    /// Sends a request over a connection that others use as well.
-    pub(super) async fn over_shared(
-        mut sender: http2::SendRequest<Full<Bytes>>,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Self, Unsent> {
-        if let Err(fault) = sender.ready().await {
-            return Err(Unsent { why: describe(&fault), message: Some(Box::new(request)) });
-        }
-        Ok(Self::new(sender.try_send_request(request).await?, None))
+        let body = Body { incoming, ended: false, link };
+        Self { status: head.status, headers: head.headers, body, reach }
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::address::Address;
-use super::near::Guard;
+use super::near::{Guard, Reach};
 use super::settings::HttpSettings;
 use super::tap::Tapped;
 use super::tls;
@@ -54,7 +54,6 @@ impl Dialer {
     }
 
     /// The same, which connects only where it may; and with a configuration that others use as well.
-    #[cfg(feature = "auth")]
     pub(super) fn guarded(mut self, guard: Guard, tls: LazyTls) -> Self {
         self.guard = Some(guard);
         self.tls = tls;
@@ -118,7 +117,7 @@ impl Dialer {
 }
 
 /// The addresses of a host.
-pub(super) async fn look_up(settings: &HttpSettings, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+async fn look_up(settings: &HttpSettings, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     match &settings.resolver {
         Some(resolve) => resolve(host, port),
         None => tokio::net::lookup_host((host, port)).await.map(Iterator::collect),
@@ -172,6 +171,17 @@ impl Stream {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
             Self::Tapped(tapped) => tapped.stream().speaks_http2(),
         }
+    }
+
+    /// Where the other end is: of this very connection, whatever its name means by now.
+    pub(crate) fn reach(&self) -> Reach {
+        let tcp = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+            Self::Tapped(tapped) => return tapped.stream().reach(),
+        };
+        // Whoever is gone already is nobody near.
+        tcp.peer_addr().map_or(Reach::Nowhere, |peer| Reach::of(peer.ip()))
     }
 }
 

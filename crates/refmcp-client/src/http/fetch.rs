@@ -17,9 +17,9 @@ use url::Url;
 
 use super::address::Address;
 use super::answer::describe;
-use super::dial::{Dialer, LazyTls, Undialed, look_up};
+use super::dial::{Dialer, LazyTls, Undialed};
 use super::headers::USER_AGENT;
-use super::near::{Guard, is_near};
+use super::near::{Guard, Reach};
 use super::settings::HttpSettings;
 use crate::wire::BoxFuture;
 
@@ -38,30 +38,17 @@ const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     settings: HttpSettings,
-    near: bool,
+    from: Reach,
     time: Duration,
     size: usize,
     tls: LazyTls,
 }
 
 impl Fetcher {
-    /// One that asks the world, and this machine and private networks only when `near` says that they are fine: when
-    /// whoever names addresses is there itself. What no network is meant to carry it never asks.
-    pub fn guarded(near: bool) -> Self {
-        Self { settings: HttpSettings::default(), near, time: TIME, size: SIZE, tls: LazyTls::default() }
-    }
-
-    /// One for what this server names: where the server itself is on this machine or in a private network, and nowhere
-    /// else, that may be as near.
-    pub async fn beside(server: &Url, settings: HttpSettings) -> Self {
-        let found = match Address::http(server.as_str()) {
-            Ok(address) => timeout(TIME, look_up(&settings, &address.host(), address.port())).await,
-            Err(_) => Ok(Ok(Vec::new())),
-        };
-        // Whoever cannot be found is nobody near.
-        let near =
-            matches!(found, Ok(Ok(found)) if !found.is_empty() && found.iter().all(|it| is_near(it.ip())));
-        Self::guarded(near).settings(settings)
+    /// One for what is named by somebody who is there. It asks the world; private networks when they are in one or on
+    /// this machine; this machine only when they are on it themselves. What no network is meant to carry it never asks.
+    pub fn guarded(from: Reach) -> Self {
+        Self { settings: HttpSettings::default(), from, time: TIME, size: SIZE, tls: LazyTls::default() }
     }
 
     /// How connections are made: of these the certificates, the way to look up hosts, the time for a connection and the
@@ -96,7 +83,7 @@ impl Fetcher {
         if plain && !is_loopback(&url) {
             return Err(forbidden(&format!("{address} is not protected by TLS")));
         }
-        let guard = Guard { near: self.near, only_machine: plain };
+        let guard = Guard { from: self.from, only_machine: plain };
         let dialer = Dialer::new(address.clone(), self.settings.clone(), PROTOCOLS);
         let stream = dialer.guarded(guard, self.tls.clone()).try_dial().await.map_err(|why| match why {
             Undialed::Forbidden(why) => Unfetched::Forbidden(why),

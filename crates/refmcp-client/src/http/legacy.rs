@@ -54,7 +54,6 @@ impl HttpSse {
 
     /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
     /// [`header`](Self::header) goes before it.
-    #[cfg(feature = "auth")]
     #[must_use]
     pub fn authorization(mut self, authorization: crate::auth::Authorization) -> Self {
         self.place.authorization = Some(authorization);

@@ -14,13 +14,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::address::{Address, BadUrl, Target};
 use super::answer::Answer;
 use super::dial::Dialer;
-#[cfg(feature = "auth")]
 use super::headers::PROTOCOL_VERSION;
 use super::headers::{SESSION_ID, Standing, session_id, shown};
 use super::pool::Pool;
 use super::settings::HttpSettings;
 use super::tasks::Tasks;
-#[cfg(feature = "auth")]
 use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
 use crate::wire::{BoxFuture, Ear};
 
@@ -38,7 +36,6 @@ pub(super) struct Place {
     pub(super) host: HeaderValue,
     pub(super) extra: HeaderMap,
     pub(super) settings: HttpSettings,
-    #[cfg(feature = "auth")]
     pub(super) authorization: Option<Authorization>,
 }
 
@@ -52,13 +49,11 @@ impl Place {
             host,
             extra: HeaderMap::new(),
             settings: HttpSettings::default(),
-            #[cfg(feature = "auth")]
             authorization: None,
         })
     }
 
     /// The token of this server, where there is one to be got. A header that was set by hand goes before it.
-    #[cfg(feature = "auth")]
     pub(super) fn seat(&self) -> Option<Arc<Seat>> {
         let authorization = self.authorization.as_ref()?;
         let by_hand = self.extra.contains_key(header::AUTHORIZATION);
@@ -66,15 +61,8 @@ impl Place {
     }
 
     /// Waits for a login that is under way.
-    #[cfg(feature = "auth")]
     pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
         Some(Box::pin(self.seat()?.login()?))
-    }
-
-    /// Nobody logs in anywhere.
-    #[cfg(not(feature = "auth"))]
-    pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
-        None
     }
 }
 
@@ -90,7 +78,6 @@ pub(super) struct Line {
     pool: Pool,
     slots: Semaphore,
     session: Mutex<Session>,
-    #[cfg(feature = "auth")]
     seat: Option<Arc<Seat>>,
 }
 
@@ -115,7 +102,6 @@ impl Line {
             slots: Semaphore::new(settings.max_requests.clamp(1, Semaphore::MAX_PERMITS)),
             pool: Pool::new(Dialer::new(place.address.clone(), settings.clone(), PROTOCOLS)),
             session: Mutex::default(),
-            #[cfg(feature = "auth")]
             seat: place.seat(),
         }
     }
@@ -198,7 +184,6 @@ impl Line {
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
     ) -> Result<Answer, WireError> {
-        #[cfg(feature = "auth")]
         if let Some(seat) = &self.seat {
             return Box::pin(self.request_as(seat, patience, method, target, body, headers)).await;
         }
@@ -206,7 +191,6 @@ impl Line {
     }
 
     /// The same, with a token of ours, as soon as there is one that the server takes.
-    #[cfg(feature = "auth")]
     async fn request_as(
         &self,
         seat: &Arc<Seat>,
@@ -219,7 +203,7 @@ impl Line {
         let mut attempts = Attempts::default();
         let manner = if method == Method::DELETE { Manner::Quiet } else { Manner::Insist };
         loop {
-            let token = seat.token().await?;
+            let token = seat.token(manner).await?;
             let with_token = |target: &Target| {
                 let mut headers = headers();
                 if let Some(token) = &token {
@@ -228,7 +212,7 @@ impl Line {
                 Ok(headers)
             };
             let answer = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
-            match seat.judge(answer.status, &answer.headers, token.as_deref(), &mut attempts) {
+            match seat.judge(answer.status, &answer.headers, answer.reach, token.as_deref(), &mut attempts) {
                 Verdict::Final => return Ok(answer),
                 Verdict::Again => answer.body.drain().await,
                 Verdict::Refused(refusal) => {

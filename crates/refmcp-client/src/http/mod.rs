@@ -16,7 +16,6 @@ mod answer;
 mod bookmark;
 pub(crate) mod dial;
 mod events;
-#[cfg(feature = "auth")]
 mod fetch;
 mod headers;
 mod legacy;
@@ -32,11 +31,12 @@ mod tap;
 mod tasks;
 mod tls;
 
+pub(crate) use address::as_http;
 pub use address::{Address, BadUrl};
-#[cfg(feature = "auth")]
 pub use fetch::Fetcher;
 pub use headers::BadHeader;
 pub use legacy::HttpSse;
+pub use near::Reach;
 pub use settings::{HttpSettings, MAX_MESSAGE, Resolve};
 pub use streamable::StreamableHttp;
 pub use tap::{Passed, Tap};

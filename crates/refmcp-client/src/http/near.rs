@@ -5,32 +5,41 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// From where an address can be reached.
+use refmcp_auth::uri::is_loopback;
+use url::{Host, Url};
+
+/// From where somebody can be reached, the nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    /// From nowhere that we know of, or from too near: links, groups, addresses that wrap others.
-    Nowhere,
+pub enum Reach {
     /// From this machine.
     Machine,
     /// From a private network.
     Network,
     /// From everywhere.
     World,
+    /// From nowhere that we know of, or from too near: links, groups, addresses that wrap others.
+    Nowhere,
 }
 
 impl Reach {
-    fn of(address: IpAddr) -> Self {
+    /// From where whoever is at this URL can be reached, without asking what its name means: a name means what its owner
+    /// likes. Only numbers and `localhost` tell of themselves, all others may be anywhere.
+    pub fn of_url(url: &Url) -> Self {
+        match url.host() {
+            Some(Host::Ipv4(address)) => Self::of(address.into()),
+            Some(Host::Ipv6(address)) => Self::of(address.into()),
+            _ if is_loopback(url) => Self::Machine,
+            _ => Self::World,
+        }
+    }
+
+    /// From where an address can be reached.
+    pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => of_v6(address),
         }
     }
-}
-
-/// Whether an address is this machine or in a network of ours.
-#[cfg(feature = "auth")]
-pub(super) fn is_near(address: IpAddr) -> bool {
-    matches!(Reach::of(address), Reach::Machine | Reach::Network)
 }
 
 fn of_v4(address: Ipv4Addr) -> Reach {
@@ -64,17 +73,18 @@ fn of_v6(address: Ipv6Addr) -> Reach {
 /// Where a connection may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Guard {
-    /// Whether this machine and networks of ours are fine.
-    pub(super) near: bool,
-    /// Whether nothing but this machine is.
+    /// Where whoever names addresses is: they may name what they can reach themselves.
+    pub(super) from: Reach,
+    /// Whether nothing but this machine is fine.
     pub(super) only_machine: bool,
 }
 
 impl Guard {
     fn allows(self, address: IpAddr) -> bool {
         match Reach::of(address) {
-            Reach::Machine => self.near,
-            Reach::Network => self.near && !self.only_machine,
+            Reach::Machine => self.from == Reach::Machine,
+            // Whoever is on this machine is in its networks.
+            Reach::Network => self.from <= Reach::Network && !self.only_machine,
             Reach::World => !self.only_machine,
             Reach::Nowhere => false,
         }
@@ -136,10 +146,35 @@ mod tests {
     fn a_guard_lets_through_what_it_should() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 1);
         let all = || vec![at("8.8.8.8"), at("10.0.0.1"), at("127.0.0.1"), at("169.254.169.254")];
-        let count =
-            |near, only_machine| Guard { near, only_machine }.allowed("h", all()).map(|some| some.len());
-        assert_eq!((count(false, false), count(true, false), count(true, true)), (Ok(1), Ok(3), Ok(1)));
-        assert!(count(false, true).unwrap_err().contains("8.8.8.8"));
-        assert_eq!(Guard { near: false, only_machine: false }.allowed("h", Vec::new()), Ok(Vec::new()));
+        let allowed = |from, only_machine| Guard { from, only_machine }.allowed("h", all());
+        for (from, count) in
+            [(Reach::Machine, 3), (Reach::Network, 2), (Reach::World, 1), (Reach::Nowhere, 1)]
+        {
+            assert_eq!(allowed(from, false), Ok(all()[..count].to_vec()), "{from:?}");
+        }
+        assert_eq!(allowed(Reach::Machine, true), Ok(vec![at("127.0.0.1")]));
+        for from in [Reach::Network, Reach::World, Reach::Nowhere] {
+            assert!(allowed(from, true).unwrap_err().contains("8.8.8.8"), "{from:?}");
+        }
+        assert_eq!(
+            Guard { from: Reach::World, only_machine: false }.allowed("h", Vec::new()),
+            Ok(Vec::new())
+        );
+    }
+
+    #[test]
+    fn only_numbers_and_this_machine_are_near_by_their_names() {
+        for (url, reach) in [
+            ("http://127.0.0.1:1/mcp", Reach::Machine),
+            ("http://[::1]/", Reach::Machine),
+            ("https://a.localhost/", Reach::Machine),
+            ("http://10.0.0.1/", Reach::Network),
+            ("https://8.8.8.8/", Reach::World),
+            ("https://mcp.lan/", Reach::World),
+            ("https://127.0.0.1.example/", Reach::World),
+            ("http://[::ffff:127.0.0.1]/", Reach::Nowhere),
+        ] {
+            assert_eq!(Reach::of_url(&Url::parse(url).unwrap()), reach, "{url}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::address::Target;
-use super::answer::{Answer, Link, Unsent, describe};
+use super::answer::{Answer, Common, Link, Unsent, describe};
 use super::dial::Dialer;
 
 /// Connections that may wait for work.
@@ -41,14 +41,14 @@ pub(super) struct Pool {
 /// A connection for all.
 #[derive(Debug)]
 struct Shared {
-    sender: http2::SendRequest<Full<Bytes>>,
+    common: Common,
     task: AbortHandle,
 }
 
 /// Where a request can be sent.
 enum Channel {
     Own { link: Box<Link>, used: bool },
-    Shared { sender: http2::SendRequest<Full<Bytes>>, used: bool },
+    Shared { common: Common, used: bool },
 }
 
 impl Pool {
@@ -76,11 +76,11 @@ impl Pool {
                     *request.uri_mut() = target.in_origin.clone();
                     (in_time(patience, link.send(request, &self.idle)).await?, used)
                 }
-                Channel::Shared { sender, used } => {
+                Channel::Shared { common, used } => {
                     *request.uri_mut() = target.absolute.clone();
                     // The address says it; the header would say it twice.
                     request.headers_mut().remove(header::HOST);
-                    (in_time(patience, Answer::over_shared(sender, request)).await?, used)
+                    (in_time(patience, common.send(request)).await?, used)
                 }
             };
             match sent {
@@ -99,12 +99,12 @@ impl Pool {
         if self.known_unshared.load(Ordering::Relaxed) {
             return self.own().await;
         }
-        if let Some(sender) = self.live_shared() {
-            return Ok(Channel::Shared { sender, used: true });
+        if let Some(common) = self.live_shared() {
+            return Ok(Channel::Shared { common, used: true });
         }
         let _turn = self.turn.lock().await;
         match self.live_shared() {
-            Some(sender) => Ok(Channel::Shared { sender, used: true }),
+            Some(common) => Ok(Channel::Shared { common, used: true }),
             None => self.own().await,
         }
     }
@@ -112,6 +112,7 @@ impl Pool {
     /// A new connection.
     async fn own(&self) -> Result<Channel, WireError> {
         let stream = self.dialer.dial().await.map_err(WireError::Unreachable)?;
+        let reach = stream.reach();
         let unusable = |fault: hyper::Error| WireError::Unreachable(describe(&fault));
         if stream.speaks_http2() {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -128,22 +129,23 @@ impl Pool {
                 }
             });
             // One that is replaced lives on for as long as somebody uses it.
-            *self.shared() = Some(Shared { sender: sender.clone(), task: task.abort_handle() });
+            let common = Common { sender, reach };
+            *self.shared() = Some(Shared { common: common.clone(), task: task.abort_handle() });
             self.known_unshared.store(false, Ordering::Relaxed);
-            return Ok(Channel::Shared { sender, used: false });
+            return Ok(Channel::Shared { common, used: false });
         }
         self.known_unshared.store(true, Ordering::Relaxed);
         let (sender, connection) =
             http1::Builder::new().handshake(TokioIo::new(stream)).await.map_err(unusable)?;
-        Ok(Channel::Own { link: Box::new(Link::new(sender, connection)), used: false })
+        Ok(Channel::Own { link: Box::new(Link::new(sender, connection, reach)), used: false })
     }
 
-    fn live_shared(&self) -> Option<http2::SendRequest<Full<Bytes>>> {
+    fn live_shared(&self) -> Option<Common> {
         let mut shared = self.shared();
-        if shared.as_ref().is_some_and(|shared| shared.sender.is_closed()) {
+        if shared.as_ref().is_some_and(|shared| shared.common.sender.is_closed()) {
             *shared = None;
         }
-        shared.as_ref().map(|shared| shared.sender.clone())
+        shared.as_ref().map(|shared| shared.common.clone())
     }
 
     fn shared(&self) -> MutexGuard<'_, Option<Shared>> {

@@ -3,12 +3,10 @@
 #![cfg(feature = "http")]
 
 mod answers;
-#[cfg(feature = "auth")]
 mod auth;
 mod bad_streams;
 mod ear;
 mod exactness;
-#[cfg(feature = "auth")]
 mod fetch;
 mod headers;
 mod legacy;

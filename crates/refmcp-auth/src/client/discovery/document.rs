@@ -10,13 +10,15 @@ use serde_json::Value;
 use url::Url;
 
 use super::super::step::{Step, brief, place};
-use super::super::{FlowError, Wanted};
+use super::super::{Blame, FlowError, Wanted};
 use super::{get, usable};
 use crate::fetch::Unfetched;
 
 /// The search for a document.
 pub(crate) struct Search {
     what: &'static str,
+    /// Who has it.
+    whose: Blame,
     asked: Url,
     rest: VecDeque<Url>,
     /// Where the server sent us on from, which it may do once for each place.
@@ -41,19 +43,20 @@ impl Search {
     /// Begins with the first place.
     pub(crate) fn begin(
         what: &'static str,
+        whose: Blame,
         places: impl IntoIterator<Item = Url>,
         wanted: &Wanted,
     ) -> Result<(Self, Request<Bytes>), FlowError> {
         let mut rest: VecDeque<Url> = places.into_iter().collect();
         let asked = rest.pop_front().ok_or(FlowError::OutOfTurn)?;
         let (server, headers) = (wanted.server.clone(), wanted.headers.clone());
-        let search = Self { what, asked, rest, hopped: false, wrong: None, server, headers };
+        let search = Self { what, whose, asked, rest, hopped: false, wrong: None, server, headers };
         let request = search.request()?;
         Ok((search, request))
     }
 
     fn request(&self) -> Result<Request<Bytes>, FlowError> {
-        get(&self.asked, &self.server, &self.headers)
+        get(&self.asked, self.whose, &self.server, &self.headers)
     }
 
     /// Reads what came from the place that was asked.
@@ -66,7 +69,7 @@ impl Search {
             Ok(response) => response,
             Err(why) => {
                 steps.push(self.step("nothing came"));
-                return Err(FlowError::Unfetched { url: place(&self.asked), why });
+                return Err(FlowError::Unfetched { url: place(&self.asked), whose: self.whose, why });
             }
         };
         let status = response.status();
@@ -112,7 +115,7 @@ impl Search {
         let step = self.step(format!("status {}, to {shown}", response.status().as_u16()));
         let Some(to) = near else {
             steps.push(step.then("that is not followed: only one step, on the same server, would be"));
-            return Err(FlowError::Redirected { from: place(&self.asked), to: shown });
+            return Err(FlowError::Redirected { from: place(&self.asked), whose: self.whose, to: shown });
         };
         steps.push(step.then("it is on the same server, so it is followed once"));
         (self.asked, self.hopped) = (to, true);

@@ -13,10 +13,10 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use url::Url;
 
-use super::FlowError;
 use super::step::place;
+use super::{Blame, FlowError};
 use crate::fetch::Unfetched;
-use crate::uri::is_loopback;
+use crate::uri::is_confidential;
 
 /// The longest URL that is taken from a document.
 const LONGEST: usize = 4096;
@@ -33,7 +33,7 @@ pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err("it names no host");
     }
-    if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+    if !is_confidential(&url) {
         return Err("it is not https");
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -43,9 +43,15 @@ pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// A request that wants JSON back.
-pub(crate) fn request(method: Method, url: &Url, body: Bytes) -> Result<Request<Bytes>, FlowError> {
-    let broken = |_| FlowError::Unfetched { url: place(url), why: Unfetched::Broken("it is no URL".into()) };
+/// A request that wants JSON back from whoever this is.
+pub(crate) fn request(
+    method: Method,
+    url: &Url,
+    whose: Blame,
+    body: Bytes,
+) -> Result<Request<Bytes>, FlowError> {
+    let broken =
+        |_| FlowError::Unfetched { url: place(url), whose, why: Unfetched::Broken("it is no URL".into()) };
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = Uri::try_from(url.as_str()).map_err(broken)?;
@@ -54,8 +60,8 @@ pub(crate) fn request(method: Method, url: &Url, body: Bytes) -> Result<Request<
 }
 
 /// A request for a document; the headers go along only to the server that they are for.
-fn get(url: &Url, server: &Url, headers: &HeaderMap) -> Result<Request<Bytes>, FlowError> {
-    let mut request = request(Method::GET, url, Bytes::new())?;
+fn get(url: &Url, whose: Blame, server: &Url, headers: &HeaderMap) -> Result<Request<Bytes>, FlowError> {
+    let mut request = request(Method::GET, url, whose, Bytes::new())?;
     if url.origin() == server.origin() {
         for (name, value) in headers {
             request.headers_mut().append(name, value.clone());

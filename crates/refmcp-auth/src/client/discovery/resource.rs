@@ -5,11 +5,11 @@ use http::Request;
 use url::Url;
 
 use super::super::step::{Step, brief, place};
-use super::super::{FlowError, Known, Wanted};
+use super::super::{Blame, FlowError, Known, Wanted};
 use super::{Search, usable};
 use crate::metadata::ResourceMetadata;
 use crate::scope::Scopes;
-use crate::uri::{PROTECTED_RESOURCE, canonical, is_loopback, resource_metadata};
+use crate::uri::{PROTECTED_RESOURCE, canonical, is_confidential, resource_metadata};
 
 /// What a token is wanted for, and whom to ask for it.
 pub(crate) struct Target {
@@ -34,7 +34,7 @@ pub(crate) fn search_resource(
     // URLs that can hold no password have none; one that is there is for the server and not for its documents.
     let _ = wanted.server.set_username("").and_then(|()| wanted.server.set_password(None));
     let server = &wanted.server;
-    if server.scheme() != "https" && !(server.scheme() == "http" && is_loopback(server)) {
+    if !is_confidential(server) {
         return Err(FlowError::Insecure(place(server)));
     }
     let mut places = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn search_resource(
             places.push(url);
         }
     }
-    Search::begin("the server's metadata", places, wanted)
+    Search::begin("the server's metadata", Blame::Server, places, wanted)
 }
 
 /// The server may be spoken to over a WebSocket; its documents are not.
@@ -91,16 +91,15 @@ pub(crate) fn read_resource(
         });
     }
     let issuers = &metadata.authorization_servers;
+    // Where our client belongs to one of them, no other will do.
+    let owner = wanted.identity.registered.as_ref().and_then(|client| known.owner(client));
+    let is_owner = |issuer: &&String| owner == Some(issuer.as_str());
     let is_known = |issuer: &&String| {
         known.grant.as_ref().is_some_and(|grant| grant.issuer == **issuer)
-            || wanted
-                .identity
-                .registered
-                .as_ref()
-                .is_some_and(|client| client.issuer.as_ref() == Some(*issuer))
             || known.registrations.contains_key(*issuer)
     };
-    let issuer = issuers.iter().find(is_known).or_else(|| issuers.first());
+    let issuer = issuers.iter().find(is_owner).or_else(|| issuers.iter().find(is_known));
+    let issuer = issuer.or_else(|| issuers.first());
     let issuer = issuer.ok_or_else(|| FlowError::NoIssuer(place(url)))?;
     Ok(Target {
         resource: metadata.resource.clone(),

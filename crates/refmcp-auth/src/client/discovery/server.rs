@@ -5,7 +5,7 @@ use http::Request;
 use url::Url;
 
 use super::super::step::{brief, place};
-use super::super::{FlowError, Wanted, Way};
+use super::super::{Blame, FlowError, Wanted, Way};
 use super::{Search, usable};
 use crate::metadata::ServerMetadata;
 use crate::pkce::S256;
@@ -28,7 +28,7 @@ pub(crate) fn search_server(
     if url.query().is_some() {
         return Err(bad("it has parts that do not belong there"));
     }
-    Search::begin(what, server_metadata(&url), wanted)
+    Search::begin(what, Blame::Issuer, server_metadata(&url), wanted)
 }
 
 /// Checks what an authorization server tells.

@@ -226,3 +226,14 @@ fn a_callback_counts_once() {
     assert!(matches!(fresh.returned(&back, NOW), Next::Failed(FlowError::OutOfTurn)));
     assert!(matches!(fresh.saved(NOW), Next::Failed(FlowError::OutOfTurn)));
 }
+
+#[test]
+fn scopes_without_end_are_neither_asked_for_nor_kept() {
+    let many: Vec<String> = (0..20_000).map(|number| format!("s{number}")).collect();
+    let mut world = world();
+    world.json(PATH_METADATA, &with(resource(), &json!({ "scopes_supported": many })));
+    world.json("https://as.example/token", &with(tokens(), &json!({ "scope": many.join(" ") })));
+    let grant = world.run(wanted()).unwrap();
+    assert_eq!(world.parameter("scope"), None);
+    assert_eq!(grant.scope.iter().count(), 1000);
+}

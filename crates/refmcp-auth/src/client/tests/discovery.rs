@@ -301,10 +301,38 @@ fn what_cannot_be_fetched_ends_it_with_the_reason() {
             let mut world = world();
             world.fault(place, fault.clone());
             match world.run(wanted()).unwrap_err() {
-                FlowError::Unfetched { url, why } => assert_eq!((url.as_str(), &why), (place, &fault)),
+                FlowError::Unfetched { url, why, .. } => assert_eq!((url.as_str(), &why), (place, &fault)),
                 other => panic!("{other:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn who_answers_nonsense_or_sends_us_on_is_to_blame() {
+    for (place, whose) in [
+        (PATH_METADATA, Blame::Server),
+        (SERVER_METADATA, Blame::Issuer),
+        ("https://as.example/register", Blame::Issuer),
+        ("https://as.example/token", Blame::Issuer),
+    ] {
+        for fault in [Unfetched::TooLong(1 << 20), Unfetched::Broken("no".into())] {
+            let mut world = world();
+            world.fault(place, fault);
+            let error = world.run(wanted()).unwrap_err();
+            assert_eq!(error.blame(), whose, "{error}");
+            let of_issuer = error.advice().contains("runs the authorization server");
+            assert!(of_issuer == (whose == Blame::Issuer) && error.advice().contains("tell whoever runs"));
+        }
+        let mut world = world();
+        world.fault(place, Unfetched::TooSlow);
+        assert_eq!(world.run(wanted()).unwrap_err().blame(), Blame::Network);
+    }
+    for (place, whose) in [(PATH_METADATA, Blame::Server), (SERVER_METADATA, Blame::Issuer)] {
+        let mut world = world();
+        world.raw(place, 302, &[("location", "https://evil.example/")], "");
+        let error = world.run(wanted()).unwrap_err();
+        assert!(matches!(error, FlowError::Redirected { .. }) && error.blame() == whose, "{error}");
     }
 }
 

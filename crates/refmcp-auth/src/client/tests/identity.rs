@@ -186,6 +186,101 @@ fn a_client_of_one_issuer_is_not_shown_to_another() {
     assert!(world.browsed.len() == 1 && world.asked().iter().all(|asked| asked.contains("well-known")));
 }
 
+/// The server trusts these now, and all of them are there.
+fn trusting(issuers: &[&str]) -> World {
+    let mut world = world();
+    world.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": issuers })));
+    for issuer in issuers {
+        world.json(&format!("{issuer}/.well-known/oauth-authorization-server"), &server_at(issuer));
+        world.json(&format!("{issuer}/token"), &tokens());
+    }
+    world
+}
+
+const SECOND: &str = "https://as2.example";
+
+#[test]
+fn a_client_stays_with_its_issuer_when_its_grant_is_of_no_interest() {
+    let grant = world().run(with_all()).unwrap();
+    let known = Known { used: Used::of(&grant), ..Known::default() };
+    assert_eq!(known.used, Some(Used { client_id: "before".into(), issuer: ISSUER.into() }));
+    for way in [with_all().way, Way::ClientCredentials] {
+        let mut world = trusting(&[SECOND]);
+        let wanted = Wanted { way, ..with_all() };
+        let error = world.run_knowing(wanted, known.clone()).unwrap_err();
+        assert!(matches!(&error, FlowError::OtherClient { of, .. } if of == ISSUER), "{error:?}");
+        assert!(world.browsed.is_empty() && world.to(&format!("{SECOND}/token")).count() == 0);
+    }
+    // Another client is not meant, and one whose issuer is named goes there.
+    let mut other = with_all();
+    other.identity.registered = Some(PreRegistered::new("other", None));
+    let mut named = with_all();
+    named.identity.registered.as_mut().unwrap().issuer = Some(SECOND.into());
+    for wanted in [other, named] {
+        let mut world = trusting(&[SECOND]);
+        world.back = vec![("code", "hush-code".into()), ("iss", SECOND.into())];
+        assert_eq!(world.run_knowing(wanted, known.clone()).unwrap().issuer, SECOND);
+    }
+}
+
+#[test]
+fn of_several_authorization_servers_the_one_that_knows_our_client_is_asked() {
+    let grant = world().run(with_all()).unwrap();
+    let mut known = Known { used: Used::of(&grant), ..Known::default() };
+    known.registrations.insert(SECOND.to_owned(), registered(&json!({})));
+    let mut world = trusting(&[SECOND, ISSUER]);
+    assert_eq!(world.run_knowing(with_all(), known).unwrap().issuer, ISSUER);
+}
+
+#[test]
+fn a_grant_of_another_issuer_is_not_renewed_with_the_secret_of_a_client_that_is_not_its() {
+    let mut wanted = with_all();
+    wanted.identity.registered.as_mut().unwrap().method = Some(AuthMethod::Basic);
+    let mut world = world();
+    let grant = world.run(wanted.clone()).unwrap();
+    world.refresh(&grant, &wanted.identity).unwrap();
+    world.seen.clear();
+    wanted.identity.registered.as_mut().unwrap().issuer = Some(SECOND.to_owned());
+    let error = world.refresh(&grant, &wanted.identity).unwrap_err();
+    assert!(matches!(error, FlowError::CannotProve { .. }) && world.seen.is_empty(), "{error:?}");
+}
+
+#[test]
+fn what_could_change_a_registration_is_not_kept() {
+    let mut world = world();
+    let answer = json!({ "client_id": "d", "registration_access_token": "hush-rat", "strange": "hush" });
+    world.json("https://as.example/register", &answer);
+    world.run(wanted()).unwrap();
+    match &world.saved[0] {
+        Save::Registration { registered, .. } => {
+            let names: Vec<&String> = registered.metadata.more.keys().collect();
+            assert_eq!(names, ["strange"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_client_that_always_proves_possession_says_so_when_it_registers() {
+    const BOUND: &str = "dpop_bound_access_tokens";
+    let mut world = world();
+    world.json("https://as.example/token", &with(tokens(), &json!({ "token_type": "DPoP" })));
+    world.run(Wanted { proofs: Proofs::Always, ..wanted() }).unwrap();
+    assert_eq!(world.last_to("https://as.example/register").json()[BOUND], true);
+    let Save::Registration { registered, .. } = world.saved.remove(0) else { panic!("{:?}", world.saved) };
+    let again =
+        world.run_knowing(Wanted { proofs: Proofs::Always, ..wanted() }, knowing(*registered.clone()));
+    assert_eq!(
+        (again.unwrap().token_type, world.to("https://as.example/register").count()),
+        (TokenType::Dpop, 1)
+    );
+    // Such a client gets no other tokens, so that for those there has to be another.
+    world.json("https://as.example/token", &tokens());
+    world.run_knowing(wanted(), knowing(*registered)).unwrap();
+    assert_eq!(world.to("https://as.example/register").count(), 2);
+    assert_eq!(world.last_to("https://as.example/register").json().get(BOUND), None);
+}
+
 #[test]
 fn a_client_that_was_forgotten_registers_again_once() {
     let mut world = world();

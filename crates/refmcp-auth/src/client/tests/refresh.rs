@@ -179,3 +179,32 @@ fn a_grant_is_given_back_where_that_is_possible() {
         ]
     );
 }
+
+#[test]
+fn a_client_that_signs_gives_its_grant_back_by_its_key() {
+    let (_, grant) = logged_in();
+    let key = std::sync::Arc::new(crate::jose::PrivateKey::generate().unwrap());
+    let registered = Some(PreRegistered::with_key("before", key.clone()));
+    let identity = Identity { registered, ..Identity::default() };
+    let grant = Grant {
+        client_id: Some("before".into()),
+        method: AuthMethod::PrivateKey,
+        revocation_endpoint: Some(url("https://as.example/revoke")),
+        ..grant
+    };
+    let requests = revocations(&grant, &identity, NOW).unwrap();
+    let keys = crate::jose::Jwks { keys: vec![key.public()] };
+    let names: Vec<Value> = requests
+        .into_iter()
+        .map(|request| {
+            let form = url::form_urlencoded::parse(request.body()).into_owned();
+            let (_, assertion) = form.into_iter().find(|(name, _)| name == "client_assertion").unwrap();
+            let jws = crate::jose::Jws::parse(&assertion).unwrap();
+            let claims: Value = jws.verify(&keys, &crate::jose::Algorithm::ALL).unwrap();
+            assert_eq!((&claims["sub"], &claims["aud"]), (&json!("before"), &json!(ISSUER)));
+            claims["jti"].clone()
+        })
+        .collect();
+    assert!(names.len() == 2 && names[0] != names[1]);
+    assert!(matches!(revocations(&grant, &Identity::default(), NOW), Err(FlowError::CannotProve { .. })));
+}

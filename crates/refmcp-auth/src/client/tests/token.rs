@@ -31,7 +31,7 @@ fn a_client_that_registered_proves_itself_as_it_was_told() {
         let basic = format!("Basic {}", STANDARD.encode("d:hush%3A1"));
         let seen = (asked.header("authorization"), asked.field("client_id"), asked.field("client_secret"));
         match expected {
-            AuthMethod::Basic => assert_eq!(seen, (Some(basic.as_str()), None, None)),
+            AuthMethod::Basic => assert_eq!(seen, (Some(basic.as_str()), Some("d".into()), None)),
             AuthMethod::Post => assert_eq!(seen, (None, Some("d".into()), Some("hush:1".into()))),
             _ => assert_eq!(seen, (None, Some("d".into()), None)),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::jose::{Algorithm, Jwks, Jws, PrivateKey};
+use crate::jose::{Algorithm, Jwks, Jws, PrivateKey, encode};
 
 const TOKEN: &str = "https://as.example/token";
 
@@ -90,16 +90,23 @@ fn clients_that_speak_for_themselves_do_not_register_themselves() {
     assert!(!world.asked().contains(&"https://as.example/register"));
 }
 
+/// Something signed for whomever this says, by a key that is none of our business.
+fn signed_for(audience: &Value) -> String {
+    let claims = json!({ "iss": "https://platform.example", "sub": "workload", "aud": audience });
+    format!("{}.{}.hush-signature", encode(r#"{"alg":"HS256"}"#), encode(claims.to_string()))
+}
+
 #[test]
 fn a_workload_asks_once_and_for_nothing_else() {
-    let way = || Way::JwtBearer { assertion: Secret::new("hush-jwt") };
+    let assertion = signed_for(&json!(ISSUER));
+    let way = || Way::JwtBearer { assertion: Secret::new(assertion.as_str()) };
     let mut world = machines(&json!(["none"]));
     let grant = world.run(by(way(), Some(PreRegistered::new("workload", None)))).unwrap();
     let asked = world.last_to(TOKEN);
     assert_eq!(asked.field("grant_type").unwrap(), "urn:ietf:params:oauth:grant-type:jwt-bearer");
     assert_eq!(
         (asked.field("assertion").unwrap(), asked.field("client_id").unwrap()),
-        ("hush-jwt".into(), "workload".into())
+        (assertion.clone(), "workload".into())
     );
     assert_eq!((grant.client_id.as_deref(), asked.field("scope")), (Some("workload"), None));
     assert_eq!(world.run(by(way(), None)).unwrap().client_id, None);
@@ -114,6 +121,39 @@ fn a_workload_asks_once_and_for_nothing_else() {
         );
         assert_eq!(world.to(TOKEN).count(), 1);
     }
+}
+
+#[test]
+fn what_a_platform_signed_goes_only_to_whom_it_is_for() {
+    let run = |assertion: &str, client: Option<PreRegistered>| {
+        let mut world = machines(&json!(["none"]));
+        let came = world.run(by(Way::JwtBearer { assertion: Secret::new(assertion) }, client));
+        assert_eq!(world.to(TOKEN).count(), usize::from(came.is_ok()));
+        assert!(came.is_ok() || world.seen.iter().all(|seen| !seen.body.contains("hush")));
+        came
+    };
+    for audience in [json!(ISSUER), json!(TOKEN), json!(["https://other.example", ISSUER])] {
+        run(&signed_for(&audience), None).unwrap();
+    }
+    for (audience, shown) in [
+        (json!("https://honest.example"), "it is for https://honest.example"),
+        (json!("https://as.example/"), "it is for https://as.example/"),
+        (json!("https://as.example/token/"), "it is for https://as.example/token/"),
+        (json!("HTTPS://as.example"), "it is for HTTPS://as.example"),
+        (json!([]), "it is for nobody"),
+        (Value::Null, "it does not say whom it is for"),
+    ] {
+        let error = run(&signed_for(&audience), Some(PreRegistered::new("workload", None))).unwrap_err();
+        assert!(matches!(error, FlowError::OtherAudience { .. }), "{audience}: {error:?}");
+        assert!(error.to_string().ends_with(shown) && error.blame() == Blame::Settings, "{error}");
+    }
+    // What says nothing goes only to whom we are told that it is for.
+    let pinned =
+        |issuer: &str| PreRegistered { issuer: Some(issuer.into()), ..PreRegistered::new("workload", None) };
+    assert!(matches!(run("hush-opaque", None), Err(FlowError::OtherAudience { .. })));
+    run("hush-opaque", Some(pinned(ISSUER))).unwrap();
+    let elsewhere = run("hush-opaque", Some(pinned("https://honest.example")));
+    assert!(matches!(elsewhere, Err(FlowError::OtherClient { .. })));
 }
 
 const IDP: &str = "https://idp.example";

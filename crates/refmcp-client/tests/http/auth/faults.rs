@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use refmcp_auth::client::{Identity, Known, PreRegistered, Save, Way};
 use refmcp_client::auth::{Authorization, Browser, BrowserFault, Held, Store, StoreFault};
-use refmcp_client::http::Fetcher;
+use refmcp_client::http::{Fetcher, Reach};
 use refmcp_client::wire::BoxFuture;
 use refmcp_client::wire::WireError;
 use refmcp_client::{Client, Era};
 use url::Url;
 
-use super::world::{Desk, Person, World};
+use super::person::Person;
+use super::world::{Desk, World};
 use crate::ear::{ALONE, connect, request, result};
 
 /// What a request ends with.
@@ -33,7 +34,7 @@ async fn a_token_endpoint_that_does_not_work() {
     {
         let world = World::start().await;
         world.state().desk = desk;
-        let fetcher = Arc::new(Fetcher::guarded(true).within(Duration::from_millis(200)));
+        let fetcher = Arc::new(Fetcher::guarded(Reach::Machine).within(Duration::from_millis(200)));
         let authorization = Authorization::new(Person::new(&world)).fetcher(fetcher);
         let why = outcome(&world, &authorization).await;
         assert!(why.contains(said) && why.contains(&world.origin), "{desk:?}: {why}");

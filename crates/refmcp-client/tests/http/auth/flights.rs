@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::time::timeout;
 use url::Url;
 
-use super::world::{Desk, Person, World};
+use super::person::Person;
+use super::world::{Desk, World};
 use crate::ear::{ALONE, Ears, Heard, connect, request};
 use crate::raw_server::{PATIENCE, in_time};
 

@@ -8,7 +8,8 @@ use refmcp_client::http::{HttpSse, StreamableHttp};
 use refmcp_client::wire::{Connector, Wire, WireError};
 use refmcp_proto::revision::Revision;
 
-use super::world::{Came, Person, World};
+use super::person::Person;
+use super::world::{Came, World};
 use crate::ear::{ALONE, Ears, Heard, SESSIONS, connect, notification, request, result};
 use crate::raw_server::Server;
 

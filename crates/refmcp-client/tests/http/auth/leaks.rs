@@ -1,6 +1,7 @@
 //! What must not arrive anywhere else than at the server.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use refmcp_client::auth::Authorization;
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_client::wire::WireError;
 
-use super::world::{Person, World};
+use super::person::Person;
+use super::world::World;
 use crate::ear::{SESSIONS, connect, request, result};
 use crate::raw_server::Server;
 
@@ -73,15 +75,26 @@ async fn nothing_secret_is_shown() {
     assert!(!shown.contains("token-1") && !shown.contains("refresh-1"), "{shown}");
 }
 
+/// A server by a name that means one address at first and another from then on. Numbers mean what they are.
+fn flipping(server: &Server, first: &str, then: &str) -> StreamableHttp {
+    let port: u16 = server.origin().rsplit(':').next().unwrap().parse().unwrap();
+    let [first, then] = [first, then].map(|text| SocketAddr::new(text.parse().unwrap(), port));
+    let looked_up = AtomicBool::new(false);
+    let mut settings = HttpSettings::default();
+    settings.resolver = Some(Arc::new(move |host, port| match host.parse() {
+        Ok(address) => Ok(vec![SocketAddr::new(address, port)]),
+        Err(_) if looked_up.swap(true, Ordering::SeqCst) => Ok(vec![then]),
+        Err(_) => Ok(vec![first]),
+    }));
+    StreamableHttp::new(&format!("http://flips.localhost:{port}/mcp")).unwrap().settings(settings)
+}
+
 #[tokio::test]
 async fn who_is_not_near_cannot_send_us_to_what_is() {
     let (world, server) = (World::start().await, Server::start().await);
-    let here: SocketAddr = server.origin().trim_start_matches("http://").parse().unwrap();
-    let mut settings = HttpSettings::default();
-    // By its name the server is in the world as well, so that it counts as far away.
-    settings.resolver = Some(Arc::new(move |_, _| Ok(vec![here, ([8, 8, 8, 8], 9).into()])));
+    // This machine by an address that never counts as near, and later by one that does.
+    let connector = flipping(&server, "::ffff:127.0.0.1", "127.0.0.1");
     let person = Person::new(&world);
-    let connector = StreamableHttp::new("http://far.localhost/mcp").unwrap().settings(settings);
     let (wire, mut ears) = connect(&connector.authorization(Authorization::new(person.clone()))).await;
     wire.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, _) = server.request().await;
@@ -90,6 +103,21 @@ async fn who_is_not_near_cannot_send_us_to_what_is() {
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::NotAuthorized { why } if why.contains("strangers")), "{why:?}");
     assert_eq!((world.state().came.len(), person.visits()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_server_is_where_its_connection_leads() {
+    let (world, server) = (World::start().await, Server::start().await);
+    let connector = flipping(&server, "127.0.0.1", "8.8.8.8");
+    world.state().resource = connector.address().to_string();
+    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (mut peer, _) = server.request().await;
+    let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
+    peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
+    assert_eq!(peer.request().await.header("authorization"), Some("Bearer token-1"));
+    peer.json(&result(1)).await;
+    assert_eq!(ears.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]

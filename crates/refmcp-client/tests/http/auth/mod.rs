@@ -4,6 +4,8 @@ mod faults;
 mod flights;
 mod kinds;
 mod leaks;
+mod leaving;
+mod person;
 mod proofs;
 mod scopes;
 #[cfg(feature = "websocket")]

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use refmcp_auth::dpop::token_digest;
 use refmcp_client::auth::{Authorization, MemoryStore};
+use refmcp_client::wire::WireError;
 
-use super::world::{Person, World, proof};
-use crate::ear::{ALONE, connect, request, result};
+use super::person::Person;
+use super::world::{World, proof};
+use crate::ear::{ALONE, Heard, connect, request, result};
 
 #[tokio::test]
 async fn every_request_has_a_proof_of_its_own() {
@@ -72,4 +74,30 @@ async fn what_the_server_wants_repeated_is_repeated() {
     assert_eq!(ears.message().await, (Some(3), result(3)));
     assert_eq!(nonces(&world)[4..], ["\"n-1\"", "\"n-2\""]);
     assert_eq!((person.visits(), world.grants().len()), (1, 1));
+}
+
+/// Logs in, then sends one more request to a server that finds this many of the next proofs stale.
+async fn with_stale_proofs(stale: usize) -> (World, Person, Heard) {
+    let world = World::start().await;
+    world.state().dpop = true;
+    world.state().nonce = Some("n-1");
+    let person = Person::new(&world);
+    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()).dpop(true))).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+    world.state().came.clear();
+    world.state().stale_proofs = stale;
+    wire.clone().send(request(2, "tools/list", ALONE));
+    let heard = ears.next().await;
+    (world, person, heard)
+}
+
+#[tokio::test]
+async fn stale_proofs_are_made_again_a_few_times_and_lead_to_no_login() {
+    let (world, person, heard) = with_stale_proofs(3).await;
+    assert_eq!(heard, Heard::Message(Some(2), result(2)));
+    assert_eq!((world.came_to("/mcp").len(), world.grants().len(), person.visits()), (4, 0, 1));
+    let (world, person, heard) = with_stale_proofs(usize::MAX).await;
+    assert!(matches!(heard, Heard::Ended(2, WireError::Unauthorized { status: 401, .. })), "{heard:?}");
+    assert_eq!((world.came_to("/mcp").len(), world.grants().len(), person.visits()), (4, 0, 1));
 }

@@ -4,7 +4,8 @@ use refmcp_auth::Scopes;
 use refmcp_client::auth::Authorization;
 use refmcp_client::wire::WireError;
 
-use super::world::{Person, World};
+use super::person::Person;
+use super::world::World;
 use crate::ear::{ALONE, connect, request, result};
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
-use super::world::{Person, World};
+use super::person::Person;
+use super::world::World;
 use crate::ear::{ALONE, Ears, connect, request, result};
 use crate::raw_server::Server;
 

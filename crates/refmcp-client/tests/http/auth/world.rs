@@ -1,10 +1,9 @@
-//! A server that wants tokens, an authorization server that gives them, and a person who logs in.
+//! A server that wants tokens, and an authorization server that gives them.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
@@ -14,13 +13,11 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use refmcp_client::auth::{Authorization, Browser, BrowserFault};
+use refmcp_client::auth::Authorization;
 use refmcp_client::http::StreamableHttp;
-use refmcp_client::wire::BoxFuture;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use url::Url;
 
 use crate::ear::result;
 
@@ -87,6 +84,8 @@ pub(crate) enum Desk {
     /// It takes no refresh token.
     NoRenewal,
     Hangs,
+    /// It answers when it is let: [`World::let_desk_answer`].
+    Waits,
     Fails,
     Html,
 }
@@ -107,10 +106,12 @@ pub(crate) struct State {
     pub(crate) grants: Option<&'static str>,
     pub(crate) dpop: bool,
     pub(crate) nonce: Option<&'static str>,
+    /// How many more proofs are not fresh enough, whatever they repeat.
+    pub(crate) stale_proofs: usize,
     /// Whether the answer to a call of a tool breaks off once, and every token with it.
     pub(crate) breaks_off: bool,
     pub(crate) resource: String,
-    codes: HashMap<String, String>,
+    pub(super) codes: HashMap<String, String>,
     refresh: HashMap<String, String>,
 }
 
@@ -118,6 +119,7 @@ pub(crate) struct State {
 pub(crate) struct World {
     pub(crate) origin: String,
     state: Arc<Mutex<State>>,
+    desk: Arc<Semaphore>,
 }
 
 impl fmt::Debug for World {
@@ -141,12 +143,13 @@ impl World {
             grants: None,
             dpop: false,
             nonce: None,
+            stale_proofs: 0,
             breaks_off: false,
             resource: format!("{origin}/mcp"),
             codes: HashMap::new(),
             refresh: HashMap::new(),
         };
-        let world = Self { origin, state: Arc::new(Mutex::new(state)) };
+        let world = Self { origin, state: Arc::new(Mutex::new(state)), desk: Arc::new(Semaphore::new(0)) };
         tokio::spawn(world.clone().serve(listener));
         world
     }
@@ -176,6 +179,11 @@ impl World {
     /// No token is good any more.
     pub(crate) fn revoke_all(&self) {
         self.state().good.clear();
+    }
+
+    /// One token that waits at the desk is given out.
+    pub(crate) fn let_desk_answer(&self) {
+        self.desk.add_permits(1);
     }
 
     async fn serve(self, listener: TcpListener) {
@@ -229,6 +237,9 @@ impl World {
                 if desk == Desk::Hangs {
                     std::future::pending::<()>().await;
                 }
+                if desk == Desk::Waits {
+                    self.desk.acquire().await.unwrap().forget();
+                }
                 self.state().token(&came, desk)
             }
             "/mcp" | "/sse" | "/messages" => self.state().guarded(&came, origin),
@@ -246,7 +257,7 @@ impl State {
             (Desk::Fails, _) => return answer(500, "text/plain", "broken"),
             (Desk::Html, _) => return answer(200, "text/html", "<html>log in</html>"),
             (_, "authorization_code") => self.codes.remove(&form["code"]),
-            (Desk::Open, "refresh_token") => self.refresh.remove(&form["refresh_token"]),
+            (Desk::Open | Desk::Waits, "refresh_token") => self.refresh.remove(&form["refresh_token"]),
             (_, "client_credentials") => Some(form.get("scope").cloned().unwrap_or_default()),
             _ => None,
         };
@@ -279,8 +290,12 @@ impl State {
             response
         };
         let Some(scopes) = token.and_then(|token| self.good.get(token)) else { return challenge(401, "") };
+        let stale = self.stale_proofs.checked_sub(1).is_some_and(|left| {
+            self.stale_proofs = left;
+            true
+        });
         if let Some(nonce) = self.nonce
-            && proof(came)["nonce"] != nonce
+            && (stale || proof(came)["nonce"] != nonce)
         {
             let mut response = challenge(401, ", error=\"use_dpop_nonce\"");
             response.headers_mut().insert("dpop-nonce", nonce.parse().unwrap());
@@ -329,69 +344,4 @@ pub(crate) fn proof(came: &Came) -> Value {
     };
     serde_json::from_slice(&base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload).unwrap())
         .unwrap()
-}
-
-/// Somebody who logs in, when they are let.
-#[derive(Debug, Clone)]
-pub(crate) struct Person {
-    world: World,
-    visits: Arc<AtomicUsize>,
-    let_go: Arc<Semaphore>,
-    busy: Arc<Semaphore>,
-}
-
-impl Person {
-    /// One who says yes at once.
-    pub(crate) fn new(world: &World) -> Self {
-        let person = Self::slow(world);
-        person.agree();
-        person
-    }
-
-    /// One who waits for [`Self::agree`].
-    pub(crate) fn slow(world: &World) -> Self {
-        let (let_go, busy) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        Self { world: world.clone(), visits: Arc::default(), let_go, busy }
-    }
-
-    /// From now on they say yes at once.
-    pub(crate) fn agree(&self) {
-        self.let_go.add_permits(Semaphore::MAX_PERMITS / 2);
-    }
-
-    /// They say yes the next time.
-    pub(crate) fn agree_once(&self) {
-        self.let_go.add_permits(1);
-    }
-
-    /// How often they had to log in.
-    pub(crate) fn visits(&self) -> usize {
-        self.visits.load(Ordering::SeqCst)
-    }
-
-    /// Waits until they are asked to log in.
-    pub(crate) async fn is_asked(&self) {
-        crate::raw_server::in_time("somebody to be asked", self.busy.acquire()).await.unwrap().forget();
-    }
-}
-
-impl Browser for Person {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
-        Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
-    }
-
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
-        Box::pin(async move {
-            let number = self.visits.fetch_add(1, Ordering::SeqCst) + 1;
-            self.busy.add_permits(1);
-            self.let_go.acquire().await.unwrap().forget();
-            let asked: HashMap<String, String> = url.query_pairs().into_owned().collect();
-            let code = format!("code-{number}-{}", self.world.state().came.len());
-            let scope = asked.get("scope").cloned().unwrap_or_default();
-            self.world.state().codes.insert(code.clone(), scope);
-            let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
-            back.query_pairs_mut().append_pair("code", &code).append_pair("state", &asked["state"]);
-            Ok(back)
-        })
-    }
 }

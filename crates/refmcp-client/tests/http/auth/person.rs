@@ -1,0 +1,77 @@
+//! A person who logs in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use refmcp_client::auth::{Browser, BrowserFault};
+use refmcp_client::wire::BoxFuture;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::world::World;
+
+/// Somebody who logs in, when they are let.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    world: World,
+    visits: Arc<AtomicUsize>,
+    let_go: Arc<Semaphore>,
+    busy: Arc<Semaphore>,
+}
+
+impl Person {
+    /// One who says yes at once.
+    pub(crate) fn new(world: &World) -> Self {
+        let person = Self::slow(world);
+        person.agree();
+        person
+    }
+
+    /// One who waits for [`Self::agree`].
+    pub(crate) fn slow(world: &World) -> Self {
+        let (let_go, busy) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        Self { world: world.clone(), visits: Arc::default(), let_go, busy }
+    }
+
+    /// From now on they say yes at once.
+    pub(crate) fn agree(&self) {
+        self.let_go.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// They say yes the next time.
+    pub(crate) fn agree_once(&self) {
+        self.let_go.add_permits(1);
+    }
+
+    /// How often they had to log in.
+    pub(crate) fn visits(&self) -> usize {
+        self.visits.load(Ordering::SeqCst)
+    }
+
+    /// Waits until they are asked to log in.
+    pub(crate) async fn is_asked(&self) {
+        crate::raw_server::in_time("somebody to be asked", self.busy.acquire()).await.unwrap().forget();
+    }
+}
+
+impl Browser for Person {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
+    }
+
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+        Box::pin(async move {
+            let number = self.visits.fetch_add(1, Ordering::SeqCst) + 1;
+            self.busy.add_permits(1);
+            self.let_go.acquire().await.unwrap().forget();
+            let asked: HashMap<String, String> = url.query_pairs().into_owned().collect();
+            let code = format!("code-{number}-{}", self.world.state().came.len());
+            let scope = asked.get("scope").cloned().unwrap_or_default();
+            self.world.state().codes.insert(code.clone(), scope);
+            let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
+            back.query_pairs_mut().append_pair("code", &code).append_pair("state", &asked["state"]);
+            Ok(back)
+        })
+    }
+}
