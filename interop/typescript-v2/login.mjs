@@ -1,6 +1,6 @@
 // The logins on @modelcontextprotocol/client, the TypeScript SDK's version 2.
 
-import { Client, ClientCredentialsProvider, SSEClientTransport, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { auth, Client, ClientCredentialsProvider, DpopSession, SSEClientTransport, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 import { runLogins } from '../typescript/logins.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v2', version: '0.0.0' };
@@ -25,9 +25,12 @@ await runLogins(
     {
         open,
         connect,
+        auth,
+        dpop: () => DpopSession.create(),
         callback: parameters => parameters,
         isUnauthorized: error => error instanceof UnauthorizedError,
-        refreshesInstead: () => false,
+        unites: true,
+        stepsUp: ({ transport }) => transport === 'http', // over HTTP+SSE it only heeds 401
         clientCredentials: ({ clientId, clientSecret, issuer }) => new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer })
     },
     process.argv.slice(2)

@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
                         the release build's command line against foreign servers, and ours; all unless one is named
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   interop browser       the consent page of the built-in authorization server in Chromium
+  interop logins        foreign clients log in to the release build, and its command line to foreign servers
   conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
@@ -77,6 +78,12 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["interop", "browser"] => {
             test::release()?;
             let tally = interop::browser::run()?;
+            println!("\n{tally}");
+            return Ok(tally.exit_code());
+        }
+        ["interop", "logins"] => {
+            test::release()?;
+            let tally = interop::logins::run()?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }

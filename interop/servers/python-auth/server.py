@@ -35,6 +35,11 @@ CODE_SECONDS = 60
 NEEDED = {"touch_resource": WRITE}
 
 
+def new_secret():
+    """Where it must not be, it is found by how it begins."""
+    return f"hush-{secrets.token_urlsafe(32)}"
+
+
 class Memory(OAuthAuthorizationServerProvider):
     """Says yes to everybody, and forgets everything when it ends."""
 
@@ -51,7 +56,7 @@ class Memory(OAuthAuthorizationServerProvider):
 
     async def authorize(self, client, params):
         code = AuthorizationCode(
-            code=secrets.token_urlsafe(32),
+            code=new_secret(),
             client_id=client.client_id,
             scopes=params.scopes or [READ],
             expires_at=time.time() + CODE_SECONDS,
@@ -82,7 +87,7 @@ class Memory(OAuthAuthorizationServerProvider):
 
     def issue(self, client, scopes, grant):
         about = {"client_id": client.client_id, "scopes": scopes, "resource": grant.resource, "subject": grant.subject}
-        token, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        token, refresh = new_secret(), new_secret()
         self.tokens[token] = AccessToken(token=token, expires_at=int(time.time()) + self.seconds, **about)
         self.refreshes[refresh] = RefreshToken(token=refresh, **about)
         return OAuthToken(access_token=token, expires_in=self.seconds, scope=" ".join(scopes), refresh_token=refresh)
@@ -156,11 +161,11 @@ def main(way, port, seconds):
     )
     server = Server("behind a login", auth_server_provider=provider, auth=auth)
 
-    @server.tool()
+    @server.tool(structured_output=False)
     def echo(message: str) -> str:
         return message
 
-    @server.tool()
+    @server.tool(structured_output=False)
     def touch_resource(uri: str) -> str:
         return f"touched {uri}"
 

@@ -7,6 +7,7 @@
 pub(crate) mod browser;
 mod client;
 pub(crate) mod inspector;
+pub(crate) mod logins;
 mod server;
 pub(crate) mod servers;
 mod setup;
@@ -106,6 +107,7 @@ pub(crate) fn everything() -> Result<Tally> {
     tally += servers::run(&[])?;
     tally += inspector::run()?;
     tally += browser::run()?;
+    tally += logins::run()?;
     Ok(tally)
 }
 

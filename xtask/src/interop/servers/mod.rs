@@ -3,6 +3,7 @@
 //! What is asked and what is to come back is data: `step` says how, `tour` and `others` have it. Each server is visited
 //! over every transport it has. There it is asked for every era, and in what it speaks it is toured.
 
+pub(super) mod logins;
 mod others;
 mod process;
 mod report;

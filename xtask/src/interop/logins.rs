@@ -1,0 +1,297 @@
+//! Clients that others wrote, behind a login: they get in by what their SDKs know of it. `interop/…/login.mjs` and
+//! `login.py` take `REVISION URL URL SECONDS`, the second server being one whose tokens last so many seconds, and print a
+//! line of JSON about each check. A browser is not needed: the server says yes by itself.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::client::{CLIENTS, Client, Language, in_venv};
+use super::server::Server;
+use super::transport::Transport;
+use super::{Places, setup};
+use crate::revisions::REVISIONS;
+use crate::shell;
+use crate::test::Tally;
+
+/// The longest that one run may take; each check in it has a limit of its own.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What is checked by every client, in the order of the scripts.
+const CHECKS: [&str; 9] = [
+    "without a token",
+    "login",
+    "step-up",
+    "step-up with a refresh token",
+    "refresh",
+    "DPoP",
+    "client credentials",
+    "a revoked token",
+    "another server's token",
+];
+
+/// A client that the server knows from the start. It is known for the length of a run, so its secret is none.
+const CLIENT: (&str, &str) = ("interop", "not-so-secret");
+
+/// How long the tokens of the second server last, in seconds.
+const BRIEF: &str = "5";
+
+/// What a script says of a check.
+#[derive(Debug, Clone, Deserialize, PartialEq)]
+struct Check {
+    name: String,
+    ok: bool,
+    /// The SDK cannot do it; its words are the detail.
+    unsupported: bool,
+    detail: String,
+}
+
+/// One client, one transport, one revision.
+struct Visit {
+    client: &'static Client,
+    transport: Transport,
+    revision: &'static str,
+}
+
+/// What came of a visit.
+#[derive(Debug, Default)]
+struct Told {
+    name: String,
+    checks: Vec<Check>,
+    /// What went wrong beside the checks.
+    problems: Vec<String>,
+}
+
+/// Lets the SDKs' clients log in to our server, and our client to servers on SDKs; counts the checks.
+pub(crate) fn run() -> Result<Tally> {
+    let places = Places::new()?;
+    let results = places.out.join("results");
+    fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+
+    let mut told = Vec::new();
+    let mut visits = Vec::new();
+    for client in CLIENTS.iter().filter(|client| script(client).is_some()) {
+        match setup::prepare(client, &places) {
+            Ok(()) => visits.extend(ways(client)),
+            Err(error) => told.push(Told {
+                name: client.name.to_owned(),
+                problems: vec![format!("cannot be set up: {error:#}")],
+                ..Told::default()
+            }),
+        }
+    }
+    told.extend(make(visits, &places));
+
+    let kept = places.out.join("logins.md");
+    fs::write(&kept, markdown(&told)).with_context(|| format!("cannot write {}", kept.display()))?;
+    let mut tally = Tally::default();
+    for told in &told {
+        tally.passed += told.passed();
+        for fault in told.faults() {
+            println!("{} login: {}: {fault}", shell::red("FAILED"), told.name);
+            tally.failed += 1;
+        }
+    }
+    println!("logins of others: {tally}; the table is kept in {}", kept.display());
+    tally += super::servers::logins::run(&places)?;
+    Ok(tally)
+}
+
+/// The script of a client whose SDK knows logins and is driven here.
+fn script(client: &Client) -> Option<&'static str> {
+    match client.language {
+        Language::TypeScript => Some("login.mjs"),
+        Language::Python => Some("login.py"),
+        Language::Rust => None,
+    }
+}
+
+/// The newest revision with sessions over both transports, and what has none where the SDK speaks it.
+fn ways(client: &'static Client) -> Vec<Visit> {
+    let [.., sessions, newest] = REVISIONS;
+    let way = |transport, revision| Visit { client, transport, revision };
+    let mut ways = vec![way(Transport::StreamableHttp, sessions), way(Transport::HttpSse, sessions)];
+    if client.name.ends_with("-v2") {
+        ways.push(way(Transport::StreamableHttp, newest));
+    }
+    ways
+}
+
+/// Makes all visits, several at once: they mostly wait for tokens to end.
+fn make(visits: Vec<Visit>, places: &Places) -> Vec<Told> {
+    let at_once = thread::available_parallelism().map_or(1, usize::from) + 1;
+    let (visits, told) = (Mutex::new(visits.into_iter().enumerate()), Mutex::new(Vec::new()));
+    let next = || visits.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some((at, visit)) = next() {
+                    let came = visit.make(places);
+                    told.lock().unwrap_or_else(PoisonError::into_inner).push((at, came));
+                }
+            });
+        }
+    });
+    let mut told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    told.sort_by_key(|(at, _)| *at);
+    told.into_iter().map(|(_, told)| told).collect()
+}
+
+impl Visit {
+    fn name(&self) -> String {
+        format!("{} {} {}", self.client.name, self.transport.name(), self.revision)
+    }
+
+    fn make(&self, places: &Places) -> Told {
+        let begin = Instant::now();
+        let mut told = Told { name: self.name(), ..Told::default() };
+        if let Err(error) = self.fill(places, &mut told) {
+            told.problems.push(format!("{error:#}"));
+        }
+        println!(
+            "login          {:<35} {} of {}  ({})",
+            told.name,
+            told.passed(),
+            CHECKS.len(),
+            shell::duration(begin.elapsed())
+        );
+        told
+    }
+
+    /// Runs the client against two servers that are there for this visit only.
+    fn fill(&self, places: &Places, told: &mut Told) -> Result<()> {
+        let name = format!("login-{}", self.name().replace(' ', "-"));
+        let file = |ending: &str| places.out.join("results").join(format!("{name}.{ending}"));
+        let known = format!("{}:{}", CLIENT.0, CLIENT.1);
+        // What is revoked is noticed by who asks.
+        let mut usual = vec!["--auth", "builtin", "--auth-login", "auto", "--auth-introspect"];
+        usual.extend(["--auth-client", &known]);
+        let lasting = Server::start(&places.server, &usual, self.transport, &file("server.log"))?;
+        usual.extend(["--auth-token-lifetime", BRIEF]);
+        let brief = Server::start(&places.server, &usual, self.transport, &file("brief.log"))?;
+
+        let lines = file("jsonl");
+        let mut command = self.command(places);
+        command.args([self.revision, &lasting.url, &brief.url, BRIEF]);
+        command.env("CLIENT_ID", CLIENT.0).env("CLIENT_SECRET", CLIENT.1);
+        let ended = shell::run_logged(&mut command, &lines, LIMIT)?;
+        let printed =
+            fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+        told.checks = checks(&printed);
+        if !fits(&told.checks, ended.is_some_and(|status| status.success())) {
+            let end = ended.map_or_else(|| "did not end".to_owned(), |status| format!("ended with {status}"));
+            told.problems.push(format!("the script {end}; see {}", lines.display()));
+        }
+        let stopped = [lasting, brief].map(Server::stop);
+        told.problems.extend(stopped.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")));
+        Ok(())
+    }
+
+    fn command(&self, places: &Places) -> Command {
+        let script: PathBuf =
+            self.client.folder(&places.sources).join(script(self.client).unwrap_or_default());
+        let mut command = match self.client.language {
+            Language::Python => Command::new(in_venv(&self.client.built(&places.out), "python")),
+            Language::TypeScript | Language::Rust => Command::new("node"),
+        };
+        command.arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+}
+
+impl Told {
+    fn passed(&self) -> usize {
+        self.checks.iter().filter(|check| check.ok).count()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let failed = self.checks.iter().filter(|check| !check.ok);
+        let faults = failed.map(|check| format!("{}: {}", check.name, check.detail));
+        faults.chain(self.problems.iter().cloned()).collect()
+    }
+
+    fn cell(&self, name: &str) -> &'static str {
+        match self.checks.iter().find(|check| check.name == name) {
+            Some(check) if check.unsupported => "unsupported",
+            Some(check) if check.ok => "ok",
+            _ => "FAILED",
+        }
+    }
+}
+
+/// The checks among the lines; the others are what the SDKs say besides.
+fn checks(printed: &str) -> Vec<Check> {
+    printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Whether every check was made, and the lines tell what the exit code tells.
+fn fits(checks: &[Check], succeeded: bool) -> bool {
+    let made = checks.iter().map(|check| check.name.as_str());
+    made.eq(CHECKS) && succeeded == checks.iter().all(|check| check.ok)
+}
+
+/// A row for each visit, and below what the cells do not say.
+fn markdown(told: &[Told]) -> String {
+    let mut text = format!("| | {} |\n|---{}|\n", CHECKS.join(" | "), "|---".repeat(CHECKS.len()));
+    let mut details = String::new();
+    for told in told {
+        let cells = CHECKS.map(|name| told.cell(name));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| {} | {} |", told.name, cells.join(" | "));
+        for check in told.checks.iter().filter(|check| !check.detail.is_empty()) {
+            let _ = writeln!(details, "- {}, {}: {}", told.name, check.name, check.detail.replace('\n', " "));
+        }
+    }
+    format!("# Logins of others\n\n{text}\n{details}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bad: &str) -> String {
+        let line = |name: &&str| {
+            let (ok, unsupported) = (*name != bad, *name == "step-up");
+            format!(r#"{{"name":"{name}","ok":{ok},"unsupported":{unsupported},"detail":"so"}}"#)
+        };
+        CHECKS.iter().map(line).collect::<Vec<_>>().join("\nthe SDK warns\n")
+    }
+
+    #[test]
+    fn a_script_that_breaks_off_or_leaves_something_out_is_noticed() {
+        let all = checks(&lines(""));
+        assert!(fits(&all, true) && !fits(&all, false));
+        assert!(!fits(all.split_last().unwrap().1, true));
+        let one = checks(&lines("login"));
+        assert!(fits(&one, false) && !fits(&one, true));
+        assert!(!fits(&checks("Traceback"), false));
+    }
+
+    #[test]
+    fn what_failed_is_told_and_what_cannot_be_done_is_no_fault() {
+        let told = Told { name: "it".to_owned(), checks: checks(&lines("refresh")), ..Told::default() };
+        assert_eq!((told.passed(), told.faults()), (8, vec!["refresh: so".to_owned()]));
+        assert_eq!(
+            ["login", "step-up", "refresh"].map(|name| told.cell(name)),
+            ["ok", "unsupported", "FAILED"]
+        );
+        assert_eq!(Told::default().cell("login"), "FAILED");
+        let table = markdown(&[told]);
+        assert!(table.contains("| it | ok | ok | unsupported | ok | FAILED |"), "{table}");
+        assert!(table.contains("- it, refresh: so\n"), "{table}");
+    }
+
+    #[test]
+    fn every_sdk_logs_in_over_both_transports() {
+        let driven: Vec<_> = CLIENTS.iter().filter(|client| script(client).is_some()).collect();
+        assert_eq!(driven.len(), 4);
+        assert_eq!(driven.iter().map(|client| ways(client).len()).collect::<Vec<_>>(), [2, 3, 2, 3]);
+    }
+}

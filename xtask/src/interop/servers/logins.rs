@@ -1,0 +1,187 @@
+//! Our command line at servers behind a login that others wrote: `interop/servers/python-auth` on both Python SDKs, with
+//! the authorization server that comes with them. The browser is a program that goes wherever a page leads.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::client::{CLIENTS, Client, in_venv};
+use super::super::{Places, setup};
+use super::process::{self, Listening};
+use super::step::Check::{self, Complains, Hides, Prints, Says};
+use crate::shell;
+use crate::test::Tally;
+
+/// How long the tokens of the second server last, and how long it takes until they have surely ended.
+const BRIEF: &str = "5";
+const ENDED: Duration = Duration::from_secs(7);
+
+/// The Python SDKs, and the ways to reach a server on them: the word for it, and the address.
+const SDKS: [&str; 2] = ["python-v1", "python-v2"];
+const WAYS: [(&str, &str); 2] =
+    [("http", "http://127.0.0.1:PORT/mcp"), ("sse", "sse+http://127.0.0.1:PORT/sse")];
+
+/// A command line, what it exits with and what is to be seen of it. `URL` stands for the server.
+struct Step {
+    name: &'static str,
+    words: &'static [&'static str],
+    exit: i32,
+    checks: &'static [Check],
+}
+
+const fn step(
+    name: &'static str,
+    words: &'static [&'static str],
+    exit: i32,
+    checks: &'static [Check],
+) -> Step {
+    Step { name, words, exit, checks }
+}
+
+const ECHO: &[&str] = &["call", "URL", "echo", "message=hello"];
+const TOUCH: &[&str] = &["call", "URL", "touch_resource", "uri=file:///notes/todo.txt"];
+const LOGIN: &[&str] = &["auth", "login", "URL"];
+const NOT_LOGGED_IN: i32 = 3;
+const HINT: &[Check] = &[Complains("refmcp auth login")];
+const MORE: &[Check] = &[Complains("refmcp auth login"), Complains("--scope")];
+const HELLO: &[Check] = &[Prints("hello\n")];
+
+/// How every code and every token of these servers begins. Nothing that is printed has one in it.
+const SECRETS: &[Check] = &[Hides("hush-")];
+
+/// What is done at a server whose tokens last.
+const STEPS: [Step; 9] = [
+    step("who is not logged in is told how to", ECHO, NOT_LOGGED_IN, HINT),
+    step("a login", LOGIN, 0, &[]),
+    step("a call", ECHO, 0, HELLO),
+    step("where one is logged in", &["auth", "status"], 0, &[Says("127.0.0.1"), Says("mcp:read")]),
+    step("a tool that needs more is refused", TOUCH, NOT_LOGGED_IN, MORE),
+    step(
+        "a login for more",
+        &["auth", "login", "URL", "--scope", "mcp:read", "--scope", "mcp:write"],
+        0,
+        &[],
+    ),
+    step("a tool that needs more", TOUCH, 0, &[Says("touched file:///notes/todo.txt")]),
+    step("a logout", &["auth", "logout", "URL"], 0, &[]),
+    step("who has logged out is out", ECHO, NOT_LOGGED_IN, HINT),
+];
+
+/// What is done at a server whose tokens do not last, before they end and afterwards.
+const BEFORE: [Step; 1] = [step("a login for a short time", LOGIN, 0, &[])];
+const AFTERWARDS: [Step; 1] = [step("a call with a token that is a new one", ECHO, 0, HELLO)];
+
+/// Logs in to all of them; counts the steps.
+pub(in crate::interop) fn run(places: &Places) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for name in SDKS {
+        let client = CLIENTS.iter().find(|client| client.name == name).context("no such SDK")?;
+        setup::prepare(client, places).with_context(|| format!("{name} cannot be set up"))?;
+        for (way, url) in WAYS {
+            let begin = Instant::now();
+            let visit = Visit { places, client, way, url };
+            let mut found = Found::default();
+            if let Err(error) = visit.make(&mut found) {
+                found.faults.push(format!("{error:#}"));
+            }
+            let took = shell::duration(begin.elapsed());
+            println!("our login      server {name} {way:<14} {} steps  ({took})", found.passed);
+            for fault in &found.faults {
+                println!("{} our login: {name} {way}: {fault}", shell::red("FAILED"));
+            }
+            tally += Tally { passed: found.passed, failed: found.faults.len() };
+        }
+    }
+    println!("our logins at others: {tally}");
+    Ok(tally)
+}
+
+/// One server over one transport.
+struct Visit<'a> {
+    places: &'a Places,
+    client: &'static Client,
+    way: &'static str,
+    url: &'static str,
+}
+
+#[derive(Default)]
+struct Found {
+    passed: usize,
+    faults: Vec<String>,
+}
+
+impl Visit<'_> {
+    fn make(&self, found: &mut Found) -> Result<()> {
+        let state =
+            self.places.out.join("results").join(format!("our-login-{}-{}", self.client.name, self.way));
+        if state.exists() {
+            fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
+        }
+        fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
+        let (brief, short) = self.start(&state.join("brief.log"), &[BRIEF])?;
+        self.take(&BEFORE, &short, &state, found)?;
+        let begun = Instant::now();
+        let (lasting, url) = self.start(&state.join("server.log"), &[])?;
+        self.take(&STEPS, &url, &state, found)?;
+        thread::sleep(ENDED.saturating_sub(begun.elapsed()));
+        self.take(&AFTERWARDS, &short, &state, found)?;
+        lasting.stop()?;
+        brief.stop()?;
+        Ok(())
+    }
+
+    /// A server, and where it is.
+    fn start(&self, log: &Path, more: &[&str]) -> Result<(Listening, String)> {
+        let port = process::free_port()?.to_string();
+        let python = in_venv(&self.client.built(&self.places.out), "python");
+        let mut words = vec![python, self.script("server.py"), self.way.into(), port.clone().into()];
+        words.extend(more.iter().map(PathBuf::from));
+        let listening =
+            Listening::start(&words, port.parse()?, log).with_context(|| format!("see {}", log.display()))?;
+        Ok((listening, self.url.replace("PORT", &port)))
+    }
+
+    fn script(&self, name: &str) -> PathBuf {
+        self.places.sources.join("servers/python-auth").join(name)
+    }
+
+    /// Takes the steps until one is not as it should be: those after it need it.
+    fn take(&self, steps: &[Step], url: &str, state: &Path, found: &mut Found) -> Result<()> {
+        for step in steps {
+            let mut command = Command::new(&self.places.server);
+            command.args(step.words.iter().map(|word| if *word == "URL" { url } else { word }));
+            // Nothing of what the person who runs this has decided or set may matter.
+            command.current_dir(state).env("REFMCP_STATE_DIR", state.join("kept")).env("NO_COLOR", "1");
+            for set in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS"] {
+                command.env_remove(set);
+            }
+            command.env("BROWSER", self.script("browser.py"));
+            let came = process::run(&mut command).with_context(|| step.name)?;
+            let fault = came.fault(step.exit, step.checks).or_else(|| came.fault(step.exit, SECRETS));
+            ensure!(fault.is_none(), "{}: {}", step.name, fault.unwrap_or_default());
+            found.passed += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_but_those_for_everybody_names_the_server() {
+        for step in BEFORE.iter().chain(&STEPS).chain(&AFTERWARDS) {
+            assert!(step.words.contains(&"URL") || step.words == ["auth", "status"], "{}", step.name);
+        }
+    }
+
+    #[test]
+    fn every_sdk_that_is_visited_is_known() {
+        assert!(SDKS.iter().all(|name| CLIENTS.iter().any(|client| client.name == *name)));
+    }
+}
