@@ -66,13 +66,8 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether what is sent there is for nobody else to read: https, or http on this machine.
+/// Whether nobody else reads what is sent there, and what comes from there surely does: https, or http on this machine.
 pub fn is_confidential(url: &Url) -> bool {
-    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
-}
-
-/// Whether what comes from there surely comes from there: by TLS, or from this machine.
-pub fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }
 
@@ -135,12 +130,7 @@ mod tests {
         }
         for far in ["http://localhost.example/", "http://10.0.0.1", "http://127.0.0.1.example"] {
             assert!(!is_loopback(&url(far)), "{far}");
-            assert!(!is_safe(&url(far)), "{far}");
         }
-        for safe in ["https://h/", "http://localhost:1/", "http://[::1]"] {
-            assert!(is_safe(&url(safe)), "{safe}");
-        }
-        assert!(!is_safe(&url("ftp://localhost/")));
     }
 
     #[test]

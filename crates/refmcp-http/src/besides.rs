@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use bytes::Bytes;
 use refmcp_auth::fetch::BoxFuture;
+use refmcp_auth::uri::OPENID;
 
 use crate::cors;
 use crate::endpoint::Inner;
@@ -33,7 +34,10 @@ pub trait Besides: Send + Sync + fmt::Debug {
     /// from; no cookie counts there. Where people decide, which is everywhere else, a foreign page must not speak for
     /// them.
     fn is_for_any_page(&self, path: &str) -> bool {
-        path.starts_with("/.well-known/") || ["/jwks", "/token", "/register", "/revoke"].contains(&path)
+        // What is well known of an issuer with a path of its own may come after that path.
+        path.starts_with("/.well-known/")
+            || path.ends_with(OPENID)
+            || ["/jwks", "/token", "/register", "/revoke"].contains(&path)
     }
 }
 

@@ -255,14 +255,19 @@ impl Inner {
             Some((authority, Err(refusal))) if is_form(request.headers()) => {
                 return Err(Box::pin(self.refuse_form(authority, refusal, request)).await);
             }
-            Some((_, Err(refusal))) => return Err(refusal),
+            Some((_, Err(refusal))) => return Err(Box::pin(post::unread(request, refusal)).await),
         };
         let most = self.options.max_in_flight;
         let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
         let _counted = self.metrics.in_flight.enter(most).ok_or_else(full)?;
         let grant = match (admission, authority) {
             (Some(Admission::Granted(grant)), _) => Some(grant),
-            (Some(Admission::Check(check)), Some(authority)) => Some(Box::pin(authority.check(check)).await?),
+            (Some(Admission::Check(check)), Some(authority)) => {
+                match Box::pin(authority.check(check)).await {
+                    Ok(grant) => Some(grant),
+                    Err(refusal) => return Err(Box::pin(post::unread(request, refusal)).await),
+                }
+            }
             (_, _) => None,
         };
         let caller = Caller { client, grant };
@@ -279,8 +284,8 @@ impl Inner {
         let (parts, body) = request.into_parts();
         match read_at_most(self, body, FORM).await {
             Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body) => {
-                let uri = original(&parts.extensions, &parts.uri);
-                authority.refuse_form(&Head { method: &parts.method, uri, headers: &parts.headers })
+                let (uri, extensions) = (&parts.uri, &parts.extensions);
+                authority.refuse_form(&Head::of(&parts.method, uri, extensions, &parts.headers))
             }
             _ => refusal,
         }
@@ -368,8 +373,7 @@ pub(crate) fn original<'a>(extensions: &'a Extensions, uri: &'a Uri) -> &'a Uri 
 }
 
 fn head(request: &Request) -> Head<'_> {
-    let uri = original(request.extensions(), request.uri());
-    Head { method: request.method(), uri, headers: request.headers() }
+    Head::of(request.method(), request.uri(), request.extensions(), request.headers())
 }
 
 /// Passes changes on and clears away what nobody uses any more.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::Request;
@@ -25,18 +26,19 @@ use crate::sessions::{Kind, find};
 use crate::sse::Style;
 use crate::{headers, scopes, status};
 
+/// Bytes of a body that are taken in although nobody wants them, and how long that may take.
+const SHORT: usize = 64 << 10;
+const SHORTLY: Duration = Duration::from_secs(1);
+
 pub(crate) async fn post(
     endpoint: &Arc<Inner>,
     caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    let headers = &parts.headers;
-    check_body(headers)?;
-    if !headers::accepts(headers, "application/json") || !headers::accepts(headers, "text/event-stream") {
-        let why = "Accept must allow application/json and text/event-stream";
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why));
+    if let Err(refusal) = check_body(request.headers()).and_then(|()| check_accept(request.headers())) {
+        return Err(Box::pin(unread(request, refusal)).await);
     }
+    let (parts, body) = request.into_parts();
     let body = read(endpoint, body).await?;
     match take(endpoint, &caller, parts, &body)? {
         Step::Respond(response) => Ok(response),
@@ -92,6 +94,26 @@ pub(crate) fn check_body(headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(refuse("Content-Type must be application/json in UTF-8"));
     }
     Ok(())
+}
+
+/// Whether the client takes whatever it may be answered with.
+fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers::accepts(headers, "application/json") && headers::accepts(headers, "text/event-stream") {
+        return Ok(());
+    }
+    let why = "Accept must allow application/json and text/event-stream";
+    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
+}
+
+/// Turns a request away whose body nobody has read: it is taken in first when it is short, for its connection could not
+/// be used for the next request otherwise; when it is not, the client is told.
+pub(crate) async fn unread(request: Request, refusal: Refusal) -> Refusal {
+    // Whoever asks first whether to send it need not.
+    let asks = request.headers().contains_key(header::EXPECT);
+    let body = request.into_body();
+    let short = !asks && body.size_hint().lower() <= SHORT as u64;
+    let taken = short && matches!(tokio::time::timeout(SHORTLY, to_bytes(body, SHORT)).await, Ok(Ok(_)));
+    if taken { refusal } else { refusal.and_close() }
 }
 
 /// Reads a body whole.

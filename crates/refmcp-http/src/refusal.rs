@@ -21,6 +21,8 @@ pub(crate) struct Refusal {
     why: Cow<'static, str>,
     /// Seconds after which it is worth trying again.
     retry_after: Option<u64>,
+    /// Whether the connection ends with it.
+    close: bool,
     /// The methods that would have been served.
     allow: Option<String>,
     /// What somebody is told who is not let in.
@@ -146,6 +148,7 @@ impl Refusal {
             reason,
             why: why.into(),
             retry_after: None,
+            close: false,
             allow: None,
             challenged: None,
             answers: None,
@@ -191,6 +194,11 @@ impl Refusal {
         Self { retry_after, challenged: Some(Box::new(challenged)), ..refusal }
     }
 
+    /// The same, at the end of its connection.
+    pub(crate) fn and_close(self) -> Self {
+        Self { close: true, ..self }
+    }
+
     /// The same, said in JSON-RPC to whoever sent this message.
     pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
         Self { answers: Some(id.cloned()), ..self }
@@ -233,7 +241,7 @@ impl IntoResponse for Refusal {
             headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         }
         // What is left of a body that nobody is going to read would be taken for the next request.
-        if matches!(self.reason, Reason::BodySize | Reason::BodyTimeout) {
+        if self.close || matches!(self.reason, Reason::BodySize | Reason::BodyTimeout) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response

@@ -43,6 +43,16 @@ pub(crate) const ROUTES: [Route; 8] = [
     route(PROTECTED_RESOURCE, &["GET", "HEAD"], Target::Document),
 ];
 
+/// The path that leads to a target.
+pub(crate) fn path(target: Target) -> &'static str {
+    ROUTES.iter().find(|route| route.target == target).map_or("", |route| route.path)
+}
+
+/// What a path leads to; to the main endpoint where it is none of ours.
+pub(crate) fn target(path: &str) -> Target {
+    place(path).and_then(|place| ROUTES.get(place)).map_or(Target::Mcp, |route| route.target)
+}
+
 /// The place in the table of a path.
 pub(crate) fn place(path: &str) -> Option<usize> {
     ROUTES.iter().position(|route| route.path == path || (route.target == Target::Document && is_below(path)))

@@ -9,7 +9,7 @@ use refmcp_proto::jsonrpc::{Incoming, Message, Request};
 
 use crate::authority::Head;
 use crate::client::Caller;
-use crate::endpoint::{Inner, original};
+use crate::endpoint::Inner;
 use crate::refusal::Refusal;
 use crate::sessions::HttpSession;
 
@@ -43,8 +43,7 @@ pub(crate) fn check(
     if grant.granted.scopes.cover(&needed) {
         return Ok(());
     }
-    let uri = original(&parts.extensions, &parts.uri);
-    let head = Head { method: &parts.method, uri, headers: &parts.headers };
+    let head = Head::of(&parts.method, &parts.uri, &parts.extensions, &parts.headers);
     Err(authority.lacks(grant, needed, &head).said_to(id))
 }
 

@@ -28,17 +28,17 @@ struct Told {
 }
 
 /// Tells what a token is good for.
-pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    match introspect(server, head, body, now).await {
+pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    match introspect(server, head, body, now) {
         Ok(told) => respond::private_json(StatusCode::OK, &told),
         Err(refusal) => refusal.answer(),
     }
 }
 
-async fn introspect(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<Told, Refusal> {
+fn introspect(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<Told, Refusal> {
     let form = form::read(head, body)?;
     let token = form.need("token")?;
-    check_asker(server, head, &form, now).await?;
+    check_asker(server, head, &form, now)?;
     let state = server.state();
     let access = name_of(&state, token).and_then(|name| state.access.get(&name, now));
     let claims =
@@ -48,7 +48,7 @@ async fn introspect(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -
     Ok(Told { active: claims.is_some(), token_type, claims })
 }
 
-async fn check_asker(server: &Server, head: &Parts, form: &Form, now: Seconds) -> Result<(), Refusal> {
+fn check_asker(server: &Server, head: &Parts, form: &Form, now: Seconds) -> Result<(), Refusal> {
     let anonymous = !head.headers.contains_key(header::AUTHORIZATION)
         && form.get("client_id").is_none()
         && form.get("client_assertion").is_none();
@@ -56,7 +56,7 @@ async fn check_asker(server: &Server, head: &Parts, form: &Form, now: Seconds) -
     if anonymous && open {
         return Ok(());
     }
-    let client = authenticate(server, &head.headers, form, now).await?;
+    let client = authenticate(server, &head.headers, form, now)?;
     if client.is_public() && !open {
         return Err(Refusal::new("invalid_client", "only clients with credentials may ask about tokens"));
     }

@@ -15,11 +15,13 @@ mod introspect;
 mod keys;
 mod metadata;
 mod near;
+mod once;
 mod respond;
 mod revoke;
 mod serve;
 mod settings;
 mod state;
+mod subject;
 mod token;
 
 #[cfg(test)]

@@ -29,6 +29,14 @@ impl Refusal {
         }
     }
 
+    /// A refusal that blames nobody: it may go better later.
+    pub(crate) fn busy(description: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            error: OAuthError::new("temporarily_unavailable", description),
+        }
+    }
+
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self

@@ -13,17 +13,17 @@ use crate::respond::{self, Refusal};
 use crate::serve::Server;
 
 /// Takes a token back. Whether it was one is not told.
-pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    match revoke(server, head, body, now).await {
+pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    match revoke(server, head, body, now) {
         Ok(()) => respond::empty(StatusCode::OK),
         Err(refusal) => refusal.answer(),
     }
 }
 
-async fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), Refusal> {
+fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), Refusal> {
     let form = form::read(head, body)?;
     let token = form.need("token")?;
-    let client = authenticate(server, &head.headers, &form, now).await?;
+    let client = authenticate(server, &head.headers, &form, now)?;
     let mut state = server.state();
     if let Some(refresh) = state.refresh.get(&token_digest(token), now) {
         // With a refresh token goes everything that came of the same agreement.

@@ -201,11 +201,11 @@ impl Server {
                 if self.breaks(Fault::HangingToken) {
                     tokio::time::sleep(HANG).await;
                 }
-                token::answer(self, head, body, now).await
+                token::answer(self, head, body, now)
             }
             Place::Register => clients::register(self, head, body, now),
-            Place::Revoke => revoke::answer(self, head, body, now).await,
-            Place::Introspect => introspect::answer(self, head, body, now).await,
+            Place::Revoke => revoke::answer(self, head, body, now),
+            Place::Introspect => introspect::answer(self, head, body, now),
         }
     }
 }

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use refmcp_auth::claims::Claims;
 use refmcp_auth::jose::BadPrivateKey;
+use refmcp_auth::resource::{Nonces, Replays};
 use refmcp_auth::{Scopes, Seconds};
 
 use crate::authorize::Asked;
 use crate::bounded::Bounded;
 use crate::clients::{Client, Registry};
 use crate::keys::Keys;
-use crate::token::Nonces;
+use crate::once::Once;
 
 /// Tokens, codes and families that are remembered, of each kind.
 const MOST: usize = 10_000;
+
+/// Proofs and assertions that are remembered of one key or signer.
+const MOST_OF_ONE: usize = 1_000;
 
 /// Consent pages that are open at once.
 const OPEN_PAGES: usize = 2_000;
@@ -33,12 +37,16 @@ pub(crate) struct State {
     pub(crate) codes: Bounded<Code>,
     /// By a random name.
     pub(crate) families: Bounded<Family>,
-    /// By its `jti`.
+    /// By its `jti`, or by its digest where tokens say nothing.
     pub(crate) access: Bounded<Access>,
     /// By its digest.
     pub(crate) refresh: Bounded<Refresh>,
-    /// The names of assertions and proofs that were used.
-    pub(crate) seen: Bounded<()>,
+    /// The proofs that were used to get tokens.
+    pub(crate) proofs: Replays,
+    /// The assertions of those who were known beforehand that were used.
+    pub(crate) assertions: Once,
+    /// The assertions of all other clients that were used: anybody can be one of those, and as many as they like.
+    pub(crate) assertions_of_strangers: Once,
     pub(crate) nonces: Nonces,
 }
 
@@ -104,8 +112,10 @@ impl State {
             families: Bounded::new(MOST),
             access: Bounded::new(MOST),
             refresh: Bounded::new(MOST),
-            seen: Bounded::new(MOST),
-            nonces: Nonces::default(),
+            proofs: Replays::new(MOST, MOST_OF_ONE),
+            assertions: Once::new(MOST, MOST_OF_ONE),
+            assertions_of_strangers: Once::new(MOST, MOST_OF_ONE),
+            nonces: Nonces::new().map_err(|_| BadPrivateKey::NoRandom)?,
         })
     }
 
@@ -119,14 +129,5 @@ impl State {
         if let Some(family) = self.families.get_mut(family, now) {
             family.revoked = true;
         }
-    }
-
-    /// Notes the name of something that is good once. Says whether it is new.
-    pub(crate) fn is_first(&mut self, name: &str, until: Seconds, now: Seconds) -> bool {
-        let first = self.seen.get(name, now).is_none();
-        if first {
-            self.seen.insert(name, (), until, now);
-        }
-        first
     }
 }

@@ -5,7 +5,7 @@ use http::Response;
 use url::Url;
 
 use crate::metadata::ServerMetadata;
-use crate::uri::is_safe;
+use crate::uri::is_confidential;
 
 /// Why a document tells nothing of an issuer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub fn discovered(issuer: &str, response: &Response<Bytes>) -> Result<ServerMeta
     for (name, place) in
         [("jwks_uri", &metadata.jwks_uri), ("introspection_endpoint", &metadata.introspection_endpoint)]
     {
-        let fine = |place: &String| Url::parse(place).is_ok_and(|url| is_safe(&url));
+        let fine = |place: &String| Url::parse(place).is_ok_and(|url| is_confidential(&url));
         if !place.as_ref().is_none_or(fine) {
             return Err(Undiscovered::Address(name));
         }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hyper::header::{HeaderName, HeaderValue};
 use refmcp_auth::client::{Flow, FlowError, Grant, Known, Next, Refusal, Save, Wanted, Way};
 use refmcp_auth::fetch::Fetch;
-use refmcp_auth::uri::is_loopback;
+use refmcp_auth::uri::is_confidential;
 use refmcp_auth::{Scopes, Seconds};
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::revision::Revision;
@@ -104,7 +104,8 @@ impl Login {
             Err(nobody) if !refusal.wants_more() => {
                 return Ok(self.refresh(&known).await?.ok_or(nobody)?);
             }
-            Err(nobody) => return Err(nobody.into()),
+            // Whoever can do something about it wants to know what is missing.
+            Err(_) => return Err(told(refusal)),
         };
         Ok(self.begin(way, refusal, known, version).await?)
     }
@@ -208,7 +209,7 @@ impl Login {
 
     /// Sends a person somewhere, and waits until they are back.
     async fn visit(&self, url: Url) -> Result<Url, Fault> {
-        if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+        if !is_confidential(&url) {
             let shown: String = format!("{}:{}", url.scheme(), url.path()).chars().take(100).collect();
             return Err(Fault::Unvisitable(shown));
         }
@@ -225,4 +226,11 @@ impl Login {
         let http = HttpSettings { tap: None, ..self.http.clone() };
         Arc::new(Fetcher::guarded(self.reach).settings(http))
     }
+}
+
+/// A refusal as it was, for whoever asked.
+fn told(refusal: &Refusal) -> WireError {
+    let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
+    let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
+    WireError::Unauthorized { status: refusal.status.as_u16(), challenge }
 }

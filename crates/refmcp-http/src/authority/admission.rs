@@ -1,11 +1,10 @@
 //! From the head of a request to what its token grants, or to a refusal.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method, Uri, header};
+use axum::http::{Extensions, HeaderMap, Method, Uri, header};
 use refmcp_auth::claims::{Claims, Expected, TokenFault};
 use refmcp_auth::dpop::{self, Asked, ProofFault, Proven};
 use refmcp_auth::jose::Jws;
@@ -18,7 +17,9 @@ use serde::Deserialize;
 use super::issuer::Issuer;
 use super::verdicts::Digest;
 use super::{Authority, REMEMBERED, REMEMBERED_ANSWER, now};
+use crate::endpoint::original;
 use crate::refusal::{Challenged, Refusal};
+use crate::routes::{self, Target};
 
 /// What a token that was checked grants.
 pub(crate) struct Grant {
@@ -64,6 +65,8 @@ struct Place {
 /// The head of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'a> {
+    /// Where it leads.
+    pub(crate) target: Target,
     pub(crate) method: &'a Method,
     /// As the client wrote it, wherever the endpoint is mounted.
     pub(crate) uri: &'a Uri,
@@ -71,6 +74,15 @@ pub(crate) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    pub(crate) fn of(
+        method: &'a Method,
+        uri: &'a Uri,
+        extensions: &'a Extensions,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Self { target: routes::target(uri.path()), method, uri: original(extensions, uri), headers }
+    }
+
     pub(super) fn host(&self) -> Option<&'a str> {
         let named = self.headers.get(header::HOST).and_then(|host| host.to_str().ok());
         named.or_else(|| self.uri.authority().map(axum::http::uri::Authority::as_str))
@@ -80,7 +92,7 @@ impl<'a> Head<'a> {
 impl Authority {
     /// Lets a request in by its head, if its token was checked just now, or says what is left to check.
     pub(crate) fn admit(&self, head: &Head<'_>) -> Result<Admission, Refusal> {
-        let place = || Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
+        let place = || self.place(head);
         let presented =
             presented(head.uri, head.headers).map_err(|denied| self.refuse(&denied, None, &place()))?;
         let scheme = presented.scheme;
@@ -116,7 +128,7 @@ impl Authority {
         now: Seconds,
     ) -> Result<Option<Proven>, Denied> {
         let Some(proof) = presented.proof else { return Ok(None) };
-        let urls = self.settings.names.urls(head.uri.path(), head.host());
+        let urls = self.settings.names.urls(routes::path(head.target), head.uri.path());
         let asked = Asked { method: head.method.as_str(), urls: &urls, token: Some(presented.token) };
         let proven = dpop::check(proof, &asked, now)?;
         if let Some(nonces) = &self.settings.nonces
@@ -154,39 +166,58 @@ impl Authority {
     async fn verify(&self, token: &Secret, digest: Digest) -> Result<Arc<Grant>, Denied> {
         let issuer = self.issuer_of(token.reveal())?;
         let first = self.settings.issuers.first().is_some_and(|first| Arc::ptr_eq(first, issuer));
-        let asked = self.settings.introspection.as_ref().filter(|_| first);
-        let (claims, remembered) = match asked {
-            None => (self.by_keys(issuer, token).await?, REMEMBERED),
-            Some(introspection) => {
-                let lane = usize::from(digest.first().copied().unwrap_or_default()) % self.state.asking.len();
-                let _turn = match self.state.asking.get(lane) {
-                    Some(lane) => Some(lane.lock().await),
-                    None => None,
-                };
-                // Somebody may have asked in the meantime.
-                let now = now();
-                if let Some(grant) = self.state.verdicts.good(&digest, now) {
-                    return Ok(grant);
-                }
-                if self.state.verdicts.is_bad(&digest, now) {
-                    return Err(Denied::Inactive);
-                }
-                let answer = self.ask(introspection, issuer, token).await;
-                if let Err(Denied::Inactive | Denied::Token(_)) = answer {
-                    let until = now + REMEMBERED_ANSWER.as_secs();
-                    self.state.verdicts.found_bad(digest, now, until);
-                }
-                (answer?, REMEMBERED_ANSWER.min(self.settings.asked_again))
-            }
-        };
+        if first && let Some(introspection) = &self.settings.introspection {
+            let asked = || {
+                let (authority, introspection) = (self.clone(), introspection.clone());
+                let (issuer, token) = (issuer.clone(), token.clone());
+                async move { authority.by_asking(&introspection, &issuer, &token, digest).await }
+            };
+            return self.state.asking.once(digest, asked).await;
+        }
+        let claims = self.by_keys(issuer, token).await?;
+        Ok(self.found_good(&claims, digest, None, REMEMBERED))
+    }
+
+    /// What a token grants by what its issuer says of it.
+    async fn by_asking(
+        &self,
+        introspection: &Introspection,
+        issuer: &Arc<Issuer>,
+        token: &Secret,
+        digest: Digest,
+    ) -> Result<Arc<Grant>, Denied> {
+        // Somebody may have asked in the meantime.
         let now = now();
-        let granted = Granted::by(&claims);
+        if let Some(grant) = self.state.verdicts.good(&digest, now) {
+            return Ok(grant);
+        }
+        if self.state.verdicts.is_bad(&digest, now) {
+            return Err(Denied::Inactive);
+        }
+        let answer = self.ask(introspection, issuer, token).await;
+        if let Err(Denied::Inactive | Denied::Token(_)) = answer {
+            self.state.verdicts.found_bad(digest, now, now + REMEMBERED_ANSWER.as_secs());
+        }
+        let remembered = REMEMBERED_ANSWER.min(self.settings.asked_again);
+        Ok(self.found_good(&answer?, digest, Some(token.clone()), remembered))
+    }
+
+    /// Remembers for a while what a token grants.
+    fn found_good(
+        &self,
+        claims: &Claims,
+        digest: Digest,
+        token: Option<Secret>,
+        remembered: Duration,
+    ) -> Arc<Grant> {
+        let now = now();
+        let granted = Granted::by(claims);
         let until = granted.expires_at.saturating_add(self.settings.skew.as_secs());
         let scheme = if granted.jkt.is_some() { Scheme::Dpop } else { Scheme::Bearer };
-        let (token, scopes) = (asked.map(|_| token.clone()), granted.scopes.iter().map(Box::from).collect());
+        let scopes = granted.scopes.iter().map(Box::from).collect();
         let grant = Arc::new(Grant { granted, scopes, until, scheme, token });
         self.state.verdicts.found_good(digest, grant.clone(), now, until.min(now + remembered.as_secs()));
-        Ok(grant)
+        grant
     }
 
     /// The issuer of a token, by its own account; tokens that say nothing are the first issuer's, if it can be asked.
@@ -269,14 +300,18 @@ impl Authority {
 
     /// What somebody hears who has not the scopes that something takes; all of those are named.
     pub(crate) fn lacks(&self, grant: &Grant, needed: Scopes, head: &Head<'_>) -> Refusal {
-        let place = Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
-        self.refuse(&Denied::Scopes(needed), Some(grant.scheme), &place)
+        self.refuse(&Denied::Scopes(needed), Some(grant.scheme), &self.place(head))
     }
 
     /// What somebody hears who sends a token in a form.
     pub(crate) fn refuse_form(&self, head: &Head<'_>) -> Refusal {
-        let place = Place { metadata: self.settings.names.document(&endpoint_of(head), head.host()) };
-        self.refuse(&IN_A_FORM, None, &place)
+        self.refuse(&IN_A_FORM, None, &self.place(head))
+    }
+
+    /// Whose document a challenge leads to: messages belong to the stream that they are posted for.
+    fn place(&self, head: &Head<'_>) -> Place {
+        let target = if head.target == Target::Messages { Target::Events } else { head.target };
+        Place { metadata: self.settings.names.document(routes::path(target), head.host()) }
     }
 
     fn refuse(&self, denied: &Denied, scheme: Option<Scheme>, place: &Place) -> Refusal {
@@ -290,14 +325,5 @@ impl Authority {
         let proofs = challenges.iter().any(|challenge| challenge.is(Scheme::Dpop.name()));
         let nonce = self.settings.nonces.as_ref().filter(|_| proofs).map(|nonces| nonces.current(now()));
         Refusal::denied(denied, Challenged::new(&challenges, nonce.as_deref()))
-    }
-}
-
-/// Whose document a challenge leads to: messages belong to the stream that they are posted for.
-fn endpoint_of<'a>(head: &Head<'a>) -> Cow<'a, str> {
-    let path = head.uri.path();
-    match path.strip_suffix("/messages") {
-        Some(mount) => format!("{mount}/sse").into(),
-        None => path.into(),
     }
 }

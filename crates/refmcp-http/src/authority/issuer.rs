@@ -10,6 +10,8 @@ use refmcp_auth::jose::{Algorithm, Jwks};
 use refmcp_auth::metadata::ServerMetadata;
 use refmcp_auth::resource::{Denied, Keys, discovered};
 use refmcp_auth::uri;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use url::Url;
 
 /// Seconds for which metadata is good.
@@ -24,7 +26,7 @@ pub(super) struct Issuer {
     pub(super) name: String,
     known: Mutex<Known>,
     /// Held by whoever fetches.
-    fetching: tokio::sync::Mutex<()>,
+    fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ impl Known {
 
 impl Issuer {
     pub(super) fn new(name: String) -> Arc<Self> {
-        Arc::new(Self { name, known: Mutex::default(), fetching: tokio::sync::Mutex::default() })
+        Arc::new(Self { name, known: Mutex::default(), fetching: Arc::default() })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -59,23 +61,38 @@ impl Issuer {
         now: Seconds,
     ) -> Result<Arc<Jwks>, Denied> {
         let should = || self.known().keys.should_fetch(algorithm, kid, now);
-        let has = self.known().keys.has(algorithm, kid);
-        if !has || should() {
-            // Whoever has a key that is merely old need not wait for somebody else who looks for newer ones; whoever has
-            // none waits, since the one that it needs may be on its way.
-            let turn = if has { self.fetching.try_lock().ok() } else { Some(self.fetching.lock().await) };
-            if turn.is_some() && should() {
-                let (issuer, fetch) = (self.clone(), fetch.clone());
-                // What has begun goes on for those who come later, even if the one who began it leaves.
-                let fetching = tokio::spawn(async move { issuer.fetch_keys(&*fetch, now).await });
-                if let Err(fault) = fetching.await {
-                    tracing::error!(%fault, "keys were not fetched");
-                }
+        if self.known().keys.has(algorithm, kid, now) {
+            // One that is merely old is good until there are newer ones: nobody waits for those.
+            if should()
+                && let Ok(turn) = self.fetching.clone().try_lock_owned()
+            {
+                self.begin(fetch, turn, now);
+            }
+        } else {
+            // The one that is needed may be on its way.
+            let turn = self.fetching.clone().lock_owned().await;
+            if should()
+                && let Err(fault) = self.begin(fetch, turn, now).await
+            {
+                tracing::error!(%fault, "keys were not fetched");
             }
         }
-        let known = self.known();
-        let keys = known.keys.known().clone();
+        let keys = self.known().keys.known(now);
         if keys.keys.is_empty() { Err(Denied::Unknowable) } else { Ok(keys) }
+    }
+
+    /// Begins to fetch the keys. That goes on for those who come later, even if the one who began it leaves.
+    fn begin(
+        self: &Arc<Self>,
+        fetch: &Arc<dyn Fetch>,
+        turn: OwnedMutexGuard<()>,
+        now: Seconds,
+    ) -> JoinHandle<()> {
+        let (issuer, fetch) = (self.clone(), fetch.clone());
+        tokio::spawn(async move {
+            issuer.fetch_keys(&*fetch, now).await;
+            drop(turn);
+        })
     }
 
     async fn fetch_keys(&self, fetch: &dyn Fetch, now: Seconds) {
@@ -159,4 +176,53 @@ async fn get(fetch: &dyn Fetch, place: &str) -> Result<Bytes, String> {
         return Err(format!("status {}", response.status().as_u16()));
     }
     Ok(response.into_body())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use axum::http::Response;
+    use futures_util::FutureExt as _;
+    use refmcp_auth::fetch::{BoxFuture, Unfetched};
+    use refmcp_auth::jose::PrivateKey;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Tells of one key; or never answers.
+    #[derive(Debug)]
+    struct Web {
+        keys: Jwks,
+        silent: AtomicBool,
+    }
+
+    impl Fetch for Web {
+        fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+            if self.silent.load(Ordering::SeqCst) {
+                return Box::pin(std::future::pending());
+            }
+            let body = match request.uri().path() {
+                "/jwks" => json!(self.keys),
+                _ => json!({ "issuer": "https://as", "jwks_uri": "https://as/jwks" }),
+            };
+            let answer = Response::new(Bytes::from(body.to_string()));
+            Box::pin(async move { Ok(answer) })
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_whose_key_is_known_waits_for_newer_ones() {
+        let keys = Jwks { keys: vec![PrivateKey::generate().unwrap().public()] };
+        let web = Arc::new(Web { keys, silent: AtomicBool::new(false) });
+        let (issuer, fetch) = (Issuer::new("https://as".to_owned()), web.clone() as Arc<dyn Fetch>);
+        let now = 1_000_000;
+        let ask = |now| issuer.keys(&fetch, Algorithm::Es256, None, now);
+        ask(now).await.unwrap();
+        web.silent.store(true, Ordering::SeqCst);
+        for later in [FRESH, FRESH, FRESH + AGAIN, 2 * FRESH] {
+            let keys = ask(now + later).now_or_never().expect("an answer at once").unwrap();
+            assert_eq!(keys.keys.len(), 1);
+        }
+    }
 }

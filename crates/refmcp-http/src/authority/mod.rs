@@ -3,12 +3,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | `admission` | from the head of a request to what its token grants, or to a refusal |
+//! | `asking` | asking an issuer about tokens, each once |
 //! | `issuer` | the keys of one issuer, fetched once for all who wait for them |
 //! | `verdicts` | tokens that were checked just now |
 //! | `document` | what the server tells about itself as a protected resource |
 //! | `ending` | responses that end with the token |
 
 mod admission;
+mod asking;
 mod document;
 mod ending;
 mod issuer;
@@ -24,11 +26,17 @@ use refmcp_auth::{Scopes, Seconds};
 use url::Url;
 
 pub(crate) use admission::{Admission, Grant, Head};
+use asking::Asking;
 use issuer::Issuer;
 use verdicts::Verdicts;
 
+use crate::routes::{self, Target};
+
 /// Proofs of possession that are remembered, so that none is used twice.
 const PROOFS: usize = 200_000;
+
+/// The same of one key.
+const PROOFS_OF_ONE: usize = 10_000;
 
 /// How long a token that was checked is taken to be good.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -72,16 +80,16 @@ struct Settings {
 struct State {
     verdicts: Verdicts,
     replays: Mutex<Replays>,
-    /// One of these is held while an issuer is asked about a token, so that it is asked once.
-    asking: [tokio::sync::Mutex<()>; 16],
+    asking: Arc<Asking>,
 }
 
 impl Authority {
     /// Takes tokens of an issuer for a resource: the URL of the server's main endpoint, as its clients know it. Its other
     /// endpoints are named beside it.
     pub fn new(resource: Url, issuer: impl Into<String>, fetch: Arc<dyn Fetch>) -> Self {
+        let siblings = [Target::WebSocket, Target::Events].map(routes::path);
         let settings = Settings {
-            names: Names::new(resource, "/mcp", &["/mcp/ws", "/sse"]),
+            names: Names::new(resource, routes::path(Target::Mcp), &siblings),
             fetch,
             issuers: vec![Issuer::new(issuer.into())],
             introspection: None,
@@ -96,8 +104,8 @@ impl Authority {
         };
         let state = State {
             verdicts: Verdicts::default(),
-            replays: Mutex::new(Replays::new(PROOFS)),
-            asking: Default::default(),
+            replays: Mutex::new(Replays::new(PROOFS, PROOFS_OF_ONE)),
+            asking: Arc::default(),
         };
         Self { settings: Arc::new(settings), state: Arc::new(state) }
     }

@@ -18,12 +18,10 @@ use crate::form;
 use crate::respond::{self, Refusal};
 use crate::serve::Server;
 use crate::state::Consent;
+use crate::subject;
 
 /// Seconds for which a page can be used.
 pub(crate) const PAGE_LIFETIME: Seconds = 600;
-
-/// Characters of a user's name.
-const LONGEST_NAME: usize = 100;
 
 /// Shows the page.
 pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> Response<Bytes> {
@@ -32,7 +30,7 @@ pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> 
     let Ok((browser, token)) = made else {
         return Refusal::own_fault("the system gives no random bytes").answer();
     };
-    let hint = asked.login_hint.as_deref().and_then(subject);
+    let hint = asked.login_hint.as_deref().and_then(subject::person);
     let user = hint.unwrap_or_else(|| SOMEBODY.to_owned());
     let mut response = page::consent(&asked, &server.name, &token, &user);
     let secure = server.settings.origin.scheme() == "https";
@@ -76,8 +74,8 @@ pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
         let denied = Refusal::new("access_denied", "the person said no");
         return answer::refuse(server, &head.method, &asked.place, &denied);
     }
-    let Some(user) = subject(form.get("user").unwrap_or(SOMEBODY)) else {
-        return page::error("the user name is too long, or has characters that no name has");
+    let Some(user) = subject::person(form.get("user").unwrap_or(SOMEBODY)) else {
+        return page::error("the user name is too long, or not one that a person has");
     };
     answer::allow(server, &head.method, asked, user, now)
 }
@@ -92,14 +90,6 @@ fn take(server: &Server, token: &str, browser: &str, now: Seconds) -> Result<Ask
         return Err("the form was shown in another browser");
     }
     state.consents.remove(token).map(|consent| consent.asked).ok_or("the form was sent before")
-}
-
-/// The name of somebody, if it can be one.
-pub(crate) fn subject(text: &str) -> Option<String> {
-    let name = text.trim();
-    let fits =
-        !name.is_empty() && name.chars().count() <= LONGEST_NAME && !name.chars().any(char::is_control);
-    fits.then(|| name.to_owned())
 }
 
 fn name(server: &Server) -> &'static str {

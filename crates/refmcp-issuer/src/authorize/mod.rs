@@ -15,6 +15,7 @@ use refmcp_auth::Seconds;
 
 use crate::serve::Server;
 use crate::settings::Login;
+use crate::subject;
 use request::Wrong;
 
 /// Who logs in when nobody says who.
@@ -27,7 +28,7 @@ pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Sec
     }
     match request::read(server, head.uri.query().unwrap_or_default(), now).await {
         Ok(asked) if server.settings.login == Login::Auto => {
-            let subject = asked.login_hint.as_deref().and_then(consent::subject);
+            let subject = asked.login_hint.as_deref().and_then(subject::person);
             let subject = subject.unwrap_or_else(|| SOMEBODY.to_owned());
             answer::allow(server, &head.method, asked, subject, now)
         }

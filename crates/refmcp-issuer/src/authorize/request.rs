@@ -51,7 +51,10 @@ pub(crate) async fn read(server: &Server, query: &str, now: Seconds) -> Result<A
     let form =
         Form::parse(query.as_bytes()).ok_or_else(|| unproven("the request has too many parameters"))?;
     let id = form.get("client_id").ok_or_else(|| unproven("client_id is missing, or there twice"))?;
-    let client = clients::find(server, id, now).await.map_err(Wrong::Unproven)?;
+    let client = clients::find(server, id, now).await.map_err(|what| {
+        tracing::debug!(why = what, "a client is not known");
+        Wrong::Unproven(what)
+    })?;
     if form.is_repeated("redirect_uri") {
         return Err(unproven("redirect_uri is there twice"));
     }

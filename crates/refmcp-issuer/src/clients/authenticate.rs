@@ -11,10 +11,12 @@ use refmcp_auth::{Seconds, Secret};
 use serde::Deserialize;
 use url::form_urlencoded;
 
-use super::{Client, Method, find};
+use super::{Client, Method, Origin, known};
 use crate::form::Form;
+use crate::once::Unusable;
 use crate::respond::Refusal;
 use crate::serve::Server;
+use crate::state::State;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -35,14 +37,15 @@ enum Proof {
 
 /// The client that a request comes from. One without a way to prove it is taken at its word: see
 /// [`is_public`](Client::is_public).
-pub(crate) async fn authenticate(
+pub(crate) fn authenticate(
     server: &Server,
     headers: &HeaderMap,
     form: &Form,
     now: Seconds,
 ) -> Result<Arc<Client>, Refusal> {
     let (id, proof) = read(headers, form)?;
-    let client = find(server, &id, now).await.map_err(unproven)?;
+    // Any page may read the answer, so it is the same whatever is at the URL that an id may be.
+    let client = known(server, &id, now).ok_or_else(|| unproven("the client is not known here"))?;
     match (&proof, client.method) {
         (Proof::Nothing, Method::None) => {}
         (Proof::Basic(decoded, raw), Method::Basic | Method::BasicOrPost) => {
@@ -163,11 +166,17 @@ fn check_assertion(server: &Server, client: &Client, assertion: &str, now: Secon
         return Err(bad("it is good for more than an hour"));
     }
     let jti = claims.jti.ok_or_else(|| bad("it has no jti"))?;
-    let name = format!("client {} {jti}", client.id);
-    if jti.len() > 256 || !server.state().is_first(&name, claims.exp + SKEW, now) {
-        return Err(bad("it was used before"));
+    if jti.len() > 256 {
+        return Err(bad("its jti is too long"));
     }
-    Ok(())
+    let mut state = server.state();
+    let State { assertions, assertions_of_strangers, .. } = &mut *state;
+    let memory = if client.origin == Origin::Settings { assertions } else { assertions_of_strangers };
+    let signer = format!("client {}", client.id);
+    memory.take(&signer, &jti, claims.exp.saturating_add(SKEW), now).map_err(|why| match why {
+        Unusable::Before => bad("it was used before"),
+        Unusable::Full => Refusal::busy("too many assertions are in use"),
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use refmcp_auth::{Seconds, uri};
 use serde::Deserialize;
 use url::Url;
 
-use super::{Client, register};
+use super::{Client, Origin, register};
 use crate::faults::Fault;
 use crate::serve::Server;
 
@@ -28,16 +28,35 @@ const REMEMBERED_FAILURE: Seconds = 10;
 /// Documents that are fetched at once: strangers decide that there is something to fetch.
 const AT_ONCE: usize = 16;
 
-/// The client of this id, wherever it is known from.
-pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<Client>, String> {
+/// The client of this id, of those that are known and, if they have a document, were allowed in. Nothing is fetched: who
+/// asks may be a page that wants to know what there is on this machine or near it.
+pub(crate) fn known(server: &Server, id: &str, now: Seconds) -> Option<Arc<Client>> {
+    if let Some(known) = without_document(server, id, now) {
+        return Some(known);
+    }
+    let state = server.state();
+    let allowed = state.clients.documented(id, now)?;
+    // Its document may have changed since.
+    let newer = state.documents.get(id, now).and_then(|fetched| fetched.as_ref().ok());
+    Some(newer.cloned().unwrap_or(allowed))
+}
+
+/// The client of this id, of those that need no document.
+fn without_document(server: &Server, id: &str, now: Seconds) -> Option<Arc<Client>> {
     if let Some(known) = server.settings.clients.iter().find(|client| client.id == id) {
-        return Ok(Arc::new(known.clone()));
+        return Some(Arc::new(known.clone()));
     }
     if id == server.resource_server.id {
-        return Ok(Arc::clone(&server.resource_server));
+        return Some(Arc::clone(&server.resource_server));
     }
-    if let Some(registered) = server.state().clients.get(id, now) {
-        return Ok(registered);
+    server.state().clients.get(id, now)
+}
+
+/// The client of this id, wherever it is known from: its document is fetched if need be. What came of that is for the
+/// person in front of the browser, and for nobody else.
+pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<Client>, String> {
+    if let Some(known) = without_document(server, id, now) {
+        return Ok(known);
     }
     let unknown = || "the client is not known here".to_owned();
     let fetch = server.settings.fetch.as_ref().filter(|_| !server.breaks(Fault::NoClientDocuments));
@@ -68,7 +87,7 @@ fn check_url(id: &str, near: bool) -> Result<Url, String> {
     if url.as_str() != id {
         return wrong("it is not written in its normal form");
     }
-    if url.scheme() != "https" && !(near && uri::is_loopback(&url)) {
+    if url.scheme() != "https" && !(near && uri::is_confidential(&url)) {
         return wrong("it is not https");
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -149,7 +168,7 @@ fn read(id: &str, response: &Response<Bytes>) -> Result<Client, String> {
     if !matches!(method.as_str(), "none" | "private_key_jwt") {
         return Err(wrong("asks for a method of authentication that needs a secret"));
     }
-    register::read(id.to_owned(), &metadata)
+    register::read(id.to_owned(), Origin::Document, &metadata)
         .map_err(|refusal| wrong(&format!("is not good: {}", refusal.error)))
 }
 

@@ -7,7 +7,7 @@ mod register;
 mod registry;
 
 pub(crate) use authenticate::{SKEW, authenticate};
-pub(crate) use document::find;
+pub(crate) use document::{find, known};
 pub use redirect::Redirects;
 pub(crate) use register::register;
 pub(crate) use registry::Registry;
@@ -56,8 +56,18 @@ pub struct Client {
     pub(crate) grants: Option<Vec<String>>,
     /// Whether its tokens are bound to a key, always.
     pub(crate) bound_tokens: bool,
-    /// Whether it is known because it has registered itself.
-    pub(crate) registered: bool,
+    pub(crate) origin: Origin,
+}
+
+/// Where a client is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It was known beforehand.
+    Settings,
+    /// It has registered itself.
+    Registration,
+    /// Its id is the URL of a document about it.
+    Document,
 }
 
 impl Client {
@@ -71,7 +81,7 @@ impl Client {
             keys: Jwks::default(),
             grants: None,
             bound_tokens: false,
-            registered: false,
+            origin: Origin::Settings,
         }
     }
 

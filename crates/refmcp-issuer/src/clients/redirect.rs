@@ -48,8 +48,8 @@ pub(crate) fn check(address: &str) -> Result<Url, &'static str> {
         return Err("a redirect URI is too long, or has characters that no URI has");
     }
     let url = Url::parse(address).map_err(|_| "a redirect URI is not an absolute URI")?;
-    let (secure, plain) = (address.starts_with("https://"), address.starts_with("http://"));
-    if !(secure || plain && uri::is_loopback(&url)) {
+    let plainly = address.starts_with("https://") || address.starts_with("http://");
+    if !(plainly && uri::is_confidential(&url)) {
         return Err("redirect URIs are https, or http on a loopback host");
     }
     let after_scheme = address.split_once("://").map_or("", |(_, rest)| rest);

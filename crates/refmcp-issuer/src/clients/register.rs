@@ -8,10 +8,10 @@ use refmcp_auth::random::unguessable;
 use refmcp_auth::{Seconds, Secret, uri};
 use serde_json::Map;
 
-use super::{Client, Method, Redirects, redirect};
+use super::{Client, Method, Origin, Redirects, redirect};
 use crate::respond::{self, Refusal};
 use crate::serve::Server;
-use crate::token::{CLIENT_CREDENTIALS, CODE, JWT_BEARER, REFRESH};
+use crate::token::{CODE, REFRESH};
 
 /// Bytes of a registration.
 const LONGEST: usize = 16 << 10;
@@ -50,7 +50,7 @@ fn try_register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Re
     let asked: ClientMetadata = serde_json::from_slice(body)
         .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
     let random = || unguessable().map_err(|fault| Refusal::own_fault(fault.to_string()));
-    let mut client = Client { registered: true, ..read(random()?, &asked)? };
+    let mut client = read(random()?, Origin::Registration, &asked)?;
     if matches!(client.method, Method::Basic | Method::Post) {
         client.secret = Some(Secret::from(random()?));
     }
@@ -90,7 +90,7 @@ fn method_of(asked: &ClientMetadata) -> &str {
 }
 
 /// The client that metadata describe. It has no secret yet.
-pub(super) fn read(id: String, asked: &ClientMetadata) -> Result<Client, Refusal> {
+pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result<Client, Refusal> {
     let method = Method::named(method_of(asked))
         .ok_or_else(|| unfit("token_endpoint_auth_method is not one of those that are supported"))?;
     if method == Method::PrivateKeyJwt && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
@@ -124,20 +124,22 @@ pub(super) fn read(id: String, asked: &ClientMetadata) -> Result<Client, Refusal
         keys: asked.jwks.clone().unwrap_or_default(),
         grants: Some(grants),
         bound_tokens: bound.unwrap_or(false),
+        origin,
         ..Client::new(id, method)
     })
 }
 
-/// Of the grants that are asked for, those that there are.
+/// Of the grants that are asked for, those that there are for strangers: where a person agrees. Whoever gets tokens
+/// without one has to be known beforehand.
 fn grants(asked: &ClientMetadata) -> Result<Vec<String>, Refusal> {
     let Some(wanted) = &asked.grant_types else {
         return Ok(vec![CODE.to_owned()]);
     };
-    let known = [CODE, REFRESH, CLIENT_CREDENTIALS, JWT_BEARER];
+    let known = [CODE, REFRESH];
     let granted = known.iter().filter(|grant| wanted.iter().any(|wanted| wanted == *grant));
     let granted: Vec<String> = granted.map(ToString::to_string).collect();
     if granted.is_empty() {
-        return Err(unfit("none of the grant_types is supported"));
+        return Err(unfit("none of the grant_types is one that clients can register for"));
     }
     let wants_code = granted.iter().any(|grant| grant == CODE);
     if wants_code

@@ -62,7 +62,10 @@ fn an_identity_provider_vouches_for_an_employee() {
     let tokens = answer.json();
     assert!(tokens.get("refresh_token").is_none());
     let claims = federation.world.check(&tokens["access_token"]).unwrap();
-    assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("dave", Some("service")));
+    assert_eq!(
+        (claims.sub.as_str(), claims.client_id.as_deref()),
+        ("employee:https://idp.example dave", Some("service"))
+    );
     assert_eq!(claims.scope.to_string(), "read write");
     let fewer = federation.id_jag(&json!({ "jti": "two", "resource": [RESOURCE] }));
     let fewer = federation.ask(&fewer, &[SERVICE.as_slice(), &[("scope", "write admin")]].concat());
@@ -123,11 +126,46 @@ fn a_workload_is_known_by_its_platform() {
         let answer = federation.ask(&assertion, &[("resource", RESOURCE)]);
         assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
         let claims = federation.world.check(&answer.json()["access_token"]).unwrap();
-        assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("job-7", Some("job-7")));
+        let name = "workload:https://cluster.example job-7";
+        assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), (name, Some(name)));
     }
     let named = federation.ask(&assertion, &[("client_id", "app")]).json();
     let claims = federation.world.check(&named["access_token"]).unwrap();
-    assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("job-7", Some("app")));
+    assert_eq!(
+        (claims.sub.as_str(), claims.client_id.as_deref()),
+        ("workload:https://cluster.example job-7", Some("app"))
+    );
+}
+
+#[test]
+fn nobody_is_taken_for_somebody_else_of_the_same_name() {
+    let federation = Federation::new();
+    let who = |answer: Answer| {
+        let claims = federation.world.check(&answer.json()["access_token"]).unwrap();
+        (claims.sub, claims.client_id.unwrap())
+    };
+    let person = who(federation.world.redeem(&federation.world.code(&[]), &[]));
+    assert_eq!(person, ("alice".to_owned(), "app".to_owned()));
+    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    let all = [
+        person,
+        who(federation.ask(&federation.workload(&json!({ "sub": "app" })), &[])),
+        who(federation.ask(&federation.workload(&json!({ "sub": "service" })), &[])),
+        who(federation.ask(&federation.workload(&json!({ "sub": "alice" })), &[("client_id", "app")])),
+        who(federation.ask(&federation.id_jag(&json!({ "sub": "service" })), &SERVICE)),
+        who(federation.world.token(&service)),
+    ];
+    let subjects: std::collections::HashSet<_> = all.iter().map(|(subject, _)| subject).collect();
+    assert_eq!(subjects.len(), all.len(), "{all:?}");
+    let alone = &all[1..3];
+    assert!(alone.iter().all(|(_, client)| client != "app" && client != "service"), "{alone:?}");
+    // And no person can say that they are one of these.
+    for (subject, _) in &all[1..] {
+        let page = federation.world.open(&[]);
+        let form = [("form_token", page.form_token.as_str()), ("user", subject), ("decision", "allow")];
+        let answer = federation.world.post_with("/authorize", &[("cookie", &page.cookie)], &form);
+        assert_eq!(answer.returned("code"), None, "{subject}");
+    }
 }
 
 #[test]

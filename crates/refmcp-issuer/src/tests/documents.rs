@@ -129,6 +129,81 @@ fn failures_are_remembered_for_a_moment() {
     assert_eq!((answer.status(), answer.error().as_str()), (StatusCode::UNAUTHORIZED, "invalid_client"));
 }
 
+/// A page may read what comes of asking for tokens. It learns nothing there of what is on this machine or near it.
+#[test]
+fn nothing_is_fetched_or_told_where_pages_may_look() {
+    let (web, world) = web();
+    let near = World::new(Settings {
+        fetch: Some(Arc::clone(&web) as Arc<dyn Fetch>),
+        near_documents: true,
+        ..settings()
+    });
+    let found = || Ok(Response::builder().status(404).body(Bytes::new()).unwrap());
+    let ids = [ID, "http://127.0.0.1:9/a", "http://127.0.0.1/", "https://u@c.example/a", "nobody"];
+    let mut told = std::collections::HashSet::new();
+    for answer in [found(), Err(Unfetched::TooSlow), Err(Unfetched::Unreachable("closed".into()))] {
+        web.set(answer);
+        for world in [&world, &near] {
+            world.pass(300);
+            for id in ids {
+                // As a page that cannot read the answer, but can cause it.
+                world.authorize(&[("client_id", id)]);
+                let before = web.count.load(Ordering::Relaxed);
+                for path in ["/token", "/revoke", "/introspect"] {
+                    let form = redemption("x", &[("client_id", id), ("token", "x")]);
+                    let answer = world.post(path, &form);
+                    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+                    told.insert(answer.text());
+                }
+                assert_eq!(web.count.load(Ordering::Relaxed), before, "{id}");
+            }
+        }
+    }
+    // Not even that there is a client.
+    web.set(Ok(served(&document(&json!({})))));
+    world.pass(300);
+    world.open(&[("client_id", ID)]);
+    told.insert(world.redeem("x", &[("client_id", ID)]).text());
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
+fn a_client_that_was_allowed_in_is_known_without_its_document() {
+    let (web, world) = web();
+    let code = world.code(&[("client_id", ID)]);
+    let tokens = world.redeem(&code, &[("client_id", ID)]).json();
+    web.set(Err(Unfetched::TooSlow));
+    world.pass(20 * 24 * 3600);
+    world.authorize(&[("client_id", ID)]).assert_stays();
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let form = [("grant_type", "refresh_token"), ("client_id", ID), ("refresh_token", refresh)];
+    let answer = world.token(&form);
+    assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
+}
+
+#[test]
+fn a_document_gives_nobody_tokens_without_a_person() {
+    let (web, world) = web();
+    let key = refmcp_auth::jose::PrivateKey::generate().unwrap();
+    let jwks = json!({ "keys": [key.public()] });
+    let grants = ["authorization_code", "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"];
+    let signing =
+        json!({ "token_endpoint_auth_method": "private_key_jwt", "jwks": jwks, "grant_types": grants });
+    web.set(Ok(served(&document(&signing))));
+    world.code(&[("client_id", ID)]);
+    for grant in ["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"] {
+        let claims = json!({ "iss": ID, "sub": ID, "aud": ORIGIN, "exp": NOW + 60, "jti": grant });
+        let assertion = key.sign(refmcp_auth::jose::Header::default(), &claims).unwrap();
+        let answer = world.token(&[
+            ("grant_type", grant),
+            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+            ("client_assertion", &assertion),
+            ("assertion", &assertion),
+        ]);
+        assert_eq!(answer.error(), "unauthorized_client", "{}", answer.text());
+    }
+}
+
 #[test]
 fn only_good_urls_are_fetched() {
     let (web, world) = web();

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
+use refmcp_auth::Secret;
 use refmcp_auth::jose::{Header, Jwks, PrivateKey};
 use serde_json::json;
 
@@ -11,8 +12,8 @@ use super::*;
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 pub(crate) fn basic(id: &str, secret: &str) -> String {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(id), encode(secret))))
+    let value = refmcp_auth::basic::credentials(id, &Secret::new(secret)).unwrap();
+    value.to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -28,7 +29,7 @@ fn a_secret_gives_a_token_to_the_client_itself() {
         assert!(tokens.get("refresh_token").is_none());
         assert_eq!(tokens["scope"], "write");
         let claims = world.check(&tokens["access_token"]).unwrap();
-        assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("service", Some("service")));
+        assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("client:service", Some("service")));
     }
 }
 
@@ -140,7 +141,7 @@ fn a_signed_assertion_gives_a_token() {
         let answer = signing.ask(&signing.assertion(&json!({ "jti": jti, "aud": audience })));
         assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
         let claims = signing.world.check(&answer.json()["access_token"]).unwrap();
-        assert_eq!(claims.sub, "signer");
+        assert_eq!(claims.sub, "client:signer");
     }
 }
 
@@ -150,6 +151,30 @@ fn a_signed_assertion_is_good_once() {
     let assertion = signing.assertion(&json!({}));
     assert_eq!(signing.ask(&assertion).status(), StatusCode::OK);
     assert_eq!(signing.ask(&assertion).error(), "invalid_client");
+}
+
+#[test]
+fn used_assertions_are_remembered_whatever_else_is_used() {
+    let signing = Signing::new();
+    let first = signing.assertion(&json!({ "jti": "first" }));
+    assert_eq!(signing.ask(&first).status(), StatusCode::OK);
+    let mut refused = None;
+    for number in 0..20_000 {
+        let answer = signing.ask(&signing.assertion(&json!({ "jti": number.to_string() })));
+        if answer.status() != StatusCode::OK {
+            assert_eq!(answer.error(), "temporarily_unavailable");
+            refused = Some(answer.status());
+            break;
+        }
+    }
+    assert_eq!(refused, Some(StatusCode::SERVICE_UNAVAILABLE), "rather than to forget one that is good");
+    assert_eq!(signing.ask(&first).error(), "invalid_client");
+    // Others are not kept out by that, and neither is this one once its assertions are over.
+    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    assert_eq!(signing.world.token(&service).status(), StatusCode::OK);
+    signing.world.pass(300);
+    let later = signing.assertion(&json!({ "jti": "later", "exp": NOW + 360 }));
+    assert_eq!(signing.ask(&later).status(), StatusCode::OK);
 }
 
 #[test]

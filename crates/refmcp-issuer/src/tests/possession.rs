@@ -78,11 +78,35 @@ fn a_nonce_is_demanded_when_told() {
     assert!(answer.header("access-control-expose-headers").contains("DPoP-Nonce"));
     assert_eq!(redeem(&world, &code, &prove(&key, Some("another"))).error(), "use_dpop_nonce");
     assert_eq!(redeem(&world, &code, &prove(&key, Some(&nonce))).status(), StatusCode::OK);
-    // The one before is still taken, the one before that is not.
-    world.pass(300);
+    // The one before is still taken.
+    world.pass(120);
     let next = redeem(&world, "x", &prove(&key, None)).header("dpop-nonce").to_owned();
     assert_ne!(next, nonce);
     assert_eq!(redeem(&world, &world.code(&[]), &prove(&key, Some(&nonce))).status(), StatusCode::OK);
+}
+
+#[test]
+fn a_nonce_ends_even_if_nobody_asks_for_another() {
+    let world = World::new(Settings { dpop_nonce: true, ..settings() });
+    let key = PrivateKey::generate().unwrap();
+    let nonce = redeem(&world, "x", &prove(&key, None)).header("dpop-nonce").to_owned();
+    world.pass(3600);
+    let url = Url::parse(&format!("{ORIGIN}/token")).unwrap();
+    let late = dpop::prove(&key, "POST", &url, None, Some(&nonce), NOW + 3600).unwrap();
+    assert_eq!(redeem(&world, &world.code(&[]), &late).error(), "use_dpop_nonce");
+}
+
+#[test]
+fn proofs_that_get_nothing_push_none_out_of_memory() {
+    let world = world();
+    let key = PrivateKey::generate().unwrap();
+    let proof = prove(&key, None);
+    assert_eq!(redeem(&world, &world.code(&[]), &proof).status(), StatusCode::OK);
+    let stranger = PrivateKey::generate().unwrap();
+    for _ in 0..11_000 {
+        assert_eq!(redeem(&world, "x", &prove(&stranger, None)).error(), "invalid_grant");
+    }
+    assert_eq!(redeem(&world, &world.code(&[]), &proof).error(), "invalid_dpop_proof");
 }
 
 #[test]

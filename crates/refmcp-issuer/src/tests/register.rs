@@ -72,6 +72,25 @@ fn a_client_that_did_not_ask_for_refreshing_gets_no_refresh_token() {
     assert_eq!(refused.error(), "unauthorized_client");
 }
 
+#[test]
+fn whoever_registers_gets_no_tokens_without_a_person() {
+    let world = world();
+    let bearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+    let grants = json!(["authorization_code", "client_credentials", bearer]);
+    let asked = json!({ "grant_types": grants, "token_endpoint_auth_method": "client_secret_post" });
+    let registered = world.register(&with(&asked)).json();
+    assert_eq!(registered["grant_types"], json!(["authorization_code"]));
+    let (id, secret) =
+        (registered["client_id"].as_str().unwrap(), registered["client_secret"].as_str().unwrap());
+    for grant in ["client_credentials", bearer] {
+        let form =
+            [("grant_type", grant), ("client_id", id), ("client_secret", secret), ("assertion", "e30.e30.")];
+        assert!(["unauthorized_client", "invalid_grant"].contains(&&*world.token(&form).error()), "{grant}");
+        let alone = world.register(&with(&json!({ "grant_types": [grant], "redirect_uris": [] })));
+        assert_eq!(alone.error(), "invalid_client_metadata", "{grant}");
+    }
+}
+
 /// Row 99: addresses that do harm.
 #[test]
 fn harmful_redirect_uris_are_refused() {

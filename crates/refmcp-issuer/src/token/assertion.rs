@@ -7,12 +7,14 @@ use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::{Scopes, Seconds};
 use serde::Deserialize;
 
-use super::{Ask, JWT_BEARER, check_client, credentials, fewer, issue};
+use super::{Ask, JWT_BEARER, check_client, credentials, fewer, issue, proof};
 use crate::clients::{Client, SKEW, authenticate};
+use crate::once::Unusable;
 use crate::respond::Refusal;
 use crate::serve::Server;
 use crate::settings::Trusted;
 use crate::state::Granted;
+use crate::subject;
 
 /// The kind of an assertion about an employee.
 const ID_JAG: &str = "oauth-id-jag+jwt";
@@ -36,11 +38,7 @@ fn invalid(what: impl Into<String>) -> Refusal {
 }
 
 /// Gives tokens for an assertion.
-pub(super) async fn grant(
-    server: &Server,
-    headers: &HeaderMap,
-    ask: &Ask<'_>,
-) -> Result<TokenResponse, Refusal> {
+pub(super) fn grant(server: &Server, headers: &HeaderMap, ask: &Ask<'_>) -> Result<TokenResponse, Refusal> {
     let text = ask.form.need("assertion")?;
     let jws = Jws::parse(text).map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
     let about_employee = jws.header().is_one_of(&[ID_JAG]);
@@ -49,7 +47,7 @@ pub(super) async fn grant(
         || headers.contains_key(http::header::AUTHORIZATION);
     // A workload is known by the assertion itself and needs no other name.
     let client = if about_employee || named {
-        let client = authenticate(server, headers, ask.form, ask.now).await?;
+        let client = authenticate(server, headers, ask.form, ask.now)?;
         check_client(&client, JWT_BEARER, ask)?;
         Some(client)
     } else {
@@ -59,7 +57,9 @@ pub(super) async fn grant(
         Some(client) if about_employee => employee(server, client, &jws, ask)?,
         client => workload(server, client, &jws, ask)?,
     };
-    issue::issue(server, &mut server.state(), &granted, &granted.scopes, ask.now)
+    let mut state = server.state();
+    proof::use_once(&mut state.proofs, ask.proof.as_ref(), ask.now)?;
+    issue::issue(server, &mut state, &granted, &granted.scopes, ask.now)
 }
 
 /// The claims of an assertion that one of these has signed, for us and for now.
@@ -109,16 +109,18 @@ fn employee(server: &Server, client: &Client, jws: &Jws<'_>, ask: &Ask<'_>) -> R
     }
     let scopes = employee_scopes(server, claims.scope.as_deref(), ask.form.get("scope"))?;
     let jti = claims.jti.as_deref().filter(|jti| jti.len() <= 256).ok_or_else(|| bad("it has no jti"))?;
-    let name = format!("id-jag {} {jti}", claims.iss);
-    if !server.state().is_first(&name, claims.exp.saturating_add(SKEW), ask.now) {
-        return Err(bad("it was used before"));
-    }
+    let signer = format!("provider {}", claims.iss);
+    let until = claims.exp.saturating_add(SKEW);
+    server.state().assertions.take(&signer, jti, until, ask.now).map_err(|why| match why {
+        Unusable::Before => bad("it was used before"),
+        Unusable::Full => Refusal::busy("too many assertions are in use"),
+    })?;
     Ok(Granted {
         client_id: client.id.clone(),
-        subject: claims.sub,
+        subject: subject::employee(&claims.iss, &claims.sub),
         resource: resource.to_owned(),
         scopes: fewer(server, scopes),
-        jkt: ask.jkt.clone(),
+        jkt: ask.jkt(),
         refreshable: false,
         family: credentials::new_family()?,
     })
@@ -156,6 +158,8 @@ fn workload(
     let trusted = &server.settings.workload_issuers;
     let is_ours = |audience: &str| audience == server.name || audience == endpoint;
     let claims = check(jws, trusted, is_ours, ask.now)?;
-    let client_id = client.map_or_else(|| claims.sub.clone(), |client| client.id.clone());
-    credentials::granted(server, client_id, claims.sub, ask)
+    let subject = subject::workload(&claims.iss, &claims.sub);
+    // Without a client, it is its own: nobody has registered under that name.
+    let client_id = client.map_or_else(|| subject.clone(), |client| client.id.clone());
+    credentials::granted(server, client_id, subject, ask)
 }

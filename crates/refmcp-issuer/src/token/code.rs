@@ -4,7 +4,7 @@ use refmcp_auth::dpop::token_digest;
 use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::pkce;
 
-use super::{Ask, issue};
+use super::{Ask, issue, proof};
 use crate::clients::Client;
 use crate::respond::Refusal;
 use crate::serve::Server;
@@ -20,6 +20,7 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
     let digest = token_digest(form.need("code")?);
     let verifier = form.need("code_verifier")?;
     let mut state = server.state();
+    let state = &mut *state;
     let code = state.codes.get_mut(&digest, now).ok_or_else(|| invalid("the code is not known"))?;
     if code.granted.client_id != client.id {
         return Err(invalid("the code was given to another client"));
@@ -39,7 +40,7 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
     if !pkce::proves(verifier, &code.challenge) {
         return Err(invalid("code_verifier is wrong"));
     }
-    if code.granted.jkt.is_some() && code.granted.jkt != ask.jkt {
+    if code.granted.jkt.is_some() && code.granted.jkt != ask.jkt() {
         return Err(invalid("the code is bound to another key"));
     }
     let named = form.get("resource");
@@ -49,7 +50,8 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
             "resource is another than in the request for authorization",
         ));
     }
+    proof::use_once(&mut state.proofs, ask.proof.as_ref(), now)?;
     code.spent = true;
-    let granted = Granted { jkt: ask.jkt.clone(), ..code.granted.clone() };
-    issue::issue(server, &mut state, &granted, &granted.scopes, now)
+    let granted = Granted { jkt: ask.jkt(), ..code.granted.clone() };
+    issue::issue(server, state, &granted, &granted.scopes, now)
 }

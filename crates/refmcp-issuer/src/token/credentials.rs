@@ -3,19 +3,22 @@
 use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::random::unguessable;
 
-use super::{Ask, fewer, issue};
+use super::{Ask, fewer, issue, proof};
 use crate::clients::Client;
 use crate::respond::Refusal;
 use crate::serve::Server;
 use crate::state::Granted;
+use crate::subject;
 
 /// Gives a client a token of its own, without a refresh token: it can come again at any time.
 pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<TokenResponse, Refusal> {
     if client.is_public() {
         return Err(Refusal::new("unauthorized_client", "the client has no credentials"));
     }
-    let granted = granted(server, client.id.clone(), client.id.clone(), ask)?;
-    issue::issue(server, &mut server.state(), &granted, &granted.scopes, ask.now)
+    let granted = granted(server, client.id.clone(), subject::client(&client.id), ask)?;
+    let mut state = server.state();
+    proof::use_once(&mut state.proofs, ask.proof.as_ref(), ask.now)?;
+    issue::issue(server, &mut state, &granted, &granted.scopes, ask.now)
 }
 
 /// A grant of what the request names, which nobody had to agree to.
@@ -35,7 +38,7 @@ pub(super) fn granted(
         subject,
         resource: resource.to_owned(),
         scopes: fewer(server, scopes),
-        jkt: ask.jkt.clone(),
+        jkt: ask.jkt(),
         refreshable: false,
         family: new_family()?,
     })

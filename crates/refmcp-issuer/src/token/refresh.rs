@@ -4,7 +4,7 @@ use refmcp_auth::Scopes;
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::metadata::TokenResponse;
 
-use super::{Ask, issue};
+use super::{Ask, issue, proof};
 use crate::clients::Client;
 use crate::faults::Fault;
 use crate::respond::Refusal;
@@ -39,7 +39,7 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
         return Err(invalid("the refresh token was taken back"));
     }
     // A client with credentials proves by them that the token is its own, and may change its key (RFC 9449, 5).
-    if client.is_public() && granted.jkt.is_some() && granted.jkt != ask.jkt {
+    if client.is_public() && granted.jkt.is_some() && granted.jkt != ask.jkt() {
         return Err(invalid("the refresh token is bound to another key"));
     }
     let named = form.get("resource");
@@ -47,10 +47,11 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
         return Err(Refusal::new("invalid_target", "the refresh token is for another resource"));
     }
     let scopes = narrowed(&granted.scopes, form.get("scope"))?;
+    proof::use_once(&mut state.proofs, ask.proof.as_ref(), now)?;
     if let Some(refresh) = state.refresh.get_mut(&digest, now) {
         refresh.spent = true;
     }
-    let granted = Granted { jkt: ask.jkt.clone(), ..granted };
+    let granted = Granted { jkt: ask.jkt(), ..granted };
     issue::issue(server, &mut state, &granted, &scopes, now)
 }
 

@@ -1,6 +1,6 @@
 //! `auth`: logging in, as it is typed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -9,7 +9,8 @@ use refmcp_auth::jose::Algorithm;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::value::seconds;
+use super::enterprise::EnterpriseOptions;
+use super::value::{absolute, seconds};
 use super::{ClientCommand, Shared, Target, UsageError};
 
 // What to do about logins. (A doc comment would become what the command says of itself.)
@@ -77,7 +78,8 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "ID", help_heading = "Login")]
     pub(crate) client_id: Option<String>,
 
-    /// The authorization server that knows the client; no other is told its id.
+    /// The authorization server that knows the client; no other is told its id. Where it is left out, the first that lets
+    /// the client in to this server.
     #[arg(long, value_name = "ISSUER", requires = "client_id", help_heading = "Login")]
     pub(crate) client_issuer: Option<String>,
 
@@ -117,7 +119,11 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "FILE", help_heading = "Login")]
     pub(crate) assertion_file: Option<PathBuf>,
 
-    /// A scope to ask for besides those that the server wants; can be repeated.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) enterprise: EnterpriseOptions,
+
+    /// A scope to ask for besides those that a refusal names; all that the server knows unless one is given; can be repeated.
     #[arg(long = "scope", value_name = "SCOPE", help_heading = "Login")]
     pub(crate) scopes: Vec<String>,
 
@@ -137,6 +143,8 @@ pub(crate) enum GrantWord {
     ClientCredentials,
     /// Somebody whom the authorization server trusts vouches for the client.
     JwtBearer,
+    /// The enterprise's identity provider, where somebody has signed on, decides.
+    Enterprise,
 }
 
 // How a person is sent to a page and comes back.
@@ -199,27 +207,26 @@ impl Manner {
             GrantWord::JwtBearer if self.assertion_file.is_none() => {
                 return Err(UsageError::new("--grant jwt-bearer: needs --assertion-file"));
             }
-            GrantWord::Code | GrantWord::ClientCredentials if self.assertion_file.is_some() => {
+            GrantWord::Code | GrantWord::ClientCredentials | GrantWord::Enterprise
+                if self.assertion_file.is_some() =>
+            {
                 return Err(UsageError::new("--assertion-file: only for --grant jwt-bearer"));
+            }
+            GrantWord::Enterprise if self.client_id.is_none() => {
+                let what = "needs --client-id, which the authorization server knows already";
+                return Err(UsageError::new(format!("--grant enterprise: {what}")));
             }
             _ => {}
         }
+        self.enterprise.check(self.grant == GrantWord::Enterprise)?;
         if let Some(url) = self.client_metadata_url.as_ref().filter(|url| url.scheme() != "https") {
-            let loopback = url.scheme() == "http" && refmcp_auth::uri::is_loopback(url);
-            if !loopback {
-                return Err(UsageError::new(format!("--client-metadata-url {url}: must be https")));
-            }
+            return Err(UsageError::new(format!("--client-metadata-url {url}: must be https")));
         }
         for file in [&mut self.client_secret_file, &mut self.client_key, &mut self.assertion_file] {
             *file = file.as_deref().map(absolute);
         }
-        Ok(self)
+        Ok(Self { enterprise: self.enterprise.settled(), ..self })
     }
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    // It can fail only where there is no folder to begin from; the path is then as good as it gets.
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Algorithms by their names on the wire.

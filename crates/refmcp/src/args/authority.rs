@@ -52,6 +52,17 @@ pub(crate) struct AuthorityOptions {
     )]
     pub(crate) auth_clients: Vec<KnownClient>,
 
+    /// A client that the built-in authorization server knows by its signature: its id, and a file with its public keys
+    /// (JWKS); can be repeated.
+    #[arg(
+        long = "auth-client-keys",
+        value_name = "ID=FILE",
+        requires = "auth",
+        value_parser = pair,
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_client_keys: Vec<(String, String)>,
+
     /// Another server that the built-in authorization server issues tokens for; can be repeated.
     #[arg(long = "auth-resource", value_name = "URL", requires = "auth", help_heading = "Authorization")]
     pub(crate) auth_resources: Vec<Url>,
@@ -80,6 +91,11 @@ pub(crate) struct AuthorityOptions {
     /// The scopes that there are, with spaces between them; those of the server's tools if left out.
     #[arg(long, value_name = "SCOPES", requires = "auth", value_parser = Scopes::parse, help_heading = "Authorization")]
     pub(crate) auth_scopes: Option<Scopes>,
+
+    /// Take tokens that are for others besides this server as well. Each of those others can then use here what clients
+    /// send to it, so this is only for issuers that always name more than one, and where all of them are trusted.
+    #[arg(long, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_other_audiences: bool,
 
     /// Whether tokens must be bound to a key of the client (DPoP).
     #[arg(long, value_enum, default_value_t = DpopWord::Taken, requires = "auth", help_heading = "Authorization")]
@@ -122,8 +138,7 @@ impl std::str::FromStr for IssuerWord {
         }
         let url =
             Url::parse(word).map_err(|fault| format!("neither builtin nor the URL of an issuer: {fault}"))?;
-        let plain = url.scheme() == "http" && refmcp_auth::uri::is_loopback(&url);
-        if url.scheme() != "https" && !plain {
+        if !refmcp_auth::uri::is_confidential(&url) {
             return Err("an issuer's URL must be https, or http on this machine".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {

@@ -368,10 +368,15 @@ fn logins_are_read() {
         ("auth login s --grant client-credentials", "needs --client-id"),
         ("auth login s --grant jwt-bearer", "needs --assertion-file"),
         ("auth login s --assertion-file f", "only for --grant jwt-bearer"),
+        ("auth login s --grant enterprise", "needs --client-id"),
+        ("auth login s --grant enterprise --client-id c --idp-issuer i", "--id-token-file"),
+        ("auth login s --client-id c --idp-issuer i", "only for --grant enterprise"),
+        ("auth login s --id-token-file f", "--idp-issuer"),
         ("auth login s --client-secret-file f", "--client-id"),
         ("auth login s --client-id c --client-key k --client-secret-env E", "cannot be used with"),
         ("auth login s --client-id c --client-key k --client-key-alg HS256", "possible values: ES256"),
         ("auth login s --client-metadata-url http://h/c", "must be https"),
+        ("auth login s --client-metadata-url http://127.0.0.1/c", "must be https"),
         ("auth login s --client-metadata-url https://h/c --client-id c", "cannot be used with"),
     ] {
         let fault = fault(line);

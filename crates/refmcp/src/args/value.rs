@@ -1,5 +1,6 @@
 //! Single values as they are typed: durations, pairs, headers.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A duration in seconds; fractions are fine.
@@ -14,6 +15,12 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
     }
+}
+
+/// A path that stays right in another folder.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    // It can fail only where there is no folder to begin from; the path is then as good as it gets.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A header field of HTTP.

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod auth;
+pub(crate) mod beside;
 pub(crate) mod client;
 pub(crate) mod log;
 pub(crate) mod serve;

@@ -24,13 +24,17 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Values that are offered for a variable.
 const MOST_VALUES: usize = 20;
 
+async fn read(server: &Connected, uri: &str) -> Result<()> {
+    requests::read(&server.session, uri).await.map_err(|fault| server.hinted(fault))
+}
+
 impl Shell {
     /// Reads a resource, or one that a template and these variables lead to.
     pub(super) async fn read(&self, what: &str, given: Vec<(String, String)>) -> Result<()> {
         let offers = self.roster.offers().await;
         match offers.find(what, offer::resources) {
             Ok((server, uri)) if given.is_empty() => {
-                return requests::read(&self.roster.named(&server)?.session, &uri).await;
+                return read(&*self.roster.named(&server)?, &uri).await;
             }
             Err(Unresolved::Several(names)) => return Err(several(&names)),
             _ => {}
@@ -43,12 +47,12 @@ impl Shell {
                     Some(template) => self.fill_in(&server, template, given).await?,
                     None => name,
                 };
-                requests::read(&server.session, &uri).await
+                read(&server, &uri).await
             }
             Err(Unresolved::Several(names)) => Err(several(&names)),
             Err(Unresolved::Unknown) if given.is_empty() => {
                 let (server, uri) = self.place_of(what).await?;
-                requests::read(&server.session, &uri).await
+                read(&server, &uri).await
             }
             Err(Unresolved::Unknown) => {
                 Err(UsageError::new(format!("no server has a template {what:?}")).into())
@@ -126,7 +130,8 @@ impl Shell {
     pub(super) async fn subscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.place_of(uri).await?;
         if !is_stateless(server.client()) {
-            server.client().subscribe(&uri).await.map_err(|fault| fault::of_request(&fault))?;
+            let told = server.client().subscribe(&uri).await;
+            told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
         }
         server.subscriptions.send_if_modified(|uris| uris.insert(uri));
         Ok(())
@@ -139,7 +144,8 @@ impl Shell {
             return Err(UsageError::new(format!("{} was not told to tell of it", server.name)).into());
         }
         if !is_stateless(server.client()) {
-            server.client().unsubscribe(&uri).await.map_err(|fault| fault::of_request(&fault))?;
+            let told = server.client().unsubscribe(&uri).await;
+            told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
         }
         Ok(())
     }

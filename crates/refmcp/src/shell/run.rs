@@ -17,6 +17,7 @@ use super::parse::{Command, help};
 use super::servers::{Connected, Roster, State, nobody};
 use super::watching::Watching;
 use crate::args::{ExitReason, Listing, Output, Shared, Target, UsageError};
+use crate::command::auth;
 use crate::command::client::output::{Printer, write};
 use crate::command::client::{Person, Session, call, fault, list, requests, root};
 use crate::ui::progress::Bars;
@@ -52,6 +53,7 @@ impl Shell {
         let session = match Box::pin(Session::open(target, &self.shared, &self.person, &bars)).await {
             Ok(session) => session,
             Err(fault) => {
+                let fault = auth::hinted(fault, Some(target));
                 self.roster.set(name, State::Absent(one_line(&format!("{fault:#}")).into_owned()));
                 return Err(fault);
             }
@@ -68,8 +70,9 @@ impl Shell {
             roster: self.roster.clone(),
         };
         let watching = AbortOnDropHandle::new(tokio::spawn(watching.run()));
-        let connected = Connected { name: name.to_owned(), session, offer, subscriptions, watching };
-        self.roster.set(name, State::Connected(Arc::new(connected)));
+        let (name, target) = (name.to_owned(), target.clone());
+        let connected = Connected { name: name.clone(), target, session, offer, subscriptions, watching };
+        self.roster.set(&name, State::Connected(Arc::new(connected)));
         Ok(())
     }
 
@@ -84,13 +87,15 @@ impl Shell {
         match command {
             Command::Call { tool, arguments } => {
                 let (server, tool) = self.find("tool", &tool, offer::tools).await?;
-                return call::call(&server.session, &tool, &arguments).await;
+                let called = call::call(&server.session, &tool, &arguments).await;
+                return called.map_err(|fault| server.hinted(fault));
             }
             Command::List { what, of } => return self.list(what, of.as_deref()).await,
             Command::Read { what, variables } => self.read(&what, variables).await?,
             Command::Prompt { name, arguments } => {
                 let (server, name) = self.find("prompt", &name, offer::prompts).await?;
-                requests::prompt(&server.session, &name, &arguments).await?;
+                let got = requests::prompt(&server.session, &name, &arguments).await;
+                got.map_err(|fault| server.hinted(fault))?;
             }
             Command::Subscribe(uri) => self.subscribe(&uri).await?,
             Command::Unsubscribe(uri) => self.unsubscribe(&uri).await?,
@@ -103,7 +108,8 @@ impl Shell {
             }
             Command::Raw { method, params } => {
                 let server = self.roster.one()?;
-                requests::raw(&server.session, &method, params.as_deref()).await?;
+                let answered = requests::raw(&server.session, &method, params.as_deref()).await;
+                answered.map_err(|fault| server.hinted(fault))?;
             }
             Command::Servers => self.servers()?,
             Command::Use(name) => {
@@ -166,7 +172,7 @@ impl Shell {
                 let heading = format!("[{}]", server.name);
                 write(format!("{}\n", server.session.printer.view().paint.strong(&heading)).as_bytes())?;
             }
-            match list::list(&server.session, what).await {
+            match list::list(&server.session, what).await.map_err(|fault| server.hinted(fault)) {
                 // One that has no such list does not keep the others from being shown.
                 Err(fault) if several => {
                     reason = ExitReason::of(&fault);
@@ -180,7 +186,7 @@ impl Shell {
 
     async fn level(&self, level: LogLevel) -> Result<()> {
         for server in self.roster.chosen(None)? {
-            server.session.set_level(level).await?;
+            server.session.set_level(level).await.map_err(|fault| server.hinted(fault))?;
         }
         Ok(())
     }
@@ -188,7 +194,8 @@ impl Shell {
     async fn ping(&self, of: Option<&str>) -> Result<()> {
         for server in self.roster.chosen(of)? {
             let began = Instant::now();
-            server.client().ping().await.map_err(|fault| fault::of_request(&fault))?;
+            let answered = server.client().ping().await;
+            answered.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
             let took = began.elapsed().as_secs_f64() * 1000.0;
             let document = json!({ "server": server.name, "milliseconds": took });
             let text = |_: &_| format!("{} answered after {took:.1} ms\n", server.name);

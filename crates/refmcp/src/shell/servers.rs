@@ -10,6 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::offer::{Offer, Offers};
 use crate::args::{Target, UsageError};
+use crate::command::auth;
 use crate::command::client::Session;
 
 /// How long to wait for what a server offers to be known.
@@ -45,6 +46,7 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Connected {
     pub(super) name: String,
+    pub(super) target: Target,
     pub(super) session: Session,
     /// What it offers, once that is known.
     pub(super) offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
@@ -56,6 +58,11 @@ pub(super) struct Connected {
 impl Connected {
     pub(super) fn client(&self) -> &Client {
         &self.session.client
+    }
+
+    /// What went wrong here; for want of a login, with how to log in.
+    pub(super) fn hinted(&self, fault: anyhow::Error) -> anyhow::Error {
+        auth::hinted(fault, Some(&self.target))
     }
 
     /// Asks for its lists again.

@@ -1,13 +1,20 @@
 //! The folder of what is kept, and files in it that are replaced as a whole. Several processes may use it at once.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 /// Bytes that are read of one file.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// How long another process may change what is kept, which takes it milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long between two looks at a lock that another process holds.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The folder of what is kept.
 #[derive(Debug, Clone)]
@@ -56,14 +63,31 @@ impl StateFolder {
         self.path.join(name)
     }
 
-    /// Waits until no other process changes what is kept, and keeps it so.
+    /// Waits until no other process changes what is kept, and keeps it so. It blocks, though not for ever.
     pub(crate) fn lock(&self) -> Result<Locked> {
+        self.lock_within(PATIENCE)
+    }
+
+    fn lock_within(&self, patience: Duration) -> Result<Locked> {
+        let end = Instant::now() + patience;
         self.create()?;
         let path = self.file("lock");
         let file = private(OpenOptions::new().write(true).create(true)).open(&path);
         let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
-        Ok(Locked { _file: file })
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Locked { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() >= end => bail!(
+                    "another process has kept {} locked for {} s, and was perhaps stopped; end it, or try again later",
+                    path.display(),
+                    patience.as_secs()
+                ),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::Error(fault)) => {
+                    return Err(fault).with_context(|| format!("cannot lock {}", path.display()));
+                }
+            }
+        }
     }
 
     /// The content of a file; `None` when there is none.
@@ -170,6 +194,17 @@ mod tests {
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&folder.path), mode(&folder.file("a"))), (0o700, 0o600));
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_too_long_is_told_of() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let held = folder.lock().unwrap();
+        let fault = folder.lock_within(Duration::from_millis(20)).unwrap_err().to_string();
+        assert!(fault.contains("another process has kept"), "{fault}");
+        drop(held);
+        folder.lock_within(Duration::ZERO).unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ring::digest;
@@ -20,6 +20,9 @@ const FILE: &str = "tokens.json";
 
 /// Entries of each kind that are kept.
 const MOST: usize = 1000;
+
+/// How long another process may get tokens: longer than any exchange with an authorization server takes.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(20);
@@ -136,13 +139,18 @@ impl Tokens {
         })
     }
 
-    /// Waits until no other process gets tokens for this server, and keeps it so. This is a lock of its own: it may be
-    /// held for as long as a person takes to log in.
+    /// Waits until no other process gets tokens for this server, and keeps it so. This is a lock of its own: tokens that
+    /// were got meanwhile can be kept.
     ///
     /// # Errors
     ///
-    /// There cannot be a lock.
+    /// There cannot be a lock, or another process has it for too long.
     pub(crate) async fn lock(&self, server: &str) -> Result<File> {
+        self.lock_within(server, PATIENCE).await
+    }
+
+    async fn lock_within(&self, server: &str, patience: Duration) -> Result<File> {
+        let end = Instant::now() + patience;
         let path = self.lock_path(server);
         self.folder.create()?;
         let file = private(OpenOptions::new().write(true).create(true)).open(&path);
@@ -150,6 +158,12 @@ impl Tokens {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() >= end => bail!(
+                    "another process has been getting tokens for {server} for {} s: it waits for somebody to log in, or \
+                     was stopped; end it (it holds {}), or try again later",
+                    patience.as_secs(),
+                    path.display()
+                ),
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
                 Err(TryLockError::Error(fault)) => {
                     return Err(fault).with_context(|| format!("cannot lock {}", path.display()));
@@ -348,6 +362,16 @@ mod tests {
             }
         });
         assert_eq!(names(&tokens).len(), 80);
+    }
+
+    #[tokio::test]
+    async fn whoever_holds_a_lock_for_too_long_is_told_of() {
+        let (_folder, tokens) = tokens();
+        let held = tokens.lock("https://s").await.unwrap();
+        let fault = tokens.lock_within("https://s", LOOK).await.unwrap_err().to_string();
+        assert!(fault.contains("another process has been getting tokens for https://s"), "{fault}");
+        drop(held);
+        tokens.lock_within("https://s", Duration::ZERO).await.unwrap();
     }
 
     #[tokio::test]

@@ -1,46 +1,15 @@
 //! A server that wants to have something opened that is no page: nothing is started for it, or a browser with one
 //! address.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
-
 use serde_json::json;
 
 use crate::user::User;
+use crate::web::answering;
 
 /// A server that is its own authorization server, where people are to log in at this address.
 fn sending_people_to(endpoint: &str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let origin = format!("http://{}", listener.local_addr().unwrap());
-    let (url, endpoint) = (format!("{origin}/mcp"), endpoint.replace("ORIGIN", &origin));
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            // Whoever left has no answer to wait for.
-            let _ = answer(&mut stream.unwrap(), &origin, &endpoint);
-        }
-    });
-    url
-}
-
-fn answer(stream: &mut TcpStream, origin: &str, endpoint: &str) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut path, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(number) = line.strip_prefix("content-length:") {
-            length = number.trim().parse().unwrap_or(0);
-        }
-        match line.split(' ').nth(1) {
-            Some(target) if path.is_empty() => path = target.to_owned(),
-            _ if line.is_empty() => break,
-            _ => {}
-        }
-    }
-    reader.read_exact(&mut vec![0; length])?;
-    let (status, body) = match path.as_str() {
+    let endpoint = endpoint.to_owned();
+    let origin = answering(move |asked, origin| match asked.path.as_str() {
         "/.well-known/oauth-protected-resource/mcp" => {
             ("200 OK", json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] }))
         }
@@ -48,7 +17,7 @@ fn answer(stream: &mut TcpStream, origin: &str, endpoint: &str) -> std::io::Resu
             "200 OK",
             json!({
                 "issuer": origin,
-                "authorization_endpoint": endpoint,
+                "authorization_endpoint": endpoint.replace("ORIGIN", origin),
                 "token_endpoint": format!("{origin}/token"),
                 "registration_endpoint": format!("{origin}/register"),
                 "response_types_supported": ["code"],
@@ -57,13 +26,8 @@ fn answer(stream: &mut TcpStream, origin: &str, endpoint: &str) -> std::io::Resu
         ),
         "/register" => ("201 Created", json!({ "client_id": "c" })),
         _ => ("401 Unauthorized\r\nWWW-Authenticate: Bearer", json!({})),
-    };
-    let body = body.to_string();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
+    });
+    format!("{origin}/mcp")
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use crate::server::Server;
-use crate::user::{User, came};
+use crate::user::{User, came, renewal_of};
 
 #[test]
 fn nobody_else_can_read_it() {
@@ -39,6 +39,35 @@ fn a_damaged_file_is_told_of_and_left_alone() {
     }
     fs::write(user.tokens(), &whole).unwrap();
     assert_eq!(user.does(&["call", url, "echo", "message=x"]), "x\n");
+}
+
+#[test]
+fn what_makes_no_sense_for_one_server_keeps_nobody_out_of_the_others() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = &server.url();
+    user.does(&["auth", "login", url]);
+    let whole = user.kept();
+    let grant = &whole["grants"][0];
+    let mut kept = whole.clone();
+    let broken =
+        |server: &str, issuer: &str| serde_json::json!({ "server": server, "issuer": issuer, "value": 3 });
+    kept["registrations"].as_array_mut().unwrap().insert(0, broken("", "https://broken.example"));
+    // For the same server, from another issuer: the newest is last.
+    kept["grants"] =
+        serde_json::json!([broken("https://a.example", "https://b"), broken(url, "https://b"), grant]);
+    fs::write(user.tokens(), kept.to_string()).unwrap();
+    let status = user.run(&["auth", "status"]);
+    assert_eq!(status.code, 0, "{status:?}");
+    assert!(status.out.contains(url.as_str()) && status.err.contains("makes no sense"), "{status:?}");
+    let left = user.run(&["auth", "logout", url]);
+    assert_eq!(left.code, 0, "{left:?}");
+    assert!(left.out.starts_with("logged out") && left.out.contains("makes no sense"), "{left:?}");
+    // What could be given back is given back.
+    assert!(renewal_of(&grant["value"]).contains("invalid_grant"));
+    let login = user.run(&["auth", "login", url]);
+    assert_eq!(login.code, 0, "{login:?}");
+    assert!(login.err.contains("https://broken.example"), "{login:?}");
+    assert_eq!(user.kept()["registrations"][0]["value"], 3, "it was left as it is");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::Value;
 
 use crate::server::Server;
-use crate::user::{User, came};
+use crate::user::{User, came, renewal_of};
 
 #[test]
 fn a_login_serves_every_command_until_the_logout() {
@@ -37,13 +37,8 @@ fn a_login_serves_every_command_until_the_logout() {
     assert_eq!(user.does(&["auth", "status"]), "you are logged in nowhere\n");
     assert_eq!(user.does(&["auth", "logout", url]), format!("you were not logged in to {url}\n"));
     // It was given back, not only forgotten.
-    let grant = &kept["grants"][0]["value"];
-    let field = |name: &str| grant[name].as_str().unwrap().to_owned();
-    let form = format!("grant_type=refresh_token&client_id={}", field("client_id"));
-    let form = format!("{form}&refresh_token={}", field("refresh_token"));
-    let curl = ["-sS", "--noproxy", "*", "-d", &form, &field("token_endpoint")];
-    let answer = Command::new("curl").args(curl).output().unwrap();
-    assert!(String::from_utf8_lossy(&answer.stdout).contains("invalid_grant"), "{answer:?}");
+    let answer = renewal_of(&kept["grants"][0]["value"]);
+    assert!(answer.contains("invalid_grant"), "{answer}");
 }
 
 #[test]
@@ -105,13 +100,8 @@ fn somebody_is_asked_on_a_page() {
 #[test]
 fn a_server_with_tls_has_an_issuer_with_tls() {
     let user = User::new();
-    let words = "req -x509 -newkey rsa:2048 -nodes -days 30 -keyout key.pem -out cert.pem -subj /CN=localhost \
-                 -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
-    let made =
-        Command::new("openssl").args(words.split_whitespace()).current_dir(user.path("")).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
-    let (cert, key) = (user.path("cert.pem"), user.path("key.pem"));
-    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let (cert, key) = (user.certificate(), user.path("key.pem"));
+    let (cert, key) = (cert.as_str(), key.to_str().unwrap());
     let server = Server::start(&["--tls-cert", cert, "--tls-key", key]);
     let url = &server.url();
     assert!(url.starts_with("https://"), "{url}");
@@ -194,6 +184,10 @@ fn a_tool_that_needs_more_is_called_after_a_login_for_more() {
         let said = user.fails(3, &[&call[..], &["--era", era]].concat());
         assert!(said.contains("you are logged in for mcp:read; for more, add --scope"), "{said}");
     }
+    // Somebody who brings a token of their own is told what it lacks.
+    let token = user.kept()["grants"][0]["value"]["token"].as_str().unwrap().to_owned();
+    let said = user.fails(3, &[&call[..], &["-H", &format!("Authorization: Bearer {token}")]].concat());
+    assert!(said.contains("it wants a token for mcp:write"), "{said}");
     user.does(&["auth", "login", url, "--scope", "mcp:write"]);
     let status: Value = serde_json::from_str(&user.does(&["auth", "status", "-o", "json"])).unwrap();
     assert_eq!(status[0]["scopes"], serde_json::json!(["mcp:write", "mcp:read"]));

@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod clients;
 mod faults;
 mod hostile;
 mod kept;
@@ -11,3 +12,5 @@ mod server;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod user;
+mod ways;
+mod web;

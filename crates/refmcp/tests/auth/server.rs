@@ -24,8 +24,13 @@ impl Server {
 
     /// One with all of these words.
     pub(crate) fn run(words: &[&str]) -> Self {
+        Self::run_with(words, &[])
+    }
+
+    /// One with all of these words, and these variables.
+    pub(crate) fn run_with(words: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
-        command.args(words).env_remove("REFMCP_LOG").env_remove("PORT");
+        command.args(words).envs(variables.iter().copied()).env_remove("REFMCP_LOG").env_remove("PORT");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = child.stderr.take().unwrap();

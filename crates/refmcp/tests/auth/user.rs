@@ -63,6 +63,16 @@ impl User {
         self.path(name).to_str().unwrap().to_owned()
     }
 
+    /// Makes a certificate for this machine in `cert.pem`, with its key in `key.pem`; gives the path of the first.
+    pub(crate) fn certificate(&self) -> String {
+        let words = "req -x509 -newkey rsa:2048 -nodes -days 30 -keyout key.pem -out cert.pem -subj /CN=localhost \
+                     -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+        let made = Command::new("openssl").args(words.split_whitespace()).current_dir(self.path("")).output();
+        let made = made.unwrap();
+        assert!(made.status.success(), "{made:?}");
+        self.path("cert.pem").to_str().unwrap().to_owned()
+    }
+
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
         command
@@ -101,4 +111,13 @@ pub(crate) fn came(output: Output) -> Came {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// What is answered to somebody who renews this grant.
+pub(crate) fn renewal_of(grant: &Value) -> String {
+    let field = |name: &str| grant[name].as_str().unwrap().to_owned();
+    let form = format!("grant_type=refresh_token&client_id={}", field("client_id"));
+    let form = format!("{form}&refresh_token={}", field("refresh_token"));
+    let curl = ["-sS", "--noproxy", "*", "-d", &form, &field("token_endpoint")];
+    came(Command::new("curl").args(curl).output().unwrap()).out
 }

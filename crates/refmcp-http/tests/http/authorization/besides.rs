@@ -9,13 +9,17 @@ use refmcp_http::{Besides, Options};
 use super::Guarded;
 use crate::support::Site;
 
+/// Where an issuer with a path tells about itself, for one.
+const TENANT: &str = "/tenant/.well-known/openid-configuration";
+
 /// Says what it was asked.
 #[derive(Debug)]
 struct Parrot;
 
 impl Besides for Parrot {
     fn paths(&self) -> Vec<String> {
-        ["/authorize", "/token", "/.well-known/oauth-authorization-server"].map(str::to_owned).to_vec()
+        let paths = ["/authorize", "/token", "/.well-known/oauth-authorization-server", TENANT];
+        paths.map(str::to_owned).to_vec()
     }
 
     fn answer(&self, request: axum::http::Request<Bytes>) -> BoxFuture<'_, axum::http::Response<Bytes>> {
@@ -52,7 +56,9 @@ async fn others_answer_on_their_own_paths() {
 async fn a_foreign_page_may_do_what_a_client_does_and_not_what_a_person_does() {
     let site = Site::open(options()).await;
     let page = [("Origin", "https://page.example")];
-    for (method, path) in [("POST", "/token"), ("GET", "/.well-known/oauth-authorization-server")] {
+    for (method, path) in
+        [("POST", "/token"), ("GET", "/.well-known/oauth-authorization-server"), ("GET", TENANT)]
+    {
         let reply = site.send(method, path, &page, b"").await;
         assert_eq!(
             (reply.status, reply.header("access-control-allow-origin")),

@@ -1,10 +1,15 @@
 //! Whoever presents nothing, or nothing good, hears what to do about it: everywhere, and before anything else.
 
+use std::time::Duration;
+
 use refmcp_http::{Endpoint, Options};
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use super::{Guarded, UPGRADE, challenge};
 use crate::support::Site;
+use crate::wire::Reply;
 
 /// Where anybody may ask.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-protected-resource"];
@@ -53,6 +58,30 @@ async fn every_route_wants_a_token_or_is_known_to_want_none() {
     assert_eq!(guarded.issuers.fetches(""), 0, "nobody was asked anything");
     let refused = guarded.site.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
     assert!(refused > 0.0);
+}
+
+#[tokio::test]
+async fn a_refusal_leaves_the_connection_usable_or_says_that_it_does_not() {
+    let guarded = Guarded::open().await;
+    let head = guarded.site.head("POST", "/mcp");
+    let late = |length: usize| {
+        let (head, address) = (format!("{head}Content-Length: {length}\r\n\r\n"), guarded.site.address);
+        async move {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            socket.write_all(head.as_bytes()).await.unwrap();
+            // Some clients send the body in a packet of its own.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            // One that is too long may not be taken any more.
+            let _ = socket.write_all(&vec![b' '; length]).await;
+            Reply::read(socket, Vec::new()).await.unwrap()
+        }
+    };
+    let refused = late(100).await;
+    assert_eq!((refused.status, refused.header("connection")), (401, None));
+    let next = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", guarded.site.address);
+    assert_eq!(refused.again(next.as_bytes()).await.unwrap().status, 200);
+    let refused = late(100_000).await;
+    assert_eq!((refused.status, refused.header("connection")), (401, Some("close")));
 }
 
 #[tokio::test]

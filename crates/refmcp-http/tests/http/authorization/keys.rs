@@ -90,5 +90,9 @@ async fn an_issuer_is_asked_about_tokens_of_any_kind() {
     // A token that carries its claims has to be known to its issuer all the same.
     assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 401);
     guarded.issuers.down.store(true, Ordering::SeqCst);
-    assert_eq!(status(&guarded, "Bearer another").await, 503);
+    let before = guarded.issuers.fetches("introspect");
+    let statuses = join_all((0..50).map(|_| status(&guarded, "Bearer another"))).await;
+    assert_eq!(statuses, [503; 50]);
+    let asked = guarded.issuers.fetches("introspect") - before;
+    assert!(asked < 10, "one asks for all who wait, not each in its turn: {asked}");
 }

@@ -2,6 +2,7 @@
 
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
+use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -69,6 +70,8 @@ async fn a_bound_token_needs_a_proof_for_every_request() {
     is_refused(&holder.ask("DPoP", &[&stolen]).await, "invalid_dpop_proof", "of another key");
     let other = dpop::prove(&holder.key, "POST", &url, Some("another"), None, now()).unwrap();
     is_refused(&holder.ask("DPoP", &[&other]).await, "invalid_dpop_proof", "of another token");
+    let early = dpop::prove(&holder.key, "POST", &url, Some(&holder.token), None, now() + 40).unwrap();
+    is_refused(&holder.ask("DPoP", &[&early]).await, "invalid_dpop_proof", "of the future");
     let old = dpop::prove(&holder.key, "POST", &url, Some(&holder.token), None, now() - 310).unwrap();
     is_refused(&holder.ask("DPoP", &[&old]).await, "invalid_dpop_proof", "old");
     is_refused(&holder.ask("DPoP", &["nonsense"]).await, "invalid_dpop_proof", "nonsense");
@@ -79,7 +82,9 @@ async fn a_token_is_presented_as_what_it_is() {
     let guarded = Guarded::open().await;
     let holder = Holder::new(&guarded);
     let proof = holder.proof("POST", "/mcp", None);
-    is_refused(&holder.ask("Bearer", &[&proof]).await, "invalid_token", "bound, as if it were not");
+    let unproven = holder.ask("Bearer", &[&proof]).await;
+    is_refused(&unproven, "invalid_token", "bound, as if it were not");
+    assert!(challenge(&unproven).is("DPoP"), "what would help is named first");
     let free = Holder { token: guarded.token(json!({})), ..Holder::new(&guarded) };
     is_refused(&free.ask("DPoP", &[&free.proof("POST", "/mcp", None)]).await, "invalid_token", "not bound");
     assert_eq!(free.ask("Bearer", &[]).await.status, 200);
@@ -106,6 +111,33 @@ async fn a_session_takes_a_new_proof_each_time() {
     assert_eq!(send("POST", Some(&session), &fresh, ping).await.status, 200);
     let ending = holder.proof("DELETE", "/mcp", None);
     assert_eq!(send("DELETE", Some(&session), &ending, Value::Null).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_message_takes_a_proof_for_where_it_is_posted() {
+    let guarded = Guarded::open().await;
+    let holder = Holder::new(&guarded);
+    let authorization = format!("DPoP {}", holder.token);
+    let send = async |method: &str, target: &str, proof: &str, body: &[u8]| {
+        let headers = [("Authorization", &*authorization), ("DPoP", proof)];
+        guarded.site.send(method, target, &headers, body).await
+    };
+    let mut stream = send("GET", "/sse", &holder.proof("GET", "/sse", None), b"").await;
+    assert_eq!(stream.status, 200);
+    let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
+    let target = event.data;
+    assert!(target.starts_with("/messages?"), "{target}");
+    let ping = request("ping", json!({})).to_string();
+    let post =
+        async |path: &str| send("POST", &target, &holder.proof("POST", path, None), ping.as_bytes()).await;
+    for elsewhere in ["/mcp", "/sse", "/mcp/ws", "/messages/"] {
+        is_refused(&post(elsewhere).await, "invalid_dpop_proof", elsewhere);
+    }
+    assert_eq!(post("/messages").await.status, 202);
+    assert_eq!(post(&target).await.status, 202, "as it was called, with what follows the path");
+    // And the other way round.
+    let proof = holder.proof("POST", "/messages", None);
+    is_refused(&holder.ask("DPoP", &[&proof]).await, "invalid_dpop_proof", "of a message");
 }
 
 #[tokio::test]

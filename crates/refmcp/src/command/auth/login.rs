@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use refmcp_client::Client;
+use refmcp_client::auth::name_of;
 use serde_json::json;
 
-use super::{on_purpose, server_name, status, user_store};
+use super::{on_purpose, status, user_store};
 use crate::args::{ExitReason, Manner, Shared, Target, Visit};
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers, fault};
@@ -21,7 +22,7 @@ pub(super) async fn login(
     let person = Person::new(shared, &bars);
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let place = servers.place(target).await?;
-    let server = server_name(&place.url);
+    let server = name_of(&place.url);
     let store = user_store()?.anew();
     let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
@@ -33,7 +34,8 @@ pub(super) async fn login(
     let connected = builder.connect_to(connector).await;
     if store.has_new() {
         // Without it the token could not be renewed later, whatever else goes wrong now.
-        store.keep_manner(&server, manner)?;
+        let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| manner.settled(&grant));
+        store.keep_manner(&server, settled.as_ref().unwrap_or(manner))?;
     }
     let client = connected.map_err(|why| fault::of_connecting(&why))?;
     client.close().await;

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use refmcp_auth::client::{Identity, PreRegistered, Way};
+use refmcp_auth::client::{Enterprise, Grant, Identity, PreRegistered, Way};
 use refmcp_auth::jose::{Algorithm, PrivateKey};
-use refmcp_auth::metadata::ClientMetadata;
 use refmcp_auth::{Scopes, Secret};
-use refmcp_client::auth::Authorization;
+use refmcp_client::auth::{Authorization, ourselves};
 
-use crate::args::{GrantWord, Manner, UsageError};
+use crate::args::{EnterpriseOptions, GrantWord, Manner, UsageError};
 
 impl Manner {
     /// The same authorization, for whoever this is about.
@@ -30,18 +29,18 @@ impl Manner {
         Ok(authorization)
     }
 
-    fn identity(&self) -> Result<Identity> {
+    /// Who this is about, to authorization servers.
+    ///
+    /// # Errors
+    ///
+    /// A file or a variable is not there, or holds something else.
+    pub(super) fn identity(&self) -> Result<Identity> {
         let registered = match &self.client_id {
             Some(id) => Some(self.registered(id)?),
             None => None,
         };
-        let ourselves = ClientMetadata {
-            client_name: Some("refmcp".to_owned()),
-            application_type: Some("native".to_owned()),
-            ..ClientMetadata::default()
-        };
         // Whoever says who they are does not want to be somebody else.
-        let dynamic = registered.is_none().then_some(ourselves);
+        let dynamic = registered.is_none().then(ourselves);
         Ok(Identity { registered, document: self.client_metadata_url.clone(), dynamic })
     }
 
@@ -60,20 +59,25 @@ impl Manner {
         Ok(client)
     }
 
-    pub(super) fn secret(&self) -> Result<Option<Secret>> {
-        if let Some(file) = &self.client_secret_file {
-            return read(file).map(Some);
+    fn secret(&self) -> Result<Option<Secret>> {
+        secret(self.client_secret_file.as_deref(), ("--client-secret-env", self.client_secret_env.as_deref()))
+    }
+
+    /// The same, where a client that others registered belongs to whoever gave this grant: what proves who it is goes
+    /// nowhere else from now on.
+    pub(super) fn settled(&self, grant: &Grant) -> Self {
+        let mut settled = self.clone();
+        if settled.client_id.is_some() && settled.client_id == grant.client_id {
+            settled.client_issuer = Some(grant.issuer.clone());
         }
-        let Some(name) = &self.client_secret_env else { return Ok(None) };
-        let secret = std::env::var(name)
-            .map_err(|_| UsageError::new(format!("--client-secret-env {name}: there is no such variable")))?;
-        Ok(Some(Secret::new(secret)))
+        settled
     }
 
     fn way(&self) -> Result<Option<Way>> {
         Ok(match (self.grant, &self.assertion_file) {
             (GrantWord::ClientCredentials, _) => Some(Way::ClientCredentials),
             (GrantWord::JwtBearer, Some(file)) => Some(Way::JwtBearer { assertion: read(file)? }),
+            (GrantWord::Enterprise, _) => Some(Way::Enterprise(Box::new(self.enterprise.read()?))),
             _ => None,
         })
     }
@@ -87,6 +91,35 @@ impl Manner {
     pub(super) fn needs_person(&self) -> bool {
         self.grant == GrantWord::Code
     }
+}
+
+impl EnterpriseOptions {
+    fn read(&self) -> Result<Enterprise> {
+        let need = |text: &Option<String>, option: &str| {
+            text.clone().with_context(|| format!("--grant enterprise: {option} is missing"))
+        };
+        let id_token =
+            self.id_token_file.as_deref().context("--grant enterprise: --id-token-file is missing")?;
+        let variable = ("--idp-client-secret-env", self.idp_client_secret_env.as_deref());
+        Ok(Enterprise {
+            issuer: need(&self.idp_issuer, "--idp-issuer")?,
+            token_endpoint: self.idp_token_endpoint.clone(),
+            client_id: need(&self.idp_client_id, "--idp-client-id")?,
+            client_secret: secret(self.idp_client_secret_file.as_deref(), variable)?,
+            id_token: read(id_token)?,
+        })
+    }
+}
+
+/// A secret, from a file or else from the variable that an option names.
+fn secret(file: Option<&Path>, (option, variable): (&str, Option<&str>)) -> Result<Option<Secret>> {
+    if let Some(file) = file {
+        return read(file).map(Some);
+    }
+    let Some(name) = variable else { return Ok(None) };
+    let secret = std::env::var(name)
+        .map_err(|_| UsageError::new(format!("{option} {name}: there is no such variable")))?;
+    Ok(Some(Secret::new(secret)))
 }
 
 /// What is in a file, without the line break at its end.

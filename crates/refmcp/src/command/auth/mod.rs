@@ -9,12 +9,9 @@ mod manner;
 mod status;
 mod store;
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use refmcp_auth::client::Step;
-use refmcp_auth::uri::canonical;
-use refmcp_client::auth::Authorization;
+use refmcp_client::auth::{Authorization, name_of};
 use url::Url;
 
 use crate::args::{AuthCommand, Exit, ExitReason, Manner, Output, Shared, Target, Visit, join_words};
@@ -51,7 +48,7 @@ pub(crate) fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bars) -> 
     let authorization = explained(authorization, shared, bars);
     let Some(store) = store else { return authorization };
     // What is wrong with the file is said when a token is looked for in it.
-    let manner = store.manner(&server_name(url)).ok().flatten().unwrap_or_default();
+    let manner = store.manner(&name_of(url)).ok().flatten().unwrap_or_default();
     let authorization = authorization.store(store).login_timeout(Visit::default().login_timeout + MARGIN);
     match manner.set(authorization.clone()) {
         Ok(authorization) => authorization,
@@ -79,16 +76,6 @@ fn told(step: &Step, json: bool) -> String {
     multi_line(&step.to_string()).into_owned()
 }
 
-/// The name under which tokens for an address are kept: that of the same place in HTTP.
-fn server_name(url: &Url) -> String {
-    let text = url.as_str();
-    let http = match url.scheme() {
-        "ws" | "wss" => Url::parse(&text.replacen("ws", "http", 1)).ok(),
-        _ => None,
-    };
-    canonical(http.as_ref().unwrap_or(url))
-}
-
 /// The same error; one for want of a login says how to log in.
 pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::Error {
     let Some(target) = target.filter(|_| ExitReason::of(&fault) == ExitReason::Authorization) else {
@@ -105,7 +92,7 @@ pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::E
 /// What the token for a server is good for, if there is one.
 fn scopes_for(target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else { return None };
-    let (_, grant) = user_store().ok()?.grants(Some(&server_name(url))).ok()?.pop()?;
+    let (_, grant) = user_store().ok()?.grants(Some(&name_of(url))).ok()?.pop()?;
     (!grant.scope.is_empty()).then(|| grant.scope.to_string())
 }
 
@@ -133,43 +120,9 @@ fn on_purpose(
     manner.set(explained(authorization, shared, bars))
 }
 
-/// Whoever fetches for a server: where it is near, what it names may be near as well.
-async fn fetcher(server: &Url) -> Arc<refmcp_client::http::Fetcher> {
-    let host = server.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let port = server.port_or_known_default().unwrap_or_default();
-    let near = match tokio::net::lookup_host((host, port)).await {
-        Ok(found) => {
-            let mut found = found.peekable();
-            found.peek().is_some() && found.all(|address| is_near(address.ip()))
-        }
-        // Whoever cannot be found is nobody near.
-        Err(_) => false,
-    };
-    Arc::new(refmcp_client::http::Fetcher::guarded(near))
-}
-
-fn is_near(address: std::net::IpAddr) -> bool {
-    match address.to_canonical() {
-        std::net::IpAddr::V4(address) => address.is_loopback() || address.is_private(),
-        std::net::IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_place_has_one_name_however_it_is_reached() {
-        for (address, name) in [
-            ("http://H/mcp/", "http://h/mcp"),
-            ("ws://h/mcp/ws", "http://h/mcp/ws"),
-            ("wss://h:443/ws", "https://h/ws"),
-            ("https://h/", "https://h"),
-        ] {
-            assert_eq!(server_name(&Url::parse(address).unwrap()), name);
-        }
-    }
 
     #[test]
     fn only_for_want_of_a_login_is_one_told_of() {

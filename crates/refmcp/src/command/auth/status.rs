@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use refmcp_auth::Seconds;
 use refmcp_auth::client::Grant;
+use refmcp_client::auth::name_of;
 use serde_json::{Value, json};
 
 use super::store::UserStore;
-use super::{server_name, user_store};
+use super::user_store;
 use crate::args::{Exit, ExitReason, Shared, Target};
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
@@ -19,7 +20,7 @@ pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<E
     let server = match target {
         Some(target) => {
             let person = Person::new(shared, &Bars::hidden());
-            Some(server_name(&Servers::new(shared, &person)?.place(target).await?.url))
+            Some(name_of(&Servers::new(shared, &person)?.place(target).await?.url))
         }
         None => None,
     };

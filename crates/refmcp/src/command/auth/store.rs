@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use refmcp_auth::client::{Grant, Known, Save};
+use refmcp_auth::client::{Grant, Known, Save, Used};
 use refmcp_auth::metadata::Registered;
 use refmcp_client::auth::{Held, Store, StoreFault};
 use refmcp_client::wire::BoxFuture;
@@ -15,6 +15,15 @@ use url::Url;
 
 use crate::args::Manner;
 use crate::store::tokens::{Entry, Kind, Tokens};
+
+/// What was kept for a server that is forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Forgotten {
+    /// Its grants.
+    pub(crate) grants: Vec<Grant>,
+    /// What is wrong with those that make no sense, which nobody can give back.
+    pub(crate) senseless: Vec<anyhow::Error>,
+}
 
 /// The store of this user.
 #[derive(Debug, Clone)]
@@ -40,15 +49,18 @@ impl UserStore {
         !self.anew.load(Ordering::Relaxed)
     }
 
-    /// The grants that are kept, for one server or for all.
+    /// The grants that are kept, for one server or for all. Among all, one that makes no sense is only told of.
     ///
     /// # Errors
     ///
     /// They cannot be read.
     pub(crate) fn grants(&self, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
         let entries = self.tokens.all(Kind::Grant)?.into_iter();
-        let wanted = entries.filter(|entry| server.is_none_or(|server| entry.server == server));
-        wanted.map(|entry| Ok((entry.server.clone(), self.read(entry)?))).collect()
+        let named = |entry: Entry| Ok((entry.server.clone(), self.read(entry)?));
+        match server {
+            Some(server) => entries.filter(|entry| entry.server == server).map(named).collect(),
+            None => Ok(entries.filter_map(|entry| told(named(entry))).collect()),
+        }
     }
 
     /// The port that browsers came back to the last time, which an authorization server has registered.
@@ -92,10 +104,17 @@ impl UserStore {
     /// # Errors
     ///
     /// The file cannot be read or written.
-    pub(crate) fn forget(&self, server: &str) -> Result<Vec<Grant>> {
+    pub(crate) fn forget(&self, server: &str) -> Result<Forgotten> {
         let gone = self.tokens.forget(Kind::Grant, |entry| entry.server == server)?;
         self.tokens.forget(Kind::Manner, |entry| entry.server == server)?;
-        gone.into_iter().map(|entry| self.read(entry)).collect()
+        let mut forgotten = Forgotten::default();
+        for entry in gone {
+            match self.read_as(entry, "was forgotten") {
+                Ok(grant) => forgotten.grants.push(grant),
+                Err(fault) => forgotten.senseless.push(fault),
+            }
+        }
+        Ok(forgotten)
     }
 
     /// Waits until nobody else gets tokens for a server.
@@ -108,14 +127,15 @@ impl UserStore {
     }
 
     fn read<T: DeserializeOwned>(&self, entry: Entry) -> Result<T> {
+        self.read_as(entry, "was left as it is; repair it, or remove it and log in again")
+    }
+
+    fn read_as<T: DeserializeOwned>(&self, entry: Entry, what_now: &str) -> Result<T> {
         let whose = if entry.server.is_empty() { entry.issuer } else { entry.server };
         // The fault itself may quote what it read.
         serde_json::from_value(entry.value).map_err(|_| {
             let file = self.tokens.path();
-            anyhow::anyhow!(
-                "what {} has for {whose} makes no sense and was left as it is; repair it, or remove it and log in again",
-                file.display()
-            )
+            anyhow::anyhow!("what {} has for {whose} makes no sense and {what_now}", file.display())
         })
     }
 
@@ -124,9 +144,22 @@ impl UserStore {
             if self.has_new() { self.grants(Some(server))?.pop().map(|(_, grant)| grant) } else { None };
         let mut registrations: BTreeMap<String, Registered> = BTreeMap::new();
         for entry in self.tokens.all(Kind::Registration)? {
-            registrations.insert(entry.issuer.clone(), self.read(entry)?);
+            let issuer = entry.issuer.clone();
+            // One that is broken is no reason to be known nowhere else.
+            if let Some(registered) = told(self.read(entry)) {
+                registrations.insert(issuer, registered);
+            }
         }
-        Ok(Known { grant, registrations })
+        Ok(Known { grant, registrations, used: self.used(server) })
+    }
+
+    /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
+    /// does not change it.
+    fn used(&self, server: &str) -> Option<Used> {
+        let settled =
+            |manner: Manner| Some(Used { client_id: manner.client_id?, issuer: manner.client_issuer? });
+        let granted = || told(self.grants(Some(server)))?.pop().and_then(|(_, grant)| Used::of(&grant));
+        told(self.manner(server)).flatten().and_then(settled).or_else(granted)
     }
 
     fn keep(&self, server: &str, save: &Save) -> Result<()> {
@@ -153,6 +186,19 @@ fn fault(fault: &anyhow::Error) -> StoreFault {
     StoreFault::new(format!("{fault:#}"))
 }
 
+/// What was read; what is wrong with it is told of where that is no reason to stop.
+fn told<T>(read: Result<T>) -> Option<T> {
+    read.inspect_err(|fault| tracing::warn!("{fault:#}")).ok()
+}
+
+/// Does what may wait for the disk or for another process where nobody else waits for it.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T, StoreFault> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|broken| StoreFault::new(broken.to_string()))?.map_err(|why| fault(&why))
+}
+
 impl Store for UserStore {
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
         Box::pin(async move {
@@ -162,10 +208,12 @@ impl Store for UserStore {
     }
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
-        Box::pin(std::future::ready(self.known(server).map_err(|why| fault(&why))))
+        let (store, server) = (self.clone(), server.to_owned());
+        Box::pin(apart(move || store.known(&server)))
     }
 
     fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
-        Box::pin(std::future::ready(self.keep(server, save).map_err(|why| fault(&why))))
+        let (store, server, save) = (self.clone(), server.to_owned(), save.clone());
+        Box::pin(apart(move || store.keep(&server, &save)))
     }
 }

@@ -1,21 +1,23 @@
 //! Who may use the server: the options of `--auth` as what decides it, and the authorization server for tests.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use hyper::{Request, Response};
 use refmcp_auth::fetch::{BoxFuture, Fetch};
+use refmcp_auth::jose::Jwks;
 use refmcp_auth::resource::{Introspection, Names};
 use refmcp_auth::{Scopes, Secret};
-use refmcp_client::http::Fetcher;
+use refmcp_client::http::{Fetcher, Reach};
 use refmcp_http::{Authority, Besides, Options};
 use refmcp_issuer::{Client, Fault, Faults, Issuer, Login, Near, Settings, Trusted};
 use url::Url;
 
 use super::place::Place;
 use crate::args::{AuthorityOptions, DpopWord, IssuerWord, LoginWord, UsageError};
+use crate::command::beside::Beside;
 
 /// What is said about it, line by line.
 type Lines = Vec<(&'static str, String)>;
@@ -39,20 +41,13 @@ pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options)
         http.hosts.extend(std::iter::once(host.to_owned()).chain(with_port));
     }
     let resource = origin.join("/mcp").context("no address")?;
-    let near = refmcp_auth::uri::is_loopback(&origin);
     match issuer {
-        IssuerWord::Builtin => builtin(options, &origin, resource, near, http),
-        IssuerWord::Elsewhere(name) => elsewhere(options, name, resource, near, http),
+        IssuerWord::Builtin => builtin(options, &origin, resource, http),
+        IssuerWord::Elsewhere(name) => elsewhere(options, name, resource, http),
     }
 }
 
-fn builtin(
-    options: &AuthorityOptions,
-    origin: &Url,
-    resource: Url,
-    near: bool,
-    http: &mut Options,
-) -> Result<Lines> {
+fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<Lines> {
     let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
     // By every name that clients may know it.
     settings.resources = Names::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
@@ -74,10 +69,15 @@ fn builtin(
             None => Client::public(&client.id),
         })
         .collect();
+    for (id, file) in &options.auth_client_keys {
+        settings.clients.push(Client::with_keys(id, keys_in(file, &format!("the client {id}"))?));
+    }
     settings.workload_issuers = trusted(&options.auth_workload_issuers)?;
     settings.identity_providers = trusted(&options.auth_identity_providers)?;
-    settings.fetch = Some(Arc::new(Fetcher::guarded(near)));
-    settings.near_documents = near;
+    // Clients that are named by their documents are strangers: they name what they can reach themselves.
+    let reach = Reach::of_url(origin);
+    settings.fetch = Some(Arc::new(Fetcher::guarded(reach)));
+    settings.near_documents = reach == Reach::Machine;
     settings.dpop_nonce = options.auth_dpop == DpopWord::Nonce;
     for word in &options.auth_faults {
         settings.faults =
@@ -89,12 +89,14 @@ fn builtin(
     let issuer = Issuer::new(settings).context("the authorization server cannot start")?;
     let fetch: Arc<dyn Fetch> = Arc::new(Near::new(issuer.clone(), None));
     let mut authority = Authority::new(resource, issuer.name(), fetch).asking_for(first_of(&supported));
+    // Both read the same clock, and whoever tests how a client renews its token does not want to wait a minute longer.
+    authority = authority.skew(Duration::ZERO);
     if asked {
         let (client_id, secret) = issuer.resource_credentials();
         let client_secret = secret.cloned().context("nobody may ask about tokens")?;
         authority = authority.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
     }
-    http.authority = Some(bound(authority.scopes(supported), options.auth_dpop)?);
+    http.authority = Some(demanding(authority.scopes(supported), options)?);
     http.besides = Some(Arc::new(AtPort(issuer)));
     if faults != Faults::default() {
         tracing::warn!(
@@ -105,18 +107,13 @@ fn builtin(
     Ok(lines)
 }
 
-fn elsewhere(
-    options: &AuthorityOptions,
-    name: &str,
-    resource: Url,
-    near: bool,
-    http: &mut Options,
-) -> Result<Lines> {
+fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut Options) -> Result<Lines> {
     for (given, option) in [
         (options.auth_login == LoginWord::Auto, "--auth-login"),
         (!options.auth_faults.is_empty(), "--auth-fault"),
         (options.auth_token_lifetime.is_some(), "--auth-token-lifetime"),
         (!options.auth_clients.is_empty(), "--auth-client"),
+        (!options.auth_client_keys.is_empty(), "--auth-client-keys"),
         (!options.auth_resources.is_empty(), "--auth-resource"),
         (!options.auth_workload_issuers.is_empty(), "--auth-workload-issuer"),
         (!options.auth_identity_providers.is_empty(), "--auth-identity-provider"),
@@ -126,7 +123,9 @@ fn elsewhere(
             return Err(UsageError::new(format!("{option} {what}")).into());
         }
     }
-    let mut authority = Authority::new(resource, name, Arc::new(Fetcher::guarded(near)));
+    // Where the issuer is, is the word of whoever started this, and not that of a stranger.
+    let url = Url::parse(name).context("the issuer's URL")?;
+    let mut authority = Authority::new(resource, name, Arc::new(Beside::trusted(&url)));
     match (&options.auth_introspect_id, &options.auth_introspect_secret_file) {
         (Some(id), Some(file)) => {
             let secret = std::fs::read_to_string(file)
@@ -142,12 +141,14 @@ fn elsewhere(
     }
     let supported = options.auth_scopes.clone().unwrap_or_else(own_scopes);
     authority = authority.asking_for(first_of(&supported)).scopes(supported);
-    http.authority = Some(bound(authority, options.auth_dpop)?);
+    http.authority = Some(demanding(authority, options)?);
     Ok(vec![("issuer", name.to_owned())])
 }
 
-fn bound(authority: Authority, dpop: DpopWord) -> Result<Authority> {
-    Ok(match dpop {
+/// The same with what tokens have to be.
+fn demanding(authority: Authority, options: &AuthorityOptions) -> Result<Authority> {
+    let authority = authority.others_too(options.auth_other_audiences);
+    Ok(match options.auth_dpop {
         DpopWord::Taken => authority,
         DpopWord::Required => authority.only_bound(true),
         DpopWord::Nonce => authority.only_bound(true).with_nonces().context("no random numbers")?,
@@ -170,11 +171,15 @@ fn first_of(scopes: &Scopes) -> Scopes {
 /// Those whose word is taken, with the keys in their files.
 fn trusted(named: &[(String, String)]) -> Result<Vec<Trusted>> {
     let read = |(issuer, file): &(String, String)| {
-        let text = std::fs::read(file).with_context(|| format!("the keys of {issuer}: {file}"))?;
-        let keys = serde_json::from_slice(&text).with_context(|| format!("{file} is no JWKS"))?;
-        Ok(Trusted { issuer: issuer.clone(), keys })
+        Ok(Trusted { issuer: issuer.clone(), keys: keys_in(file, issuer)? })
     };
     named.iter().map(read).collect()
+}
+
+/// The keys of somebody, in a file.
+fn keys_in(file: &str, whose: &str) -> Result<Jwks> {
+    let text = std::fs::read(file).with_context(|| format!("the keys of {whose}: {file}"))?;
+    serde_json::from_slice(&text).with_context(|| format!("{file} is no JWKS"))
 }
 
 fn described(settings: &Settings) -> Lines {

@@ -66,8 +66,7 @@ For a client's mcp.json:
             }
         };
         let refused = |why: &str| Err(UsageError::new(format!("{url}: {why}")).into());
-        let plain = url.scheme() == "http" && refmcp_auth::uri::is_loopback(&url);
-        if url.scheme() != "https" && !plain {
+        if !refmcp_auth::uri::is_confidential(&url) {
             return refused(
                 "with --auth, a server beyond this machine needs https: --tls-cert, or --public-url",
             );
