@@ -76,12 +76,9 @@ pub(super) fn run() -> Result<Section> {
 }
 
 fn measure(connections: u32) -> Result<Vec<Row>> {
-    let taking_part = |index: &usize| connections == TYPICAL || CONTENDERS[*index].kind != Kind::Script;
-    let indices: Vec<usize> = (0..CONTENDERS.len()).filter(taking_part).collect();
-    let mut reports: Vec<Vec<[f64; 4]>> = vec![Vec::new(); indices.len()];
+    let mut reports: Vec<Vec<[f64; 4]>> = vec![Vec::new(); CONTENDERS.len()];
     for round in 1..=ROUNDS {
-        for (index, into) in indices.iter().zip(&mut reports) {
-            let contender = &CONTENDERS[*index];
+        for (contender, into) in CONTENDERS.iter().zip(&mut reports) {
             eprintln!("{connections} at once, round {round} of {ROUNDS}: {}", contender.name);
             let seconds = if contender.kind == Kind::Script { "2" } else { "1.2" };
             let what = ["calls", contender.mode, &connections.to_string(), seconds];
@@ -96,7 +93,7 @@ fn measure(connections: u32) -> Result<Vec<Row>> {
         }
     }
     let column = |runs: &[[f64; 4]], column: usize| Spread::of(runs.iter().map(|run| run[column]));
-    let rows = indices.into_iter().zip(&reports).map(|(contender, runs)| Row {
+    let rows = reports.iter().enumerate().map(|(contender, runs)| Row {
         contender,
         cpu: column(runs, 0),
         speed: column(runs, 1),

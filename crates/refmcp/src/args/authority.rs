@@ -18,8 +18,7 @@ pub(crate) struct AuthorityOptions {
     #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
     pub(crate) auth: Option<IssuerWord>,
 
-    /// The address by which clients know the server, such as https://mcp.example; needed with --auth where it is not the
-    /// one that is listened on.
+    /// The address by which clients know the server; needed with --auth where it is not the one that is listened on.
     #[arg(long, value_name = "URL", help_heading = "Authorization")]
     pub(crate) public_url: Option<Url>,
 
