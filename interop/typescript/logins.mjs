@@ -124,7 +124,7 @@ class Wire {
     /** Refused as one without a good token must be, and with a pointer to where one is to be had. */
     refused(status = 401) {
         const { challenge } = this.mcp.find(request => request.status === status) ?? assert.fail(`nothing was refused with ${status}`);
-        assert.match(challenge, /^Bearer .*resource_metadata="http:/, 'WWW-Authenticate');
+        assert.match(challenge, /^(Bearer|DPoP) .*resource_metadata="http:/, 'WWW-Authenticate');
         return challenge;
     }
 }
