@@ -1,8 +1,9 @@
 """The logins of the clients on the Python SDKs.
 
-An adapter (../python-v1/login.py, ../python-v2/login.py) opens the SDK's transports and makes its providers; what is done
-with them, and what is looked at, is here. Prints a line of JSON about each check, see ../README.md; tokens, codes and
-secrets are in none of them.
+An adapter (../python-v1/login.py, ../python-v2/login.py) knows in what the two SDKs differ: the HTTP library, what a browser
+comes back with, how a session is opened. What is done, and what is looked at, is here. Prints a line of JSON about each check, see ../README.md; tokens, codes and
+secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for whoever searches the server's
+logs for them.
 """
 
 import json
@@ -10,11 +11,18 @@ import logging
 import os
 import re
 import sys
+from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urljoin, urlsplit
 from uuid import uuid4
 
 import anyio
 import mcp.client.auth
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.auth import OAuthClientMetadata
 
 READ, WRITE = "mcp:read", "mcp:write"
 TODO = "file:///notes/todo.txt"
@@ -26,6 +34,21 @@ PATIENCE = 20
 REFUSED_WITHIN = 3
 #: For how long the server may go by what it knew of a token before it was revoked.
 REVOKED_WITHIN = 15
+#: What is secret in a form.
+SECRET = ("code", "code_verifier", "state", "refresh_token", "client_secret", "token")
+
+
+def note(*secrets):
+    """Writes down what nobody may log."""
+    if path := os.environ.get("REFMCP_SECRETS"):
+        with open(path, "a") as file:
+            file.writelines(f"{secret}\n" for secret in secrets if secret)
+
+
+def note_form(text):
+    """Writes down what is secret in a form or in a query."""
+    form = parse_qs(text)
+    note(*(value for name in SECRET for value in form.get(name, [])))
 
 
 class Unsupported(Exception):
@@ -52,12 +75,14 @@ class Storage:
         return self.tokens
 
     async def set_tokens(self, tokens):
+        note(tokens.access_token, tokens.refresh_token)
         self.tokens = tokens
 
     async def get_client_info(self):
         return self.client
 
     async def set_client_info(self, client_info):
+        note(client_info.client_secret)
         self.client = client_info
 
     @property
@@ -66,11 +91,13 @@ class Storage:
 
     async def visit(self, url):
         """Goes where a browser would be sent."""
+        note_form(urlsplit(url).query)
         self.visits.append(parse_qs(urlsplit(url).query))
         async with self.http.AsyncClient() as client:
             response = await client.get(url)
         location = response.headers.get("location", "")
         assert location.startswith(REDIRECT), f"the authorization page answered {response.status_code} and sent nobody back"
+        note_form(urlsplit(location).query)
         self.back = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         refusal = f"{self.back.get('error')}: {self.back.get('error_description')}"
         assert "code" in self.back, f"the login was refused: {refusal}"
@@ -85,8 +112,11 @@ class Wire:
 
     async def __call__(self, response):
         path = response.request.url.path
+        if path == "/token":
+            note_form(response.request.content.decode())
         if path == self.path or path.startswith("/messages"):
             token = response.request.headers.get("authorization")
+            note((token or "").removeprefix("Bearer "), response.headers.get("mcp-session-id"))
             self.seen.append((response.status_code, token, response.headers.get("www-authenticate", "")))
 
     def refused(self, status=401):
@@ -105,11 +135,38 @@ class Logins:
     def new_storage(self, **options):
         return Storage(self.adapter.http, **options)
 
-    def enter(self, url, wire, storage=None, **login):
-        """A connection, through the login when the SDK asks for one."""
+    def provider(self, url, storage):
+        async def callback():
+            return self.adapter.came_back(storage.back)
+
+        metadata = OAuthClientMetadata(**storage.metadata)
+        return OAuthClientProvider(url, metadata, storage, redirect_handler=storage.visit, callback_handler=callback)
+
+    def opened(self, url, wire, auth, token):
+        """The SDK's transport, with what is on the wire looked at."""
+
+        def new_client(headers=None, timeout=None, auth=auth):
+            client = create_mcp_http_client(headers=headers, timeout=timeout, auth=auth)
+            client.event_hooks = {"response": [wire]}
+            return client
+
+        headers = {"Authorization": f"Bearer {token}"} if token else None
+        if self.transport == "sse":
+            return sse_client(url, headers=headers, auth=auth, httpx_client_factory=new_client)
+        return streamable_http_client(url, http_client=new_client(headers))
+
+    @asynccontextmanager
+    async def enter(self, url, wire, storage=None, auth=None, token=None):
+        """A connection, through the login when the SDK asks for one. Gives what calls a tool."""
         if storage:
-            login["auth"] = self.adapter.provider(url, storage)
-        return self.adapter.connect(self.revision, self.transport, url, wire, **login)
+            auth = self.provider(url, storage)
+        async with self.adapter.connect(self.revision, self.opened(url, wire, auth, token)) as session:
+
+            async def call(name, arguments):
+                result = await session.call_tool(name, arguments)
+                return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+            yield call
 
     async def echo(self, call):
         said = f"hello {uuid4()}"
@@ -176,7 +233,7 @@ class Logins:
 
     async def refresh(self):
         wire, storage = Wire(self.brief), self.new_storage()
-        provider = self.adapter.provider(self.brief, storage)
+        provider = self.provider(self.brief, storage)
         async with self.enter(self.brief, wire, auth=provider) as call:
             before = storage.tokens
             assert before.refresh_token, "there is no refresh token"
@@ -203,7 +260,8 @@ class Logins:
         client_id, client_secret = os.environ.get("CLIENT_ID"), os.environ.get("CLIENT_SECRET")
         assert client_id and client_secret, "CLIENT_ID and CLIENT_SECRET are not set"
         storage = self.new_storage()
-        provider = self.adapter.client_credentials(self.url, storage, client_id, client_secret, origin_of(self.url))
+        issuer = origin_of(self.url) + self.adapter.ISSUER_ENDS_WITH
+        provider = ClientCredentialsOAuthProvider(self.url, storage, client_id, client_secret, issuer=issuer)
         async with self.enter(self.url, Wire(self.url), auth=provider) as call:
             await self.echo(call)
         return f"scope {','.join(storage.scopes)}"

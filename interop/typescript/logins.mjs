@@ -2,10 +2,12 @@
 //
 // An adapter (../typescript-v1/login.mjs, ../typescript-v2/login.mjs) opens the SDK's transports and knows its classes; what
 // is done with them, and what is looked at, is here. Prints a line of JSON about each check, see ../README.md; tokens,
-// codes and secrets are in none of them.
+// codes and secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for whoever searches the
+// server's logs for them.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const READ = 'mcp:read';
@@ -20,6 +22,12 @@ const REVOKED_MS = 15_000;
 
 /** What the SDK cannot do, in its own words. */
 export class Unsupported extends Error {}
+
+/** Writes down what nobody may log. */
+function note(...secrets) {
+    const { REFMCP_SECRETS: path } = process.env;
+    if (path) appendFileSync(path, secrets.filter(Boolean).map(secret => `${secret}\n`).join(''));
+}
 
 /** What an application keeps for the SDK. */
 class Provider {
@@ -43,7 +51,8 @@ class Provider {
     }
 
     state() {
-        return (this.#kept.state = randomUUID());
+        note((this.#kept.state = randomUUID()));
+        return this.#kept.state;
     }
 
     clientInformation() {
@@ -51,6 +60,7 @@ class Provider {
     }
 
     saveClientInformation(client) {
+        note(client.client_secret);
         this.#kept.client = client;
     }
 
@@ -59,10 +69,12 @@ class Provider {
     }
 
     saveTokens({ refresh_token, ...tokens }) {
+        note(tokens.access_token, refresh_token);
         this.#kept.tokens = this.refreshing && refresh_token ? { ...tokens, refresh_token } : tokens;
     }
 
     saveCodeVerifier(verifier) {
+        note(verifier);
         this.#kept.verifier = verifier;
     }
 
@@ -95,6 +107,7 @@ class Provider {
         assert(location?.startsWith(REDIRECT), `the authorization page answered ${response.status} and sent the browser elsewhere`);
         const back = new URL(location).searchParams;
         assert(back.has('code'), `the login was refused: ${back.get('error')}: ${back.get('error_description')}`);
+        note(back.get('code'));
         assert.equal(back.get('state'), this.#kept.state, 'state');
         return back;
     }
@@ -109,7 +122,9 @@ class Wire {
         this.fetch = async (target, init = {}) => {
             const request = { method: init.method ?? 'GET', url: new URL(target), token: new Headers(init.headers).get('authorization'), proof: new Headers(init.headers).get('dpop') };
             this.requests.push(request);
+            note(request.token?.replace(/^\w+ /, ''), request.proof);
             const response = await fetch(target, init);
+            note(response.headers.get('mcp-session-id'));
             request.status = response.status;
             request.challenge = response.headers.get('www-authenticate') ?? '';
             return response;

@@ -7,6 +7,18 @@ use subtle::ConstantTimeEq;
 
 /// A token, a code, a password. It is not in what `Debug` writes, and comparing two takes the same time wherever they
 /// differ. Serialising it does reveal it: that is how it is sent and stored.
+///
+/// ```
+/// # use refmcp_auth::Secret;
+/// assert!(Secret::new("hush").is("hush"));
+/// ```
+///
+/// It cannot be held against a text by `==`, which would end where they differ:
+///
+/// ```compile_fail
+/// # use refmcp_auth::Secret;
+/// assert!(Secret::new("hush") == "hush");
+/// ```
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(Box<str>);

@@ -21,7 +21,14 @@ use scenarios::{Fault, Scenario};
 /// Whoever started this did it wrong.
 const MISUSED: u8 = 2;
 
+/// What is logged, to stderr; nothing, unless this is set.
+const LOG: &str = "REFMCP_LOG";
+
 fn main() -> ExitCode {
+    if let Ok(filter) = env::var(LOG) {
+        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+        lines.with_writer(std::io::stderr).init();
+    }
     let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let assignment = match Assignment::read(arguments, |name| env::var(name).ok()) {
         Ok(assignment) => assignment,

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`clock`] | a clock that stands still until it is told to move |
+//! | [`leaks`] | looks for secrets in what was logged |
 //! | [`rig`] | an engine with a client's side to type into and handlers that run at once |
 //! | [`script`] | the handlers of the rig: tools, resources and prompts for every situation |
 //! | [`sealer`] | seals states well enough for tests and for nothing else |
@@ -18,6 +19,7 @@ pub mod backplane;
 #[cfg(feature = "server")]
 pub mod client;
 pub mod clock;
+pub mod leaks;
 #[cfg(feature = "server")]
 pub mod reentry;
 pub mod rig;

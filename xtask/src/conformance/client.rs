@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::checks::{self, Excuse};
 use super::suite::{self, Suite};
 use super::{empty, show};
+use crate::leaks::{Secrets, level};
 use crate::shell;
 use crate::test::Tally;
 
@@ -49,6 +50,10 @@ const EXCUSES: [Excuse; 2] = [
         because: "the revision of the scenario has no notifications/initialized",
     },
 ];
+
+/// How the tokens, codes and secrets begin that the suite gives to clients. The client logs all it can, and none of these.
+const SECRETS: [&str; 5] =
+    ["test-token", "test-auth-code", "test-client-secret", "test-secret", "test-xaa-secret"];
 
 /// More than the suite gives a client.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -104,15 +109,20 @@ fn play(suite: &Suite, target: &Path, scenario: &str, revision: &str, results: &
     if revision != EXTENSION {
         command.args(["--spec-version", revision]);
     }
-    command.arg("--output-dir");
+    command.env("REFMCP_LOG", "trace").arg("--output-dir");
     let ended = suite::run(command.arg(results).current_dir(target), &log, LIMIT)?;
 
     let folder = folder(results, scenario)?;
     let excuses: Vec<_> = EXCUSES.into_iter().filter(|excuse| excuse.scenario == scenario).collect();
     let judged = checks::faults(&folder, &excuses);
     let mut faults = judged.unwrap_or_else(|error| vec![format!("{error:#}")]);
-    let complaint = fs::read_to_string(folder.join("stderr.txt")).context("no output of the client")?;
-    match (TURNED_AWAY.contains(&scenario), complaint.trim()) {
+    let said = fs::read_to_string(folder.join("stderr.txt")).context("no output of the client")?;
+    let complaint: Vec<&str> = said.lines().filter(|line| !is_logged(line)).collect();
+    faults.extend(leak(&said));
+    if scenario.starts_with("auth/") && !said.contains(" DEBUG ") {
+        faults.push("the client does not log all it can".to_owned());
+    }
+    match (TURNED_AWAY.contains(&scenario), complaint.join("\n").trim()) {
         (true, "") => faults.push("the client does not say why it turned away".to_owned()),
         (false, said) if !said.is_empty() => faults.push(format!("the client says: {said}")),
         _ => {}
@@ -121,6 +131,18 @@ fn play(suite: &Suite, target: &Path, scenario: &str, revision: &str, results: &
         faults.push(format!("the suite failed: {ended}, see {}", log.display()));
     }
     Ok(faults)
+}
+
+/// Whether a line is one of the log, or the second one of a step in it.
+fn is_logged(line: &str) -> bool {
+    level(line).is_some() || line.starts_with("  → ")
+}
+
+/// What a client says that opens something.
+fn leak(said: &str) -> Option<String> {
+    let mut secrets = Secrets::default();
+    SECRETS.iter().for_each(|secret| secrets.add(secret));
+    secrets.leak(said)
 }
 
 /// The folder that the suite has made for a scenario, whose name may have a slash in it.
@@ -153,6 +175,14 @@ mod tests {
         assert_eq!(listed(LISTING).count(), 5);
         assert_eq!(names(LISTING, "2025-11-25"), ["initialize", "auth/basic"]);
         assert_eq!(names(LISTING, EXTENSION), ["auth/dpop"]);
+    }
+
+    #[test]
+    fn what_a_client_logs_is_no_complaint_and_has_no_secrets() {
+        let logged = "2026-01-01T00:00:00.000000Z DEBUG a: b";
+        assert!(is_logged(logged) && is_logged("  → c") && !is_logged("it turned away"));
+        assert_eq!(leak(logged), None);
+        assert!(leak("the token is test-token-17").is_some());
     }
 
     #[test]

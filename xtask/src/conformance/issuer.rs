@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::server::Server;
 use super::suite::Suite;
 use super::{checks, empty, show};
+use crate::leaks::Secrets;
 use crate::shell;
 use crate::test::Tally;
 
@@ -26,7 +27,10 @@ const PATIENCE: &str = "20";
 
 pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
     empty(out)?;
-    let server = Server::start(target, &["--auth", "builtin", "--auth-login", "auto"])?;
+    let log = out.join("server.log");
+    let options = ["--auth", "builtin", "--auth-login", "auto", "--log", "trace"];
+    let server = Server::start(target, &options, &log)?;
+    let mut secrets = Secrets::default();
     let issuer = server.url.strip_suffix("/mcp").context("the server is not where it should be")?;
     let mut tally = Tally::default();
     for revision in REVISIONS {
@@ -34,7 +38,7 @@ pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
         fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
         let port = free_port()?;
         let client = register(issuer, port)?;
-        play(suite, issuer, &client, port, revision, &results)?;
+        secrets.add_addresses(&play(suite, issuer, &client, port, revision, &results)?);
         let mut passed = 0;
         for scenario in SCENARIOS {
             let judged = folder(&results, scenario).and_then(|folder| checks::faults(&folder, &[]));
@@ -44,6 +48,13 @@ pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
         }
         println!("authorization server, {revision}: {passed} of {} scenarios", SCENARIOS.len());
         tally += Tally { passed, failed: SCENARIOS.len() - passed };
+    }
+    drop(server);
+    let logged = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+    ensure!(secrets.len() >= REVISIONS.len() && logged.contains(" DEBUG "), "there is nothing to search");
+    if let Some(leak) = secrets.leak(&logged) {
+        println!("{} authorization server: {leak}", shell::red("FAILED"));
+        tally.failed += 1;
     }
     Ok(tally)
 }
@@ -69,27 +80,36 @@ fn register(issuer: &str, port: u16) -> Result<String> {
     Ok(id.to_owned())
 }
 
-/// Runs the scenarios of a revision, and opens the URL that is to be opened.
-fn play(suite: &Suite, issuer: &str, client: &str, port: u16, revision: &str, results: &Path) -> Result<()> {
+/// Runs the scenarios of a revision, and opens the URL that is to be opened; the addresses that were visited.
+fn play(
+    suite: &Suite,
+    issuer: &str,
+    client: &str,
+    port: u16,
+    revision: &str,
+    results: &Path,
+) -> Result<String> {
     let resource = format!("{issuer}/mcp");
     let args = ["authorization", "--url", issuer, "--client-id", client, "--resource", &resource, "-p"];
     let mut command = suite.command(&args);
     command.arg(port.to_string()).args(["--spec-version", revision, "-o"]).arg(results);
     let mut running = Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
     let said = running.0.stdout.take().context("no output")?;
-    let mut opened = false;
+    let mut visited = String::new();
     for line in BufReader::new(said).lines() {
         let line = line?;
         if line.starts_with(&format!("{issuer}/authorize?")) {
-            opened = true;
             let mut curl = Command::new("curl");
-            let page = shell::output(curl.args(["-sS", "-L", "--fail-with-body", "-m", PATIENCE, &line]))?;
+            curl.args(["-sS", "-L", "--fail-with-body", "-m", PATIENCE, "-o"]).arg(results.join("page"));
+            let end = shell::output(curl.args(["-w", "%{url_effective}\n", &line]))?;
+            let page = fs::read(results.join("page")).unwrap_or_default();
             ensure!(!page.is_empty(), "nothing came of {line}");
+            visited += &format!("{line}\n{end}");
         }
     }
     running.0.wait()?;
-    ensure!(opened, "{revision}: the suite asked nobody to open a URL, so no code was granted");
-    Ok(())
+    ensure!(!visited.is_empty(), "{revision}: the suite asked nobody to open a URL, so no code was granted");
+    Ok(visited)
 }
 
 /// The suite, for as long as this lives.

@@ -1,7 +1,7 @@
 //! The suite as a client of our server, which runs once for all of it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -20,7 +20,7 @@ const REVISIONS: [(&str, usize); 4] =
 const LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
-    let server = Server::start(target, &[])?;
+    let server = Server::start(target, &[], &out.join("server.log"))?;
     // The suite tries what happens under other names only when it is given this one.
     let url = server.url.replace("127.0.0.1", "localhost");
     let mut tally = Tally::default();
@@ -65,11 +65,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the release build with these options.
-    pub(super) fn start(target: &Path, options: &[&str]) -> Result<Self> {
+    /// Starts the release build with these options; what it logs goes to a file.
+    pub(super) fn start(target: &Path, options: &[&str], log: &Path) -> Result<Self> {
         let program = target.join("release/refmcp");
+        let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(&program);
-        command.args(["serve", "--port", "0"]).args(options).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(["serve", "--port", "0"]).args(options);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let output = child.stdout.take().context("no output")?;
         let mut lines = BufReader::new(output).lines();

@@ -1,6 +1,7 @@
 //! Clients that others wrote, behind a login: they get in by what their SDKs know of it. `interop/…/login.mjs` and
 //! `login.py` take `REVISION URL URL SECONDS`, the second server being one whose tokens last so many seconds, and print a
-//! line of JSON about each check. A browser is not needed: the server says yes by itself.
+//! line of JSON about each check. A browser is not needed: the server says yes by itself. What they have seen that opens
+//! something must not be in what the servers log, which is all they can.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +15,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::client::{CLIENTS, Client, Language, in_venv};
+use super::secrets::{Noted, VARIABLE};
 use super::server::Server;
 use super::transport::Transport;
 use super::{Places, setup};
@@ -37,7 +39,7 @@ const CHECKS: [&str; 9] = [
     "another server's token",
 ];
 
-/// A client that the server knows from the start. It is known for the length of a run, so its secret is none.
+/// A client that the server knows from the start, for the length of a run.
 const CLIENT: (&str, &str) = ("interop", "not-so-secret");
 
 /// How long the tokens of the second server last, in seconds.
@@ -172,15 +174,18 @@ impl Visit {
         let known = format!("{}:{}", CLIENT.0, CLIENT.1);
         // What is revoked is noticed by who asks.
         let mut usual = vec!["--auth", "builtin", "--auth-login", "auto", "--auth-introspect"];
-        usual.extend(["--auth-client", &known]);
-        let lasting = Server::start(&places.server, &usual, self.transport, &file("server.log"))?;
+        usual.extend(["--auth-client", &known, "--log", "trace"]);
+        let logs = [file("server.log"), file("brief.log")];
+        let [log, brief_log] = &logs;
+        let lasting = Server::start(&places.server, &usual, self.transport, log)?;
         usual.extend(["--auth-token-lifetime", BRIEF]);
-        let brief = Server::start(&places.server, &usual, self.transport, &file("brief.log"))?;
+        let brief = Server::start(&places.server, &usual, self.transport, brief_log)?;
+        let noted = Noted::new(file("secrets"))?;
 
         let lines = file("jsonl");
         let mut command = self.command(places);
         command.args([self.revision, &lasting.url, &brief.url, BRIEF]);
-        command.env("CLIENT_ID", CLIENT.0).env("CLIENT_SECRET", CLIENT.1);
+        command.env("CLIENT_ID", CLIENT.0).env("CLIENT_SECRET", CLIENT.1).env(VARIABLE, noted.path());
         let ended = shell::run_logged(&mut command, &lines, LIMIT)?;
         let printed =
             fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
@@ -191,6 +196,7 @@ impl Visit {
         }
         let stopped = [lasting, brief].map(Server::stop);
         told.problems.extend(stopped.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")));
+        told.problems.extend(noted.problems(CLIENT.1, &logs)?);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod browser;
 mod client;
 pub(crate) mod inspector;
 pub(crate) mod logins;
+mod secrets;
 mod server;
 pub(crate) mod servers;
 mod setup;

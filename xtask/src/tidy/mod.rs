@@ -4,6 +4,7 @@
 //! touching a disk.
 
 mod arrows;
+mod comparisons;
 mod dates;
 mod headers;
 mod licences;
@@ -58,6 +59,7 @@ pub(crate) fn run() -> Result<()> {
     for source in &sources {
         violations.extend(words::check(source));
         if source.is_rust() {
+            violations.extend(comparisons::check(source));
             violations.extend(dates::check(source));
             violations.extend(headers::check(source));
             violations.extend(names::check(source));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use refmcp_auth::Secret;
 use url::Url;
 
 use crate::wire::BoxFuture;
@@ -42,7 +43,7 @@ pub fn is_answer(visited: &Url, came_back_to: &Url) -> bool {
         let mut states =
             url.query_pairs().filter(|(name, _)| name == "state").map(|(_, value)| value.into_owned());
         // Two of them are nobody's.
-        states.next().filter(|_| states.next().is_none())
+        states.next().filter(|_| states.next().is_none()).map(Secret::from)
     };
     state(visited).is_some_and(|sent| state(came_back_to).is_some_and(|back| back == sent))
 }

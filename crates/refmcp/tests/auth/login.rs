@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::Value;
 
+use crate::secrets::Watch;
 use crate::server::Server;
 use crate::user::{User, came, renewal_of};
 
@@ -69,6 +70,8 @@ fn the_page_can_be_visited_by_hand() {
     let curl = ["-sS", "-L", "--noproxy", "*"];
     let shown = Command::new("curl").args(curl).arg(format!("http://{page}")).output().unwrap();
     assert!(String::from_utf8_lossy(&shown.stdout).contains("You can close this window"), "{shown:?}");
+    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    Watch::of_this_test().hears("a login by hand", &rest.join("\n"));
     let came = came(login.wait_with_output().unwrap());
     assert_eq!(came.code, 0, "{came:?}");
     assert!(came.out.contains("issuer"), "{came:?}");

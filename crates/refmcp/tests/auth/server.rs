@@ -2,12 +2,16 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+
+use crate::secrets::Watch;
 
 /// A running server; killed when it is dropped.
 pub(crate) struct Server {
     child: Child,
     log: Option<JoinHandle<String>>,
+    watch: Arc<Watch>,
     /// What it said when it began to listen.
     pub(crate) banner: String,
     /// Such as `127.0.0.1:3000`.
@@ -27,10 +31,12 @@ impl Server {
         Self::run_with(words, &[])
     }
 
-    /// One with all of these words, and these variables.
+    /// One with all of these words, and these variables. It logs all it can.
     pub(crate) fn run_with(words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let watch = Watch::of_this_test();
+        watch.sees_words(words);
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
-        command.args(words).envs(variables.iter().copied()).env_remove("REFMCP_LOG").env_remove("PORT");
+        command.args(words).env("REFMCP_LOG", "trace").env_remove("PORT").envs(variables.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = child.stderr.take().unwrap();
@@ -50,7 +56,7 @@ impl Server {
         let url = after.lines().next().unwrap().to_owned();
         let (_, after) = url.split_once("://").unwrap();
         let address = after.strip_suffix("/mcp").unwrap().to_owned();
-        Self { child, log: Some(log), banner, address, url }
+        Self { child, log: Some(log), watch, banner, address, url }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -62,7 +68,14 @@ impl Server {
         let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(told.success());
         self.child.wait().unwrap();
-        self.log.take().unwrap().join().unwrap()
+        self.logged()
+    }
+
+    /// All that it has logged, once it has ended.
+    fn logged(&mut self) -> String {
+        let log = self.log.take().map(|log| log.join().unwrap()).unwrap_or_default();
+        self.watch.hears("the server", &log);
+        log
     }
 }
 
@@ -71,5 +84,6 @@ impl Drop for Server {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.logged();
     }
 }

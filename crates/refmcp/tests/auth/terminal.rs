@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
+use crate::secrets::Watch;
 use crate::server::Server;
 use crate::user::User;
 
@@ -19,7 +20,9 @@ struct Running {
     child: Child,
     keyboard: File,
     printed: Receiver<Vec<u8>>,
+    /// Since what was waited for last, and from the beginning.
     shown: String,
+    all: String,
     _used: File,
 }
 
@@ -54,7 +57,7 @@ impl Running {
                 }
             }
         });
-        Self { child, keyboard, printed, shown: String::new(), _used: used }
+        Self { child, keyboard, printed, shown: String::new(), all: String::new(), _used: used }
     }
 
     /// Waits until this is shown, after all that was waited for before; gives what stands before it.
@@ -67,10 +70,17 @@ impl Running {
                 return before;
             }
             assert!(begin.elapsed() < PATIENCE, "{text:?} is not shown, but {}", self.shown);
-            if let Ok(bytes) = self.printed.recv_timeout(Duration::from_millis(50)) {
-                self.shown += &String::from_utf8_lossy(&bytes);
-            }
+            self.reads();
         }
+    }
+
+    /// Reads on for a moment; whether there was something to read.
+    fn reads(&mut self) -> bool {
+        let bytes = self.printed.recv_timeout(Duration::from_millis(50)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        self.shown += &text;
+        self.all += &text;
+        !bytes.is_empty()
     }
 
     fn types(&mut self, line: &str) {
@@ -79,6 +89,8 @@ impl Running {
 
     fn ends_with(mut self, code: i32) {
         assert_eq!(self.child.wait().unwrap().code(), Some(code), "{}", self.shown);
+        while self.reads() {}
+        Watch::of_this_test().sees_terminal(&self.all);
     }
 }
 

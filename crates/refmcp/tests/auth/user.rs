@@ -4,13 +4,20 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::secrets::Watch;
+
 pub(crate) struct User {
     folder: TempDir,
+    watch: Arc<Watch>,
 }
+
+/// Where each visit of a browser notes where it is sent, and which cookies it is given.
+const HEADS: &str = "heads";
 
 /// What came of a command.
 #[derive(Debug)]
@@ -23,19 +30,24 @@ pub(crate) struct Came {
 impl User {
     /// Somebody whose browser goes wherever it is sent, and writes down where that was.
     pub(crate) fn new() -> Self {
-        let user = Self { folder: tempfile::tempdir().unwrap() };
+        let user = Self { folder: tempfile::tempdir().unwrap(), watch: Watch::of_this_test() };
+        fs::create_dir(user.path(HEADS)).unwrap();
+        fs::create_dir(user.path("bin")).unwrap();
+        let curl = format!("PATH=\"${{PATH#*:}}\"; exec curl -D '{}'/$$ \"$@\"", user.path(HEADS).display());
+        user.script("bin/curl", &curl);
         user.browser("exec curl -sS -L --max-redirs 5 --noproxy '*' -o page.html \"$1\"");
         user
     }
 
     /// Gives them another browser: what a shell does with the address in `$1`.
     pub(crate) fn browser(&self, script: &str) {
-        let path = self.path("browser");
-        let text = format!(
-            "#!/bin/sh\ncd '{}'\nprintf '%s\\n' \"$#\" \"$@\" >>visited\n{script}\n",
-            self.path("").display()
-        );
-        fs::write(&path, text).unwrap();
+        let noted = r#"PATH="$PWD/bin:$PATH"; printf '%s\n' "$#" "$@" >>visited"#;
+        self.script("browser", &format!("cd '{}'\n{noted}\n{script}", self.path("").display()));
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
@@ -73,7 +85,28 @@ impl User {
         self.path("cert.pem").to_str().unwrap().to_owned()
     }
 
+    /// Has the test's watch see all that this user knows by now and nobody else may.
+    fn tell(&self) {
+        if let Ok(kept) = fs::read(self.tokens())
+            && let Ok(kept) = serde_json::from_slice(&kept)
+        {
+            self.watch.sees_kept(&kept);
+        }
+        self.watch.sees_addresses(&self.visited());
+        for head in fs::read_dir(self.path(HEADS)).unwrap() {
+            let head = fs::read_to_string(head.unwrap().path()).unwrap();
+            self.watch.sees_addresses(&head);
+            for line in head.lines().filter(|line| line.to_ascii_lowercase().starts_with("set-cookie:")) {
+                let value = line.split([';', '=']).nth(1).unwrap_or_default();
+                self.watch.sees(value);
+            }
+        }
+    }
+
+    /// A command of theirs that logs all it can; whoever runs it hands what came of it to [`came`].
     pub(crate) fn command(&self, words: &[&str]) -> Command {
+        self.tell();
+        self.watch.sees_words(words);
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
         command
             .args(words)
@@ -81,13 +114,15 @@ impl User {
             .env("REFMCP_STATE_DIR", self.path("state"))
             .env("HOME", self.folder.path())
             .env("BROWSER", self.path("browser"))
-            .env_remove("REFMCP_LOG")
+            .env("REFMCP_LOG", "trace")
             .stdin(Stdio::null());
         command
     }
 
     pub(crate) fn run(&self, words: &[&str]) -> Came {
-        came(self.command(words).output().unwrap())
+        let came = came_of(&format!("refmcp {}", words.join(" ")), self.command(words).output().unwrap());
+        self.tell();
+        came
     }
 
     /// Runs a command that works.
@@ -105,12 +140,23 @@ impl User {
     }
 }
 
-pub(crate) fn came(output: Output) -> Came {
-    Came {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
+impl Drop for User {
+    fn drop(&mut self) {
+        self.tell();
     }
+}
+
+/// What came of a command, without what is only logged because a test listens.
+pub(crate) fn came(output: Output) -> Came {
+    came_of("a command", output)
+}
+
+fn came_of(command: &str, output: Output) -> Came {
+    let watch = Watch::of_this_test();
+    let out = String::from_utf8(output.stdout).unwrap();
+    watch.hears(command, &out);
+    let err = watch.hears(command, &String::from_utf8(output.stderr).unwrap());
+    Came { code: output.status.code().unwrap_or(-1), out, err }
 }
 
 /// What is answered to somebody who renews this grant.

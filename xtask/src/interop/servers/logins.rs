@@ -12,7 +12,9 @@ use anyhow::{Context, Result, ensure};
 use super::super::client::{CLIENTS, Client, in_venv};
 use super::super::{Places, setup};
 use super::process::{self, Listening};
+use super::step::Came;
 use super::step::Check::{self, Complains, Hides, Prints, Says};
+use crate::leaks::Secrets;
 use crate::shell;
 use crate::test::Tally;
 
@@ -111,6 +113,8 @@ struct Visit<'a> {
 #[derive(Default)]
 struct Found {
     passed: usize,
+    /// What was in the pages that a person is to visit.
+    secrets: Secrets,
     faults: Vec<String>,
 }
 
@@ -156,12 +160,13 @@ impl Visit<'_> {
             command.args(step.words.iter().map(|word| if *word == "URL" { url } else { word }));
             // Nothing of what the person who runs this has decided or set may matter.
             command.current_dir(state).env("REFMCP_STATE_DIR", state.join("kept")).env("NO_COLOR", "1");
-            for set in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS"] {
+            for set in ["REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS"] {
                 command.env_remove(set);
             }
-            command.env("BROWSER", self.script("browser.py"));
+            command.env("REFMCP_LOG", "trace").env("BROWSER", self.script("browser.py"));
             let came = process::run(&mut command).with_context(|| step.name)?;
             let fault = came.fault(step.exit, step.checks).or_else(|| came.fault(step.exit, SECRETS));
+            let fault = fault.or_else(|| leak(&came, &mut found.secrets));
             ensure!(fault.is_none(), "{}: {}", step.name, fault.unwrap_or_default());
             found.passed += 1;
         }
@@ -169,9 +174,26 @@ impl Visit<'_> {
     }
 }
 
+/// What a command says that opens something. Only the page that a person is to visit may be told, and only to them.
+fn leak(came: &Came, secrets: &mut Secrets) -> Option<String> {
+    let (pages, rest): (Vec<&str>, Vec<&str>) =
+        came.err.split_inclusive('\n').partition(|line| line.starts_with("  http"));
+    secrets.add_addresses(&pages.concat());
+    secrets.leak(&(rest.concat() + &came.out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_may_be_told_and_what_is_in_it_may_not() {
+        let page = "visit this page:\n  http://h/authorize?state=S0123456789abcdef\n";
+        let came = |err: &str| Came { exit: Some(0), out: String::new(), err: err.to_owned() };
+        let mut secrets = Secrets::default();
+        assert_eq!(leak(&came(page), &mut secrets), None);
+        assert!(leak(&came("the state S0123456789abcdef came back\n"), &mut secrets).is_some());
+    }
 
     #[test]
     fn every_step_but_those_for_everybody_names_the_server() {

@@ -1,7 +1,11 @@
 //! What lets somebody in is in no log, at its most talkative, and in no answer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, OnceLock};
+
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
+use refmcp_testkit::leaks::Secrets;
 use serde_json::json;
 use url::Url;
 
@@ -9,6 +13,61 @@ use super::issuers::now;
 use super::{Guarded, UPGRADE, in_session};
 use crate::logs::Kept;
 use crate::support::request;
+
+/// What all tests of this program log, from the first one on that watches it.
+static LOG: OnceLock<Kept> = OnceLock::new();
+
+/// Looks at the log while it is there, and fails the test at the end if one of the secrets was logged meanwhile.
+pub(super) struct Watch {
+    from: usize,
+    secrets: Mutex<Secrets>,
+}
+
+impl Watch {
+    pub(super) fn begin() -> Self {
+        let log = LOG.get_or_init(|| {
+            let kept = Kept::default();
+            let log = tracing_subscriber::fmt().with_env_filter("trace").with_ansi(false);
+            log.with_writer(kept.clone()).init();
+            kept
+        });
+        Self { from: log.bytes().len(), secrets: Mutex::default() }
+    }
+
+    pub(super) fn sees(&self, secret: &str) {
+        self.secrets.lock().unwrap().add(secret);
+    }
+
+    fn log(&self) -> String {
+        let bytes = LOG.get().map(Kept::bytes).unwrap_or_default();
+        String::from_utf8_lossy(bytes.get(self.from..).unwrap_or_default()).into_owned()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // A test that has failed tells of its own trouble.
+        if !std::thread::panicking()
+            && let Some(leak) = self.secrets.lock().unwrap().leak(&self.log())
+        {
+            panic!("{leak}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_test_fails_whose_secrets_are_logged() {
+    let guarded = Guarded::open().await;
+    let resource = guarded.resource();
+    guarded.ask(&[]).await;
+    assert!(guarded.watch.log().contains("a token is needed here"), "the server logs where it is looked for");
+    tracing::trace!("{resource} is told of");
+    guarded.watch.sees(&resource);
+    let Guarded { watch, .. } = guarded;
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(watch)));
+    let told = *ended.unwrap_err().downcast::<String>().unwrap();
+    assert!(told.contains(&format!("»{resource} is told of")), "{told}");
+}
 
 // Everything of this test runs on one thread, the server too, so the log is of nobody else.
 #[tokio::test(flavor = "current_thread")]

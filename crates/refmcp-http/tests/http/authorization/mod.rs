@@ -21,11 +21,13 @@ use url::Url;
 use crate::support::{LATEST_SESSION, Site, opening, request};
 use crate::wire::Reply;
 use issuers::{ISSUER, Issuers, OTHER_ISSUER};
+use logs::Watch;
 
-/// A site that wants tokens, and those who issue them.
+/// A site that wants tokens, and those who issue them. None of what lets somebody in may be logged while it is there.
 struct Guarded {
     site: Site,
     issuers: Arc<Issuers>,
+    watch: Watch,
 }
 
 impl Guarded {
@@ -38,6 +40,7 @@ impl Guarded {
     }
 
     async fn with_options(change: impl FnOnce(Authority) -> Authority, options: Options) -> Self {
+        let watch = Watch::begin();
         let issuers = Arc::new(Issuers::default());
         let fetch = issuers.clone();
         let site = Site::open_at(|address| {
@@ -46,7 +49,7 @@ impl Guarded {
             Options { authority: Some(change(authority)), ..options }
         })
         .await;
-        Self { site, issuers }
+        Self { site, issuers, watch }
     }
 
     /// The name of the server.
@@ -61,7 +64,9 @@ impl Guarded {
 
     /// A good token, but for these claims.
     fn token(&self, changes: Value) -> String {
-        self.issuers.token(&self.resource(), changes)
+        let token = self.issuers.token(&self.resource(), changes);
+        self.watch.sees(&token);
+        token
     }
 
     /// A good token's header.
@@ -80,6 +85,7 @@ impl Guarded {
         let reply = self.site.post(&authorized, &request("initialize", opening(LATEST_SESSION))).await;
         assert_eq!(reply.status, 200);
         let session = reply.header("mcp-session-id").unwrap().to_owned();
+        self.watch.sees(&session);
         let headers = in_session(bearer, &session);
         let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(self.site.post(&headers, &told).await.status, 202);
