@@ -124,6 +124,41 @@ mod tests {
     }
 
     #[test]
+    fn documents_are_looked_for_where_the_server_is_whatever_its_path_is() {
+        for path in [
+            "/../../x",
+            "/%2e%2e/%2E%2e/x",
+            "/a/..%2f..%2fx",
+            "//evil.example/x",
+            "/\\evil.example\\x",
+            "/?a=//evil.example",
+            "/#//evil.example",
+            "/a%00b",
+            "/a%3Fb%23c",
+            "/@evil.example",
+            "/.well-known/../../x",
+            "///",
+        ] {
+            let given = url(&format!("https://h.example{path}"));
+            for place in resource_metadata(&given) {
+                let root = format!("https://h.example{PROTECTED_RESOURCE}");
+                let rest = place.as_str().strip_prefix(&root).unwrap_or_else(|| panic!("{place}"));
+                assert!(rest.is_empty() || rest.starts_with('/'), "{place}");
+            }
+            for place in server_metadata(&given) {
+                assert_eq!(place.origin(), given.origin(), "{place}");
+                assert!(
+                    [AUTHORIZATION_SERVER, OPENID].iter().any(|document| place.path().starts_with(document))
+                        || place.path().ends_with(OPENID),
+                    "{place}"
+                );
+                assert_eq!((place.query(), place.fragment()), (None, None), "{place}");
+                assert!(!place.path().split('/').any(|part| part == ".."), "{place}");
+            }
+        }
+    }
+
+    #[test]
     fn this_machine_is_known_by_name() {
         for near in ["http://localhost:1/", "http://127.0.0.1", "http://[::1]:2/x"] {
             assert!(is_loopback(&url(near)), "{near}");

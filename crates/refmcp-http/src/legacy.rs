@@ -42,7 +42,9 @@ pub(crate) async fn open(
 fn messages(request: &Request) -> String {
     let whole = original(request.extensions(), request.uri());
     let folder = whole.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-    format!("{folder}/messages")
+    // What begins with two slashes would name a host.
+    let folder = folder.trim_start_matches('/');
+    if folder.is_empty() { "/messages".to_owned() } else { format!("/{folder}/messages") }
 }
 
 /// Takes a message; whatever is to be said to it goes to the stream.
@@ -79,5 +81,27 @@ struct EndsSession {
 impl Drop for EndsSession {
     fn drop(&mut self) {
         self.endpoint.sessions.close(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn messages_go_to_the_host_that_was_called() {
+        for (called, post) in [
+            ("/sse", "/messages"),
+            ("/a/b/sse", "/a/b/messages"),
+            ("/sse?x=/y", "/messages"),
+            ("//sse", "/messages"),
+            ("//evil.example/sse", "/evil.example/messages"),
+            ("///evil.example/x/sse", "/evil.example/x/messages"),
+        ] {
+            let request = axum::http::Request::builder().uri(called).body(Body::empty()).unwrap();
+            assert_eq!(messages(&request), post, "{called}");
+        }
     }
 }

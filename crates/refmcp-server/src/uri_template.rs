@@ -1,6 +1,7 @@
 //! URI templates (RFC 6570), read backwards: which values make a template into a given URI?
 //!
-//! Understood are `{name}`, which stands for anything without a slash, and `{+name}`, which stands for anything.
+//! Understood are `{name}`, which stands for anything inside one part of a URI, so without `/`, `?` and `#`, and `{+name}`,
+//! which stands for anything. Encoded they are part of a value: whoever makes a path of it has to look for them.
 //! Matching takes time linear in the URI for a fixed template: a value ends at the first place where the text
 //! after it fits, and only the last one looks for the text's end.
 
@@ -20,7 +21,7 @@ pub struct UriTemplate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Value {
     name: String,
-    slashes: bool,
+    anything: bool,
     /// The text up to the next value, or to the end.
     then: String,
 }
@@ -56,7 +57,7 @@ impl UriTemplate {
             if then.contains('}') {
                 return Err(BadTemplate::Unbalanced);
             }
-            let (slashes, name) = match expression.strip_prefix('+') {
+            let (anything, name) = match expression.strip_prefix('+') {
                 Some(name) => (true, name),
                 None => (false, expression),
             };
@@ -69,7 +70,7 @@ impl UriTemplate {
             if values.last().is_some_and(|value| value.then.is_empty()) {
                 return Err(BadTemplate::Adjacent);
             }
-            values.push(Value { name: name.to_owned(), slashes, then: then.to_owned() });
+            values.push(Value { name: name.to_owned(), anything, then: then.to_owned() });
         }
         Ok(Self { prefix: prefix.to_owned(), values })
     }
@@ -97,7 +98,7 @@ impl UriTemplate {
                 rest = after;
                 text
             };
-            if text.is_empty() || (!value.slashes && text.contains('/')) {
+            if text.is_empty() || (!value.anything && text.contains(['/', '?', '#'])) {
                 return None;
             }
             found.insert(value.name.clone(), percent_decode(text)?);
@@ -148,6 +149,19 @@ mod tests {
         assert_eq!(found("file:///{+path}", "file:///a/b.txt"), Some(vec![pair("path", "a/b.txt")]));
         assert_eq!(found("a:{x}", "a:%C3%A9"), Some(vec![pair("x", "é")]));
         assert_eq!(found("a:b", "a:b"), Some(vec![]));
+        // What is encoded separates nothing, and is handed on as it was meant.
+        for (encoded, value) in [
+            ("..%2F..", "../.."),
+            ("%2e%2e", ".."),
+            ("%2F%2Fevil", "//evil"),
+            ("1%3Fx%23y", "1?x#y"),
+            ("a%5Cb", "a\\b"),
+            ("%00", "\0"),
+            ("%252e", "%2e"),
+        ] {
+            let uri = format!("test://h/{encoded}/data");
+            assert_eq!(found("test://h/{id}/data", &uri), Some(vec![pair("id", value)]));
+        }
     }
 
     #[test]
@@ -159,6 +173,16 @@ mod tests {
             ("a:{x}", "a:%FF"),
             ("a:{x}", "a:%G1"),
             ("a:b", "a:bc"),
+            // A value reaches into no other part.
+            ("test://h/{id}/data", "test://h/../x/data"),
+            ("test://h/{id}/data", "test://h//evil/data"),
+            ("test://h/{id}/data", "test://h/1?x=/data"),
+            ("test://h/{id}", "test://h/1?x"),
+            ("test://h/{id}", "test://h/1#x"),
+            ("test://h/{id}", "test://evil/1"),
+            ("test://h/{id}", "TEST://h/1"),
+            ("test://h/a/{id}", "test://h/a/../b"),
+            ("test://h/a/{id}", "test://h/a/%2e%2e/b"),
         ] {
             assert_eq!(found(template, uri), None, "{template} {uri}");
         }

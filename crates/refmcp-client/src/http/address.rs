@@ -100,13 +100,11 @@ impl Address {
 
     /// What a server means by a reference, when it stays where this address is.
     pub(super) fn join(&self, reference: &str) -> Result<Self, String> {
-        let url = self.url.join(reference).map_err(|fault| format!("{:?}: {fault}", excerpt(reference)))?;
+        // Without the query, which may hold a secret.
+        let shown = || excerpt(reference.split('?').next().unwrap_or_default());
+        let url = self.url.join(reference).map_err(|fault| format!("{:?}: {fault}", shown()))?;
         if url.origin() != self.url.origin() {
-            return Err(format!(
-                "{:?} is not at {}",
-                excerpt(reference),
-                self.url.origin().ascii_serialization()
-            ));
+            return Err(format!("{:?} is not at {}", shown(), self.url.origin().ascii_serialization()));
         }
         Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
     }
@@ -206,8 +204,43 @@ mod tests {
             "http://evil/",
             "javascript:1",
             "http://u@host:1/",
+            "\\\\other\\m",
+            "/\\other/m",
+            "\t//other/m",
+            "http:\n//other/m",
+            "http:///other/m",
+            "http://host:1@other/m",
+            "http://host:1.other/m",
+            "file:///m",
+            "ws://host:1/m",
+            // Without the line's end it is a scheme.
+            "m\r\nHost: other",
         ] {
-            assert!(address.join(foreign).is_err(), "{foreign}");
+            assert!(address.join(foreign).is_err(), "{foreign:?}");
+        }
+        for foreign in ["http://other/m?sessionId=hush", "http://:::/m?sessionId=hush"] {
+            let why = address.join(foreign).unwrap_err();
+            assert!(why.contains("/m") && !why.contains("hush"), "{why}");
+        }
+        for near in [
+            "../../../m",
+            "%2e%2e/%2E%2E/m",
+            "..\\m",
+            "/a//other/m",
+            "?sessionId=//other/m",
+            "#//other",
+            "m?x=http://other/",
+            "m\0",
+            "/m\r\nHost: other",
+        ] {
+            let joined = address.join(near).unwrap();
+            assert_eq!((joined.authority(), joined.is_secure()), ("host:1", false), "{near:?}");
+            let line = joined.path_and_query().into_owned();
+            assert!(
+                line.starts_with('/') && line.bytes().all(|byte| matches!(byte, b'!'..=b'~')),
+                "{line:?}"
+            );
+            assert!(!line.split('/').any(|part| part == ".."), "{line:?}");
         }
     }
 }

@@ -123,7 +123,7 @@ impl Shell {
                 None => return Err(UsageError::new(format!("{}= is missing", variable.name)).into()),
             }
         }
-        Ok(expand(&template.uri_template, &known))
+        expand(&template.uri_template, &known).map_err(|fault| UsageError::new(fault.to_string()).into())
     }
 
     /// Lets a server tell of the changes of a resource.

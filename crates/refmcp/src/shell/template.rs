@@ -27,6 +27,11 @@ enum Part<'a> {
     Expression(char, &'a str),
 }
 
+/// A value that leads elsewhere. `.` and `..` need no encoding and cannot be kept from meaning what they mean in a path.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} leads to another place than the template; read an address instead if you mean it")]
+pub(super) struct Astray(String);
+
 /// The variables of a template, each once.
 pub(super) fn variables(template: &str) -> Vec<Variable> {
     let mut all: Vec<Variable> = Vec::new();
@@ -42,7 +47,7 @@ pub(super) fn variables(template: &str) -> Vec<Variable> {
 }
 
 /// The address; variables without a value are left out.
-pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> String {
+pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> Result<String, Astray> {
     let mut address = String::new();
     for part in parts(template) {
         match part {
@@ -64,7 +69,13 @@ pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> Strin
             }
         }
     }
-    address
+    if dots(&address) > dots(template) { Err(Astray(address)) } else { Ok(address) }
+}
+
+/// How many parts of a path mean the part itself or the one above.
+fn dots(address: &str) -> usize {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    path.split('/').filter(|part| matches!(*part, "." | "..")).count()
 }
 
 /// Takes a template apart; a brace that is not closed is text.
@@ -120,6 +131,8 @@ fn write_encoded(address: &mut String, value: &str, reserved: bool) {
 
 #[cfg(test)]
 mod tests {
+    use url::Url;
+
     use super::*;
 
     #[test]
@@ -151,7 +164,73 @@ mod tests {
             ("a{b", "a{b"),
             ("{}", ""),
         ] {
-            assert_eq!(expand(template, &values), address, "{template}");
+            assert_eq!(expand(template, &values).unwrap(), address, "{template}");
         }
+    }
+
+    /// What somebody may type, or a server may offer, to get out of the place that it is meant for.
+    const HOSTILE: [&str; 16] = [
+        "..",
+        ".",
+        "../x",
+        "x/../..",
+        "%2e%2e/",
+        "%2E%2E",
+        "//evil.example/x",
+        "?a=b",
+        "&a=b",
+        "#f",
+        "\\..\\x",
+        "\0",
+        "\r\nx",
+        "@evil.example",
+        ":80/x",
+        "{name}",
+    ];
+
+    #[test]
+    fn a_value_stays_in_its_part_of_an_address_or_is_refused() {
+        for value in HOSTILE {
+            let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);
+            let made = |template: &str| expand(template, &values).map(|text| Url::parse(&text).unwrap());
+            let decoded = |text: &str| percent_decode(text);
+
+            let in_path = made("https://h.example/docs/{v}/end");
+            assert_eq!(in_path.is_err(), [".", ".."].contains(&value), "{value:?}");
+            if let Ok(url) = in_path {
+                let parts: Vec<_> = url.path_segments().unwrap().map(decoded).collect();
+                assert_eq!(parts, ["docs", value, "end"], "{url}");
+                assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("h.example"), None, None));
+            }
+            let url = made("https://h.example/docs{?v}").unwrap();
+            assert_eq!((url.path(), url.fragment()), ("/docs", None));
+            let pairs: Vec<_> = url.query_pairs().into_owned().collect();
+            assert_eq!(pairs, [("v".to_owned(), value.to_owned())], "{url}");
+
+            // What may have slashes may have a query as well, but leads neither up nor to others.
+            if let Ok(url) = made("https://h.example/docs/{+v}") {
+                assert!(url.as_str().starts_with("https://h.example/docs/"), "{value:?}: {url}");
+            } else {
+                assert!(value.contains('.'), "{value:?}");
+            }
+            if let Ok(url) = made("https://h.example/docs{/v}") {
+                assert!(url.as_str().starts_with("https://h.example/docs/"), "{value:?}: {url}");
+            }
+        }
+        let up = |template: &str| {
+            let values = [("v", ".."), ("w", ".")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            expand(template, &values.into_iter().collect())
+        };
+        for template in ["a:/b/{v}", "a:/b/.{w}", "a:/b/{.w}", "a:/b{/w,v}", "a:/b/{+v}/c"] {
+            assert!(up(template).unwrap_err().to_string().contains("another place"), "{template}");
+        }
+        // What the template itself says is its author's, and what ends no part is a name.
+        assert_eq!(up("a:/b/../c{?v}").unwrap(), "a:/b/../c?v=..");
+        assert_eq!(up("a:/b/x{v}").unwrap(), "a:/b/x..");
+    }
+
+    fn percent_decode(text: &str) -> String {
+        let form = format!("v={}", text.replace('+', "%2B"));
+        url::form_urlencoded::parse(form.as_bytes()).next().unwrap().1.into_owned()
     }
 }

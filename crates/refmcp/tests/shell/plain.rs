@@ -50,6 +50,8 @@ fn it_ends_as_the_last_command_that_failed() {
         ("sum a=1\n", 1, "b"),
         ("read memos shelf=travel\n", 1, "name= is missing"),
         ("read memos planet=mars\n", 1, "it has shelf, name"),
+        ("read memos shelf=.. name=x\n", 1, "memo://../x leads to another place"),
+        ("read memos shelf=travel name=../x\n", 1, "memo://travel/..%2Fx"),
         ("echo message='open\n", 1, "is not closed"),
         ("disconnect refmcp\nsum a=1 b=1\n", 1, "no server is connected"),
         ("use other\n", 1, "no server is called \"other\""),

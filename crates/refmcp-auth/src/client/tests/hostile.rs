@@ -147,3 +147,54 @@ fn challenges_of_any_size_are_read_and_left() {
     world.run(Wanted { refusal: Some(refusal), ..wanted() }).unwrap();
     assert_eq!(world.parameter("scope").as_deref(), Some("a"));
 }
+
+/// Names, scopes and codes of others are one value each, of whatever they are made.
+#[test]
+fn what_others_name_stays_in_its_parameter() {
+    for value in [
+        "../x",
+        "%2e%2e/",
+        "//evil.example",
+        "a?b=c",
+        "a#f",
+        "a\\b",
+        "a%00b",
+        "a&redirect_uri=https://evil.example",
+        "a=b;c",
+        "a+b%20c",
+    ] {
+        let mut world = world();
+        world.json("https://as.example/register", &json!({ "client_id": value }));
+        world.back = vec![("code", value.to_owned()), ("iss", ISSUER.to_owned())];
+        let scope = value.replace('\\', "!");
+        let grant = world.run(challenged(&format!("Bearer scope=\"{scope}\""))).unwrap();
+        assert_eq!(grant.client_id.as_deref(), Some(value));
+        let page = &world.browsed[0];
+        assert!(page.as_str().starts_with("https://as.example/authorize?response_type=code&"), "{page}");
+        assert_eq!(page.fragment(), None);
+        for (name, wanted) in [
+            ("client_id", value),
+            ("scope", &scope),
+            ("redirect_uri", REDIRECT),
+            ("resource", SERVER),
+            ("code_challenge_method", "S256"),
+        ] {
+            let found = page.query_pairs().filter(|(known, _)| known == name).map(|(_, value)| value);
+            assert_eq!(found.collect::<Vec<_>>(), [wanted], "{name} of {page}");
+        }
+        let asked = world.last_to("https://as.example/token");
+        assert_eq!(asked.field("code").as_deref(), Some(value));
+        assert_eq!(asked.field("redirect_uri").as_deref(), Some(REDIRECT));
+    }
+}
+
+/// What cannot be written into a request as it is, is refused before anybody is sent out with it.
+#[test]
+fn names_with_characters_that_control_something_are_not_taken() {
+    for value in ["a\0b", "a\r\nb", "\u{7f}"] {
+        let mut world = world();
+        world.json("https://as.example/register", &json!({ "client_id": value }));
+        assert!(world.run(wanted()).is_err(), "{value:?}");
+        assert!(world.browsed.is_empty(), "{value:?}");
+    }
+}
