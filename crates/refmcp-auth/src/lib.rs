@@ -5,6 +5,7 @@
 //!
 //! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the words of the protocol.
 //! - [`fetch`]: whoever does the fetching. [`basic`]: how an id and a secret are sent.
+//! - [`extension`]: what MCP calls the ways in that are beyond its core.
 //! - [`jose`], [`claims`], [`dpop`]: signed tokens, made and checked.
 
 pub mod basic;
@@ -12,6 +13,7 @@ pub mod challenge;
 pub mod claims;
 pub mod client;
 pub mod dpop;
+pub mod extension;
 pub mod fetch;
 pub mod jose;
 pub mod metadata;

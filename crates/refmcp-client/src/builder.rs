@@ -182,7 +182,12 @@ impl ClientBuilder {
             Era::Auto if server.sessions_only() => Era::Legacy,
             era => era,
         };
-        let config = ClientConfig { era, way, capabilities: self.host.capabilities(), ..self.config.clone() };
+        let mut capabilities = self.host.capabilities();
+        for (id, settings) in server.extensions() {
+            // What the application says of one goes before.
+            capabilities.extensions.get_or_insert_default().entry(id).or_insert(settings);
+        }
+        let config = ClientConfig { era, way, capabilities, ..self.config.clone() };
         let conversation = Conversation::new(config, Arc::new(self.host.clone()));
         let wire = server.connect(conversation.ear()).await?;
         conversation.open(wire);

@@ -20,7 +20,7 @@ use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
 use crate::http::dial::{Dialer, Stream};
 use crate::http::{Address, BadHeader, BadUrl, HttpSettings, Reach};
 use crate::pipe::{PipeWire, Task};
-use crate::wire::{BoxFuture, Connector, Ear, Wire};
+use crate::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
@@ -139,9 +139,12 @@ impl WebSocket {
     }
 
     fn seat(&self) -> Option<Arc<Seat>> {
-        let authorization = self.authorization.as_ref()?;
+        Some(self.authorized()?.seat(&self.address, &self.settings))
+    }
+
+    fn authorized(&self) -> Option<&Authorization> {
         let by_hand = self.headers.contains_key(header::AUTHORIZATION);
-        (!by_hand).then(|| authorization.seat(&self.address, &self.settings))
+        self.authorization.as_ref().filter(|_| !by_hand)
     }
 
     async fn socket_as(&self, dialer: &Dialer, seat: &Arc<Seat>) -> Result<Socket, WireError> {
@@ -235,6 +238,10 @@ impl Connector for WebSocket {
 
     fn name(&self) -> String {
         self.address.to_string()
+    }
+
+    fn extensions(&self) -> JsonObject {
+        self.authorized().map(Authorization::extensions).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+pub use refmcp_proto::model::JsonObject;
 pub use refmcp_proto::revision::Rules;
 
 /// A future in a box.
@@ -74,6 +75,12 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
     /// was in vain.
     fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
         None
+    }
+
+    /// Extensions of the protocol that the way to the server makes use of, by identifier, with their settings. Servers
+    /// are told of them, beside what the application can do.
+    fn extensions(&self) -> JsonObject {
+        JsonObject::new()
     }
 
     /// Whether a server that is silent may just not know the question.

@@ -22,6 +22,9 @@ use crate::refusal::{Reason, Refusal};
 /// The subprotocol, for clients that offer one.
 const PROTOCOL: &str = "mcp";
 
+/// The code of a socket that closes because whoever opened it is not let in any more, as registered for WebSocket.
+const UNAUTHORIZED: u16 = 3000;
+
 /// Whether the client wants to leave HTTP.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     has(headers, &header::UPGRADE, "websocket")
@@ -61,10 +64,11 @@ pub(crate) fn upgrade(
         let pipe = pipe(socket, Role::Server, settings).await;
         let stop = endpoint.stop.child_token();
         let _watch = endpoint.options.authority.clone().zip(grant).map(|(authority, grant)| {
-            let stop = stop.clone();
+            let (stop, reason) = (stop.clone(), pipe.1.stop_reason());
             // Ends with the socket, or ends it.
             AbortOnDropHandle::new(tokio::spawn(async move {
                 authority.over(grant).await;
+                reason.set(UNAUTHORIZED, "the token is over");
                 stop.cancel();
             }))
         });

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::Response;
+use refmcp_auth::extension::ID_JAG_PROFILE;
 use refmcp_auth::jose::Algorithm;
 use refmcp_auth::metadata::ServerMetadata;
 use refmcp_auth::{pkce, uri};
@@ -44,7 +45,8 @@ pub(crate) fn answer(settings: &Settings, openid: bool) -> Response<Bytes> {
     respond::json(&metadata(settings, openid))
 }
 
-fn metadata(settings: &Settings, openid: bool) -> ServerMetadata {
+/// What it says.
+pub(crate) fn metadata(settings: &Settings, openid: bool) -> ServerMetadata {
     let faults = &settings.faults;
     let at = |path: &str| Some(settings.endpoint(path));
     let lists = |values: &[&str]| Some(values.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -91,8 +93,7 @@ fn more(settings: &Settings) -> Map<String, Value> {
     let methods: Vec<&str> = METHODS.into_iter().filter(|method| open || *method != "none").collect();
     more.insert("introspection_endpoint_auth_methods_supported".into(), json!(methods));
     if !settings.identity_providers.is_empty() {
-        let profiles = json!(["urn:ietf:params:oauth:grant-profile:id-jag"]);
-        more.insert("authorization_grant_profiles_supported".into(), profiles);
+        more.insert("authorization_grant_profiles_supported".into(), json!([ID_JAG_PROFILE]));
     }
     more
 }

@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::jose::{BadPrivateKey, Jwks};
+use refmcp_auth::metadata::ServerMetadata;
 use refmcp_auth::random::unguessable;
 use refmcp_auth::{Seconds, Secret};
 
@@ -105,6 +106,11 @@ impl Issuer {
     /// What it was told when it started.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
+    }
+
+    /// What it tells about itself.
+    pub fn metadata(&self) -> ServerMetadata {
+        metadata::metadata(&self.0.settings, false)
     }
 
     /// The keys that are published now.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::{FutureExt, SinkExt, StreamExt};
@@ -60,7 +60,25 @@ where
         first_by: Some(now + settings.first_within),
     };
     let patience = settings.ping_every * 2;
-    (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience })
+    let stops = StopReason::default();
+    (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience, stops })
+}
+
+/// Why a socket closes when it is told to stop: the server does, unless somebody has said something else by then.
+#[derive(Debug, Clone, Default)]
+pub struct StopReason(Arc<OnceLock<(u16, &'static str)>>);
+
+impl StopReason {
+    /// Says why, with a code from 3000 on; those before are the protocol's own.
+    pub fn set(&self, code: u16, reason: &'static str) {
+        // The first reason is the one.
+        let _ = self.0.set((code, reason));
+    }
+
+    fn farewell(&self) -> (CloseCode, &'static str) {
+        let said = self.0.get().map(|(code, reason)| (CloseCode::from(*code), *reason));
+        said.unwrap_or((CloseCode::Away, "the server stops"))
+    }
 }
 
 /// The socket, which both ends of the pipe use; each holds it for no longer than one step takes.
@@ -205,6 +223,14 @@ pub struct SocketWriter<S> {
     /// Since when the peer has taken nothing.
     stuck: Option<Instant>,
     patience: Duration,
+    stops: StopReason,
+}
+
+impl<S> SocketWriter<S> {
+    /// Where somebody who makes it stop says why.
+    pub fn stop_reason(&self) -> StopReason {
+        self.stops.clone()
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketWriter<S> {
@@ -246,7 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
     async fn close(&mut self, end: End) {
         let (code, reason) = match end {
             End::Closed | End::PeerGone => (CloseCode::Normal, ""),
-            End::ShutDown => (CloseCode::Away, "the server stops"),
+            End::ShutDown => self.stops.farewell(),
             End::Stale => (CloseCode::Policy, "no answer to a ping"),
         };
         self.socket.farewell(code, reason).await;
@@ -307,6 +333,23 @@ mod tests {
         assert!(reader.fill().await.unwrap());
         assert_eq!(reader.next_frame(), Some(Frame::Message(b"{}")));
         assert_eq!(reader.next_frame(), None);
+    }
+
+    #[tokio::test]
+    async fn whoever_makes_it_stop_can_say_why() {
+        for (said, told) in
+            [(&[][..], (1001, "the server stops")), (&[(3000, "a"), (3001, "b")], (3000, "a"))]
+        {
+            let (_reader, mut writer, mut peer) = pair().await;
+            for (code, reason) in said {
+                writer.stop_reason().set(*code, reason);
+            }
+            let closing = tokio::spawn(async move { writer.close(End::ShutDown).await });
+            let Some(Ok(Message::Close(Some(close)))) = peer.next().await else { panic!("no close") };
+            assert_eq!((close.code.into(), close.reason.as_str()), told);
+            drop(peer);
+            closing.await.unwrap();
+        }
     }
 
     #[tokio::test]

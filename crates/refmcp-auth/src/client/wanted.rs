@@ -10,6 +10,7 @@ use url::Url;
 use super::Grant;
 use super::identity::AuthMethod;
 use crate::challenge::Challenge;
+use crate::extension;
 use crate::jose::PrivateKey;
 use crate::metadata::{ClientMetadata, Registered};
 use crate::scope::Scopes;
@@ -121,6 +122,16 @@ impl Way {
             Self::Code { .. } => "authorization_code",
             Self::ClientCredentials => "client_credentials",
             Self::JwtBearer { .. } | Self::Enterprise(_) => super::JWT_BEARER,
+        }
+    }
+
+    /// The extension of MCP that it is, by its identifier. A person in a browser is the core protocol, and what others
+    /// vouch for about workloads has no name yet.
+    pub fn extension(&self) -> Option<&'static str> {
+        match self {
+            Self::Code { .. } | Self::JwtBearer { .. } => None,
+            Self::ClientCredentials => Some(extension::CLIENT_CREDENTIALS),
+            Self::Enterprise(_) => Some(extension::ENTERPRISE),
         }
     }
 }

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::client::JWT_BEARER;
+use crate::extension::{CLIENT_CREDENTIALS, ENTERPRISE, ID_JAG_PROFILE};
+
 /// Where an authorization server does what, and what it can.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerMetadata {
@@ -71,5 +74,45 @@ impl ServerMetadata {
     /// Whether a list names a value; a list that is not there names nothing.
     pub fn lists(list: Option<&Vec<String>>, value: &str) -> bool {
         list.is_some_and(|values| values.iter().any(|known| known == value))
+    }
+
+    /// The extensions of MCP by which clients can get a token here, by their identifiers.
+    pub fn extensions(&self) -> Vec<&'static str> {
+        let grants = self.grant_types_supported.as_ref();
+        let profiles = self.more.get("authorization_grant_profiles_supported").and_then(Value::as_array);
+        let enterprise = profiles.is_some_and(|profiles| profiles.iter().any(|it| it == ID_JAG_PROFILE));
+        let known = [
+            (CLIENT_CREDENTIALS, Self::lists(grants, "client_credentials")),
+            (ENTERPRISE, enterprise && Self::lists(grants, JWT_BEARER)),
+        ];
+        known.into_iter().filter_map(|(id, has)| has.then_some(id)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn extensions_are_those_whose_grants_are_given() {
+        let extensions = |mut document: Value| {
+            document["issuer"] = json!("https://as");
+            serde_json::from_value::<ServerMetadata>(document).unwrap().extensions()
+        };
+        let both = json!(["client_credentials", JWT_BEARER]);
+        let profiles = json!([ID_JAG_PROFILE]);
+        assert_eq!(extensions(json!({})), [""; 0], "whoever says nothing gives codes");
+        assert_eq!(extensions(json!({ "grant_types_supported": both })), [CLIENT_CREDENTIALS]);
+        let all =
+            json!({ "grant_types_supported": both, "authorization_grant_profiles_supported": profiles });
+        assert_eq!(extensions(all), [CLIENT_CREDENTIALS, ENTERPRISE]);
+        let neither = json!({
+            "grant_types_supported": ["authorization_code"], "authorization_grant_profiles_supported": profiles,
+        });
+        assert_eq!(extensions(neither), [""; 0]);
+        let strange = json!({ "grant_types_supported": both, "authorization_grant_profiles_supported": 7 });
+        assert_eq!(extensions(strange), [CLIENT_CREDENTIALS]);
     }
 }

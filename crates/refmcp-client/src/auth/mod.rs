@@ -36,6 +36,7 @@ use std::time::Duration;
 use refmcp_auth::Scopes;
 use refmcp_auth::client::{Identity, Proofs, Step, Way};
 use refmcp_auth::fetch::Fetch;
+use refmcp_proto::model::JsonObject;
 
 pub use browser::{Browser, BrowserFault, is_answer};
 pub(crate) use seat::{Attempts, Manner, Seat, Verdict};
@@ -139,6 +140,12 @@ impl Authorization {
         self.set(|settings| settings.legacy = legacy)
     }
 
+    /// The extension of the protocol that the way in is, if it is one.
+    pub(crate) fn extensions(&self) -> JsonObject {
+        let id = self.settings.way.as_ref().and_then(Way::extension);
+        id.map(|id| (id.to_owned(), JsonObject::new().into())).into_iter().collect()
+    }
+
     /// The token of a server.
     pub(crate) fn seat(&self, address: &Address, http: &HttpSettings) -> Arc<Seat> {
         let server = address.as_http();
@@ -152,5 +159,52 @@ impl Authorization {
 impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authorization").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use refmcp_auth::Secret;
+    use refmcp_auth::client::Enterprise;
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::{HttpSse, StreamableHttp};
+    use crate::websocket::WebSocket;
+    use crate::wire::Connector;
+
+    #[test]
+    fn ways_in_that_are_extensions_are_told_of() {
+        let enterprise = Enterprise {
+            issuer: "https://idp".to_owned(),
+            token_endpoint: None,
+            client_id: "c".to_owned(),
+            client_secret: None,
+            id_token: Secret::new("t"),
+        };
+        let credentials = json!({ "io.modelcontextprotocol/oauth-client-credentials": {} });
+        let managed = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
+        for (way, told) in [
+            (None, json!({})),
+            (Some(Way::JwtBearer { assertion: Secret::new("a") }), json!({})),
+            (Some(Way::ClientCredentials), credentials),
+            (Some(Way::Enterprise(Box::new(enterprise))), managed),
+        ] {
+            let authorization = Authorization::without_browser();
+            let authorization = match way {
+                Some(way) => authorization.way(way),
+                None => authorization,
+            };
+            let http = || StreamableHttp::new("https://h/mcp").unwrap().authorization(authorization.clone());
+            let events = HttpSse::new("https://h/sse").unwrap().authorization(authorization.clone());
+            let socket = || WebSocket::new("wss://h/ws").unwrap().authorization(authorization.clone());
+            for extensions in [http().extensions(), events.extensions(), socket().extensions()] {
+                assert_eq!(json!(extensions), told);
+            }
+            // A header that was set by hand is the way in, wherever it comes from.
+            let by_hand = http().header("Authorization", "Bearer x").unwrap();
+            assert_eq!(json!(by_hand.extensions()), json!({}));
+            assert_eq!(json!(socket().header("Authorization", "Bearer x").unwrap().extensions()), json!({}));
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::line::{Line, Place};
 use super::refusal::{check_encoding, refused, unexpected};
 use super::settings::HttpSettings;
 use super::tasks::{self, Order, Turn};
-use crate::wire::{BoxFuture, Connector, Ear, Wire};
+use crate::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
 
 /// How long what was told last may take to be acknowledged when everything ends.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -106,6 +106,10 @@ impl Connector for HttpSse {
 
     fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
         self.place.held_up()
+    }
+
+    fn extensions(&self) -> JsonObject {
+        self.place.extensions()
     }
 }
 

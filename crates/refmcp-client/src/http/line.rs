@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::settings::HttpSettings;
 use super::tasks::Tasks;
 use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
-use crate::wire::{BoxFuture, Ear};
+use crate::wire::{BoxFuture, Ear, JsonObject};
 
 /// Redirections within the origin that are followed.
 const REDIRECTIONS: usize = 3;
@@ -55,9 +55,17 @@ impl Place {
 
     /// The token of this server, where there is one to be got. A header that was set by hand goes before it.
     pub(super) fn seat(&self) -> Option<Arc<Seat>> {
-        let authorization = self.authorization.as_ref()?;
+        Some(self.authorized()?.seat(&self.address, &self.settings))
+    }
+
+    fn authorized(&self) -> Option<&Authorization> {
         let by_hand = self.extra.contains_key(header::AUTHORIZATION);
-        (!by_hand).then(|| authorization.seat(&self.address, &self.settings))
+        self.authorization.as_ref().filter(|_| !by_hand)
+    }
+
+    /// The extensions of the protocol that getting in takes.
+    pub(super) fn extensions(&self) -> JsonObject {
+        self.authorized().map(Authorization::extensions).unwrap_or_default()
     }
 
     /// Waits for a login that is under way.

@@ -16,7 +16,7 @@ use super::line::{Line, Place};
 use super::settings::HttpSettings;
 use super::tasks::{self, Order, Turn};
 use super::{reply, standing};
-use crate::wire::{BoxFuture, Connector, Ear, Wire};
+use crate::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
 
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -80,6 +80,10 @@ impl Connector for StreamableHttp {
 
     fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
         self.place.held_up()
+    }
+
+    fn extensions(&self) -> JsonObject {
+        self.place.extensions()
     }
 }
 

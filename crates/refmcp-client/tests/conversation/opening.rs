@@ -1,8 +1,11 @@
 //! How a conversation is opened, and how it fails to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::{Era, Revision};
+use refmcp_client::memory::Memory;
+use refmcp_client::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
+use refmcp_client::{Era, Revision, WireError};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -32,9 +35,47 @@ async fn the_newest_is_spoken_unless_told_otherwise() {
         (Era::Modern, Revision::LATEST),
         (Era::Legacy, Revision::LATEST_SESSION),
     ] {
-        let memory = refmcp_client::memory::Memory::new(server.in_memory());
+        let memory = Memory::new(server.in_memory());
         let client = builder().0.era(era).connect(memory).await.unwrap();
         assert_eq!(client.server().revision, revision);
+    }
+}
+
+/// A way to a server that takes something beyond the protocol.
+#[derive(Debug)]
+struct Extended(Memory);
+
+impl Connector for Extended {
+    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+        self.0.connect(ear)
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn extensions(&self) -> JsonObject {
+        JsonObject::from_iter([("com.example/way".to_owned(), json!({ "a": 1 }))])
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn extensions_of_the_way_are_told_where_the_revision_has_a_place_for_them() {
+    let (mut script, memory) = Script::new();
+    let (builder, _) = builder();
+    let serving = async {
+        let asked = script.next().await.unwrap();
+        let told = &asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        assert_eq!(told["extensions"], json!({ "com.example/way": { "a": 1 } }));
+        assert!(told["sampling"].is_object(), "what the application can do is told as well: {told}");
+        let asked = script.next().await.unwrap();
+        assert_eq!(asked["method"], "initialize");
+        assert_eq!(asked["params"]["capabilities"].get("extensions"), None);
+        assert!(asked["params"]["capabilities"]["sampling"].is_object());
+    };
+    tokio::select! {
+        _ = builder.connect(Extended(memory)) => panic!("nobody has answered"),
+        () = serving => {}
     }
 }
 

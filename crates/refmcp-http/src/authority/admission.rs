@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use axum::http::{Extensions, HeaderMap, Method, Uri, header};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, header};
 use refmcp_auth::claims::{Claims, Expected, TokenFault};
 use refmcp_auth::dpop::{self, Asked, ProofFault, Proven};
 use refmcp_auth::jose::Jws;
@@ -273,7 +273,14 @@ impl Authority {
         let question = introspection.request(&endpoint, token.reveal());
         let question = question.map_err(|fault| unknowable(fault.to_string()))?;
         let answer = fetch.fetch(question).await.map_err(|fault| unknowable(fault.to_string()))?;
-        introspection.read(&answer, &self.expected(issuer), now())
+        introspection.read(&answer, &self.expected(issuer), now()).map_err(|denied| match denied {
+            Denied::Unknowable => unknowable(match answer.status() {
+                status @ StatusCode::UNAUTHORIZED => format!("it does not take our id and secret: {status}"),
+                status if status.is_success() => "its answer makes no sense".to_owned(),
+                status => format!("its answer is {status}"),
+            }),
+            denied => denied,
+        })
     }
 
     /// Waits until a grant is over: until its token ends, or until its issuer says that it is no good any more.

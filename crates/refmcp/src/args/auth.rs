@@ -115,7 +115,9 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "URL", conflicts_with = "client_id", help_heading = "Login")]
     pub(crate) client_metadata_url: Option<Url>,
 
-    /// The file with the assertion of somebody whom the authorization server trusts, for `--grant jwt-bearer`.
+    /// The file with the assertion of somebody whom the authorization server trusts, for `--grant jwt-bearer`. One that does
+    /// not name that server in its `aud`, by its issuer or its token endpoint, needs `--client-issuer`, with `--client-id`,
+    /// to say where it may go.
     #[arg(long, value_name = "FILE", help_heading = "Login")]
     pub(crate) assertion_file: Option<PathBuf>,
 

@@ -105,6 +105,18 @@ pub(crate) struct AuthorityOptions {
     #[arg(long, requires = "auth", help_heading = "Authorization")]
     pub(crate) auth_introspect: bool,
 
+    /// How many seconds pass before the issuer is asked again about the token of a stream or a WebSocket that stays open; at
+    /// least 1.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "30",
+        requires = "auth_introspect",
+        value_parser = whole_second,
+        help_heading = "Authorization"
+    )]
+    pub(crate) auth_introspect_every: Duration,
+
     /// The id that the issuer knows this server by, for --auth-introspect.
     #[arg(
         long,
@@ -184,6 +196,13 @@ fn known_client(text: &str) -> Result<KnownClient, String> {
         return Err("expected ID or ID:SECRET".to_owned());
     }
     Ok(KnownClient { id: id.to_owned(), secret: secret.map(refmcp_auth::Secret::new) })
+}
+
+/// A second or more: whoever is asked all the time does nothing else.
+fn whole_second(text: &str) -> Result<Duration, String> {
+    seconds(text).and_then(|time| {
+        if time < Duration::from_secs(1) { Err("at least a second".to_owned()) } else { Ok(time) }
+    })
 }
 
 fn fault(word: &str) -> Result<String, String> {

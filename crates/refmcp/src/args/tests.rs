@@ -407,6 +407,8 @@ fn servers_that_want_to_know_who_asks_are_read() {
         ("serve --auth builtin --auth-fault nonsense", "is no fault"),
         ("serve --auth builtin --auth-client :x", "expected ID"),
         ("serve --auth builtin --auth-scopes '\"'", "no scope"),
+        ("serve --auth builtin --auth-introspect --auth-introspect-every 0.9", "at least a second"),
+        ("serve --auth builtin --auth-introspect-every 5", "--auth-introspect"),
         ("serve --auth-login auto", "--auth"),
         ("stdio --auth builtin", "unexpected argument"),
     ] {

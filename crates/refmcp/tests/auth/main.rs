@@ -3,9 +3,13 @@
 #![cfg(unix)]
 
 mod clients;
+mod ends;
+mod extensions;
 mod faults;
 mod hostile;
+mod introspection;
 mod kept;
+mod line;
 mod login;
 mod secrets;
 mod server;
@@ -14,3 +18,4 @@ mod terminal;
 mod user;
 mod ways;
 mod web;
+mod websocket;

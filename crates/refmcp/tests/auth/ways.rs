@@ -8,6 +8,7 @@ use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
+use crate::extensions::told;
 use crate::server::Server;
 use crate::user::{User, came};
 use crate::web::answering;
@@ -62,6 +63,8 @@ fn an_enterprise_decides_who_may_come_in() {
     user.does(&[&words[..], &["--id-token-file", &signed_on]].concat());
     assert_eq!(user.visited(), "", "nobody was asked anything here");
     assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+    let extension = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
+    assert_eq!(told(&user, url, "modern")["extensions"], extension);
     let kept = user.kept().to_string();
     assert!(!kept.contains("hush") && !kept.contains("signed on"), "{kept}");
     // When the token is over, the next is got in the same way.

@@ -102,6 +102,9 @@ impl ClientEngine {
         let method = "initialize";
         let mut params = InitializeParams::new(revision.as_str(), self.config.info.clone());
         params.capabilities = self.config.capabilities.clone();
+        if !revision.rules().extensions {
+            params.capabilities.extensions = None;
+        }
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
         let _ = encode::request(&mut json, &super::id_of(exchange), method, &params);

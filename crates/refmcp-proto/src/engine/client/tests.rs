@@ -121,6 +121,26 @@ fn sent(seen: &[Seen]) -> &Value {
 }
 
 #[test]
+fn extensions_are_told_where_there_is_a_place_for_them() {
+    let extended = |era| {
+        let mut rig = Rig::new(|config| {
+            config.era = era;
+            config.capabilities.extensions = json!({ "com.example/x": {} }).as_object().cloned();
+        });
+        sent(&rig.seen()).clone()
+    };
+    let discover = extended(Era::Modern);
+    let told = &discover["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(told["extensions"], json!({ "com.example/x": {} }));
+    for revision in Revision::ALL.into_iter().filter(|it| !it.rules().extensions) {
+        let initialize = extended(Era::Exactly(revision));
+        let told = &initialize["params"]["capabilities"];
+        assert_eq!(told.get("extensions"), None, "{revision:?}");
+        assert!(told["roots"].is_object(), "{told}");
+    }
+}
+
+#[test]
 fn a_silent_server_is_asked_for_a_session() {
     let mut rig = Rig::new(|_| {});
     assert_eq!(sent(&rig.seen())["method"], "server/discover");

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use refmcp_client::WireError;
 use refmcp_client::http::{Passed, Tap};
-use refmcp_client::wire::{BoxFuture, Connector, Ear, Exchange, Outgoing, Rules, Wire};
+use refmcp_client::wire::{BoxFuture, Connector, Ear, Exchange, JsonObject, Outgoing, Rules, Wire};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -177,6 +177,10 @@ impl Connector for Traced {
 
     fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
         self.server.held_up()
+    }
+
+    fn extensions(&self) -> JsonObject {
+        self.server.extensions()
     }
 
     fn probe_may_be_ignored(&self) -> bool {

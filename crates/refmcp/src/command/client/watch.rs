@@ -1,8 +1,10 @@
 //! `watch`: what changes, as it changes.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use refmcp_client::model::{ServerNotification, SubscriptionFilter};
-use refmcp_client::{Event, Lifecycle};
+use refmcp_client::{CallError, Error, Event, Lifecycle, WireError};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::fault;
@@ -10,6 +12,9 @@ use super::output;
 use super::session::Session;
 use crate::args::{Exit, ExitReason, Output};
 use crate::ui::text::one_line;
+
+/// Whoever listened this long listens again when the stream breaks; a server that ends streams at once does not want it.
+const LASTED: Duration = Duration::from_secs(1);
 
 /// Shows changes until somebody has had enough, or the server has.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
@@ -25,7 +30,18 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                 resource_subscriptions: Some(uris.to_vec()).filter(|uris| !uris.is_empty()),
                 ..SubscriptionFilter::default()
             };
-            client.listen(&filter).await.map(drop)
+            loop {
+                let since = Instant::now();
+                match client.listen(&filter).await {
+                    // Streams end with the token they were opened by, or with a proxy's patience.
+                    Err(Error::Call(CallError::Wire(WireError::Broken(why))))
+                        if since.elapsed() >= LASTED =>
+                    {
+                        tracing::info!(why, "listening anew; changes in between are not shown");
+                    }
+                    ended => return ended.map(drop),
+                }
+            }
         } else {
             for uri in uris {
                 client.subscribe(uri).await?;

@@ -22,17 +22,26 @@ use crate::command::beside::Beside;
 /// What is said about it, line by line.
 type Lines = Vec<(&'static str, String)>;
 
+/// What others are told about who may use the server.
+#[derive(Debug, Default)]
+pub(super) struct About {
+    /// To whoever started it.
+    pub(super) lines: Lines,
+    /// To its clients: the extensions of the protocol by which they can get in.
+    pub(super) extensions: Vec<&'static str>,
+}
+
 /// Makes the endpoint take only those with a token, where that is asked for; gives what to say about it.
 ///
 /// # Errors
 ///
 /// The options do not fit together, or a file cannot be read.
-pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options) -> Result<Lines> {
+pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options) -> Result<About> {
     let Some(issuer) = &options.auth else {
         if options.public_url.is_some() {
             return Err(UsageError::new("--public-url: only with --auth").into());
         }
-        return Ok(Lines::new());
+        return Ok(About::default());
     };
     let origin = place.origin(options.public_url.as_ref())?;
     if let (Some(public), Some(host)) = (&options.public_url, origin.host_str()) {
@@ -47,7 +56,7 @@ pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options)
     }
 }
 
-fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<Lines> {
+fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<About> {
     let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
     // By every name that clients may know it.
     settings.resources = Names::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
@@ -97,6 +106,7 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
         authority = authority.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
     }
     http.authority = Some(demanding(authority.scopes(supported), options)?);
+    let extensions = issuer.metadata().extensions();
     http.besides = Some(Arc::new(AtPort(issuer)));
     if faults != Faults::default() {
         tracing::warn!(
@@ -104,10 +114,10 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
             "the authorization server goes wrong, as it was told"
         );
     }
-    Ok(lines)
+    Ok(About { lines, extensions })
 }
 
-fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut Options) -> Result<Lines> {
+fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut Options) -> Result<About> {
     for (given, option) in [
         (options.auth_login == LoginWord::Auto, "--auth-login"),
         (!options.auth_faults.is_empty(), "--auth-fault"),
@@ -142,12 +152,15 @@ fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut O
     let supported = options.auth_scopes.clone().unwrap_or_else(own_scopes);
     authority = authority.asking_for(first_of(&supported)).scopes(supported);
     http.authority = Some(demanding(authority, options)?);
-    Ok(vec![("issuer", name.to_owned())])
+    // Which grants an issuer elsewhere gives is in its metadata. Those may not be there yet when the server starts, and may
+    // change while it runs; what it can do is said once. Clients read the metadata anyway.
+    Ok(About { lines: vec![("issuer", name.to_owned())], extensions: Vec::new() })
 }
 
 /// The same with what tokens have to be.
 fn demanding(authority: Authority, options: &AuthorityOptions) -> Result<Authority> {
-    let authority = authority.others_too(options.auth_other_audiences);
+    let authority =
+        authority.others_too(options.auth_other_audiences).asking_again_every(options.auth_introspect_every);
     Ok(match options.auth_dpop {
         DpopWord::Taken => authority,
         DpopWord::Required => authority.only_bound(true),

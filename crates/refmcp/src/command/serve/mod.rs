@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use refmcp_http::{Endpoint, Options, Rate, Tls};
+use refmcp_server::ServerBuilder;
+use refmcp_server::model::{JsonObject, ServerCapabilities};
 use refmcp_server::transport::stdio::told_to_stop;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -40,8 +42,16 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let mut reference = reference_options(options.server);
     reference.auth_required = http.authority.is_some();
     reference.endpoints = place.endpoints().map(|(_, url)| url).to_vec();
-    let server = refmcp_reference::server_with(reference, |builder| builder.grace(grace))?;
-    if let Err(fault) = stdout().write_all(place.banner("Authorization", &about).as_bytes()) {
+    let extensions = about.extensions;
+    let declare = move |capabilities: &mut ServerCapabilities| {
+        for id in extensions {
+            let all = capabilities.extensions.get_or_insert_default();
+            all.insert(id.to_owned(), JsonObject::new().into());
+        }
+    };
+    let more = |builder: ServerBuilder| builder.grace(grace).capabilities(declare);
+    let server = refmcp_reference::server_with(reference, more)?;
+    if let Err(fault) = stdout().write_all(place.banner("Authorization", &about.lines).as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }
