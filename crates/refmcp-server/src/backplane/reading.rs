@@ -12,6 +12,8 @@ pub struct Reading {
     reader: ReaderToken,
     after: u64,
     missed: u64,
+    /// There was nothing more to read at some time, so each time after that is most likely the same.
+    caught_up: bool,
 }
 
 impl Reading {
@@ -23,7 +25,7 @@ impl Reading {
     ) -> Result<Result<Self, Attached>, Unavailable> {
         Ok(match backplane.attach(&stream, from).await? {
             Attached::Reading { reader, after, missed } => {
-                Ok(Self { backplane, stream, reader, after, missed })
+                Ok(Self { backplane, stream, reader, after, missed, caught_up: false })
             }
             refused => Err(refused),
         })
@@ -41,8 +43,11 @@ impl Reading {
     /// What is next. It is not lost when this is dropped before it has returned.
     pub async fn next(&mut self) -> Result<Read, Unavailable> {
         loop {
+            if self.caught_up {
+                self.backplane.news(&self.stream, self.reader, self.after).await?;
+            }
             match self.try_next().await? {
-                Read::Nothing => self.backplane.news(&self.stream, self.reader, self.after).await?,
+                Read::Nothing => self.caught_up = true,
                 found => return Ok(found),
             }
         }

@@ -167,13 +167,13 @@ impl Backplane for Memory {
     fn stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, Stop> {
         Box::pin(async move {
             loop {
-                let found = self.sessions.used(&stream.session, |session, now| {
-                    let Some(log) = session.stream(stream.number) else { return Err(Stop::Unknown) };
-                    log.stop(epoch).map_or_else(|| Ok((hear(&log.stop), session.use_again(now))), Err)
+                let found = self.sessions.awaited(&stream.session, |session, _| {
+                    let Some(log) = session.stream(stream.number) else { return Ok(Stop::Unknown) };
+                    log.stop(epoch).ok_or_else(|| hear(&log.stop))
                 });
-                match found.unwrap_or(Err(Stop::Unknown)) {
-                    Ok((stop, until)) => wait(stop, until).await,
-                    Err(stop) => return Ok(stop),
+                match found.unwrap_or(Ok(Stop::Unknown)) {
+                    Ok(stop) => return Ok(stop),
+                    Err((news, _waiting)) => news.await,
                 }
             }
         })
@@ -203,16 +203,14 @@ impl Backplane for Memory {
 
     fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()> {
         Box::pin(async move {
-            loop {
-                let quiet = self.sessions.used(&stream.session, |session, now| {
-                    let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after))?;
-                    Some((hear(&log.news), session.use_again(now)))
-                });
-                match quiet.flatten() {
-                    Some((news, until)) => wait(news, until).await,
-                    None => return Ok(()),
-                }
+            let found = self.sessions.awaited(&stream.session, |session, _| {
+                let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after));
+                log.map_or(Ok(()), |log| Err(hear(&log.news)))
+            });
+            if let Some(Err((news, _waiting))) = found {
+                news.await;
             }
+            Ok(())
         })
     }
 
@@ -269,20 +267,21 @@ impl Backplane for Memory {
     fn answered<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, Answered> {
         Box::pin(async move {
             loop {
-                let found = self.sessions.used(session, |session, now| {
+                let found = self.sessions.awaited(session, |session, now| {
                     match session.questions.collect(request, now) {
                         Collected::Is(answered, freed) => {
                             session.give(freed);
-                            Err(answered)
+                            Ok(answered)
                         }
-                        Collected::Not(deadline, news) => {
-                            Ok((hear(&news), deadline.min(session.use_again(now))))
-                        }
+                        Collected::Not(deadline, news) => Err((deadline, hear(&news))),
                     }
                 });
-                match found.unwrap_or(Err(Answered::Unknown)) {
-                    Ok((news, until)) => wait(news, until).await,
-                    Err(answered) => return Ok(answered),
+                match found.unwrap_or(Ok(Answered::Unknown)) {
+                    Ok(answered) => return Ok(answered),
+                    Err(((deadline, news), _waiting)) => {
+                        // Which of the two it was is found out by looking again.
+                        let _ = timeout_at(deadline, news).await;
+                    }
                 }
             }
         })
@@ -374,12 +373,6 @@ impl Backplane for Memory {
 /// those who have news hold.
 fn hear(news: &Arc<Notify>) -> OwnedNotified {
     news.clone().notified_owned()
-}
-
-/// Waits for news, or until it is time to look without any.
-async fn wait(news: OwnedNotified, until: Instant) {
-    // Which of the two it was is found out by looking again.
-    let _ = timeout_at(until, news).await;
 }
 
 /// A time from now on; so late a one that it makes no difference when there is none.

@@ -31,6 +31,8 @@ pub(super) struct Session {
     record: SessionRecord,
     idle: Duration,
     used: Instant,
+    /// How many wait for something in it.
+    waiting: usize,
     closed: bool,
     streams: HashMap<StreamNumber, Log>,
     next: u64,
@@ -63,6 +65,7 @@ impl Session {
             record: SessionRecord { principal, revision, facts, version: 1 },
             idle,
             used: now,
+            waiting: 0,
             closed: false,
             streams: HashMap::new(),
             next: StreamNumber::STANDING.0 + 1,
@@ -75,19 +78,25 @@ impl Session {
 
     /// Whether there still is a session, which may be found out only now.
     pub(super) fn is_alive(&mut self, now: Instant) -> bool {
-        if !self.closed && now >= later(self.used, self.idle) {
+        if !self.closed && self.waiting == 0 && now >= later(self.used, self.idle) {
             self.close();
         }
         !self.closed
     }
 
-    /// When somebody who waits should look again, so that the session does not end meanwhile.
-    pub(super) fn use_again(&self, now: Instant) -> Instant {
-        later(now, self.idle / 2)
-    }
-
     pub(super) fn touch(&mut self, now: Instant) {
         self.used = now;
+    }
+
+    /// Somebody begins to wait for something in it: it does not end meanwhile.
+    pub(super) fn begin_wait(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// Somebody has waited; that was use of it until now.
+    pub(super) fn end_wait(&mut self, now: Instant) {
+        self.waiting -= 1;
+        self.touch(now);
     }
 
     /// Ends it and gives back what it keeps; `false` when it had ended.

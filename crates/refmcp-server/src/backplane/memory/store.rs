@@ -32,6 +32,16 @@ struct Entry {
     session: Mutex<Session>,
 }
 
+/// Somebody waits for something in a session.
+#[derive(Debug)]
+pub(super) struct Waiting(Arc<Entry>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        lock(&self.0.session).end_wait(Instant::now());
+    }
+}
+
 impl Sessions {
     pub(super) fn new(settings: Arc<Settings>) -> Self {
         let total = Arc::new(Total::new(settings.total_bytes));
@@ -89,8 +99,32 @@ impl Sessions {
         })
     }
 
+    /// Looks at a session, which gives what it has or something to wait for; the session does not end while that is
+    /// waited for.
+    pub(super) fn awaited<T, W>(
+        &self,
+        id: &SessionId,
+        act: impl FnOnce(&mut Session, Instant) -> Result<T, W>,
+    ) -> Option<Result<T, (W, Waiting)>> {
+        self.entered(id, |entry, session, now| {
+            session.touch(now);
+            act(session, now).map_err(|wait| {
+                session.begin_wait();
+                (wait, Waiting(entry.clone()))
+            })
+        })
+    }
+
     /// Looks at a session.
     pub(super) fn found<T>(&self, id: &SessionId, act: impl FnOnce(&mut Session, Instant) -> T) -> Option<T> {
+        self.entered(id, |_, session, now| act(session, now))
+    }
+
+    fn entered<T>(
+        &self,
+        id: &SessionId,
+        act: impl FnOnce(&Arc<Entry>, &mut Session, Instant) -> T,
+    ) -> Option<T> {
         let entry = self.read().get(id)?.clone();
         let now = Instant::now();
         let mut session = lock(&entry.session);
@@ -100,7 +134,7 @@ impl Sessions {
             return None;
         }
         session.settle(now);
-        Some(act(&mut session, now))
+        Some(act(&entry, &mut session, now))
     }
 
     /// Does something that needs room, again if other sessions had to make it; `full` when they cannot. It counts as
