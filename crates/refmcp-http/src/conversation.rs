@@ -255,25 +255,27 @@ impl Conversation {
     fn with_engine(&self, act: impl FnOnce(&mut ServerEngine)) {
         let mut engine = lock(&self.engine);
         act(&mut engine);
-        let runs = self.drain(&mut engine);
+        let (first, more) = self.drain(&mut engine);
         self.set_alarm(&engine);
         if self.winding_down.load(Ordering::Relaxed) && engine.in_flight() == 0 {
             self.standing().end();
         }
         drop(engine);
-        for call in runs {
+        for call in first.into_iter().chain(more) {
             self.start(call);
         }
     }
 
-    /// Delivers what the engine has to say, in its order, and gives the calls to run once the lock is free.
+    /// Delivers what the engine has to say, in its order, and gives the calls to run once the lock is free: mostly none
+    /// or one.
     #[expect(clippy::vec_box, reason = "the engine boxes them, and handlers keep the box")]
-    fn drain(&self, engine: &mut ServerEngine) -> Vec<Box<Dispatch>> {
-        let mut runs = Vec::new();
+    fn drain(&self, engine: &mut ServerEngine) -> (Option<Box<Dispatch>>, Vec<Box<Dispatch>>) {
+        let (mut first, mut more) = (None, Vec::new());
         while let Some(output) = engine.poll() {
             match output {
                 Output::Send(message) => self.deliver(message),
-                Output::Run(call) => runs.push(call),
+                Output::Run(call) if first.is_none() => first = Some(call),
+                Output::Run(call) => more.push(call),
                 Output::Cancel(call) => {
                     if let Some((cancel, _)) = lock(&self.running).remove(&call) {
                         cancel.cancel(self.now());
@@ -294,7 +296,7 @@ impl Conversation {
                 }
             }
         }
-        runs
+        (first, more)
     }
 
     fn deliver(&self, Sending { to, kind, json }: Sending) {

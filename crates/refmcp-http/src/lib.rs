@@ -49,6 +49,7 @@
 //! | `websocket` | leaving HTTP for a pipe of text frames |
 //! | `operation`, `metrics` | for those who operate the server: health, readiness, numbers |
 
+mod alarm;
 mod authority;
 mod besides;
 mod client;

@@ -142,6 +142,7 @@ impl From<Foreign> for Refusal {
 }
 
 impl Refusal {
+    #[cold]
     pub(crate) fn new(status: StatusCode, reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
         Self {
             status,
@@ -156,32 +157,38 @@ impl Refusal {
     }
 
     /// A request that is wrong in itself.
+    #[cold]
     pub(crate) fn bad(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, reason, why)
     }
 
     /// There is no room now, for anybody.
+    #[cold]
     pub(crate) fn full(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
         Self { retry_after: Some(retry_after), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why) }
     }
 
     /// This client asks for too much.
+    #[cold]
     pub(crate) fn too_many(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
         Self { retry_after: Some(retry_after), ..Self::new(StatusCode::TOO_MANY_REQUESTS, reason, why) }
     }
 
     /// A method that is not served here.
+    #[cold]
     pub(crate) fn method(allowed: &[&str], why: &'static str) -> Self {
         let refusal = Self::new(StatusCode::METHOD_NOT_ALLOWED, Reason::Method, why);
         Self { allow: Some(allowed.join(", ")), ..refusal }
     }
 
     /// Something is wrong with us.
+    #[cold]
     pub(crate) fn fault(why: &'static str) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Reason::Fault, why)
     }
 
     /// Somebody is not let in.
+    #[cold]
     pub(crate) fn denied(denied: &Denied, challenged: Challenged) -> Self {
         let reason = match denied {
             Denied::Malformed(_) => Reason::Credentials,

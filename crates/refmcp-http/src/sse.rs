@@ -1,5 +1,7 @@
 //! A stream as server-sent events.
 
+use std::borrow::Cow;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +13,9 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
 use refmcp_server::backplane::{Kind, Read, Reading, StreamNumber, Unavailable};
+use tokio::time::Instant;
 
+use crate::alarm::Alarm;
 use crate::endpoint::Inner;
 use crate::outlet::{self, Next};
 
@@ -58,9 +62,11 @@ pub(crate) fn response(
     beginning: Vec<u8>,
     held: OnDrop,
 ) -> Response {
-    let state = Events { endpoint: endpoint.clone(), source, style, beginning, ended: false, _held: held };
+    let (endpoint, spoke, alarm) = (endpoint.clone(), Instant::now(), Alarm::default());
+    let state = Events { endpoint, source, style, beginning, ended: false, spoke, alarm, _held: held };
     let chunks = unfold(state, |mut events| async move {
         let chunk = events.next().await?;
+        events.spoke = Instant::now();
         events.endpoint.metrics.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         Some((Ok::<Bytes, std::convert::Infallible>(chunk), events))
     });
@@ -74,6 +80,10 @@ struct Events {
     style: Style,
     beginning: Vec<u8>,
     ended: bool,
+    /// When something was sent last.
+    spoke: Instant,
+    /// Rings when it is time for a sign of life.
+    alarm: Alarm,
     _held: OnDrop,
 }
 
@@ -86,10 +96,11 @@ impl Events {
         }
         // What is known already is sent before anything is waited for.
         let more = if chunk.is_empty() {
-            let wait = self.source.next(&mut chunk, self.style);
-            match tokio::time::timeout(self.style.keep_alive, wait).await {
-                Ok(more) => more,
-                Err(_) => {
+            let due = self.spoke + self.style.keep_alive;
+            tokio::select! {
+                biased;
+                more = self.source.next(&mut chunk, self.style) => more,
+                () = poll_fn(|context| self.alarm.poll(due, context)) => {
                     encode_comment(&mut chunk, "alive");
                     true
                 }
@@ -193,7 +204,8 @@ fn head(body: Body) -> Response {
 }
 
 fn event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
-    let data = String::from_utf8_lossy(json);
+    // It is text; should it not be, what can be read of it is sent.
+    let data = std::str::from_utf8(json).map_or_else(|_| String::from_utf8_lossy(json), Cow::Borrowed);
     write(out, &SseEvent { id, event: Some("message"), data: &data, retry: None });
 }
 

@@ -51,16 +51,19 @@ enum Kind {
 
 impl CallError {
     /// A failure to tell the client about.
+    #[cold]
     pub fn new(message: impl Into<String>) -> Self {
         Self(Kind::Message(message.into()))
     }
 
     /// The resource does not exist.
+    #[cold]
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
         Self(Kind::Failure(Failure::ResourceNotFound { uri: uri.into() }))
     }
 
     /// The arguments do not fit, in a way that the schema could not say.
+    #[cold]
     pub fn bad_arguments(message: impl Into<String>) -> Self {
         Self(Kind::Failure(Failure::BadArguments(message.into())))
     }

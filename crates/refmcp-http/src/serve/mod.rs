@@ -1,5 +1,7 @@
 //! A listener of its own: takes connections, tells HTTP/1.1 from HTTP/2, and ends them in order.
 
+mod head_timer;
+mod signal;
 mod socket;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -27,6 +29,8 @@ use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::options::Options;
 use crate::refusal::Reason;
+use head_timer::HeadTimer;
+use signal::Signal;
 use socket::{ClientSocket, Lingers, Socket};
 
 /// How long nothing is accepted when the system has run out of something.
@@ -46,9 +50,9 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconn
 #[derive(Debug, Clone, Default)]
 struct Ends {
     /// They take no more requests.
-    soon: CancellationToken,
+    soon: Signal,
     /// They end whatever they do.
-    now: CancellationToken,
+    now: Signal,
 }
 
 /// What connections are made of.
@@ -119,12 +123,12 @@ impl Endpoint {
         // From here on, connecting fails at once instead of waiting for somebody who never comes.
         drop(listener);
         self.shut_down();
-        ends.soon.cancel();
+        ends.soon.give();
         connections.close();
         if timeout(patience, connections.wait()).await.is_err() {
             tracing::info!(connections = connections.len(), "not all exchanges have ended in time");
         }
-        ends.now.cancel();
+        ends.now.give();
         for session in self.inner.sessions.all() {
             session.conversation.end();
         }
@@ -155,7 +159,7 @@ impl Endpoint {
                 let version = tokio::select! {
                     version = version_of(&stream) => version,
                     () = sleep_until(first_by) => return,
-                    () = ends.soon.cancelled() => return,
+                    () = ends.soon.given() => return,
                 };
                 if let Some(version) = version {
                     self.speak(stream, version, client, ends).await;
@@ -166,7 +170,7 @@ impl Endpoint {
                 let opened = tokio::select! {
                     opened = Box::pin(tls.accept(stream)) => opened,
                     () = sleep_until(first_by) => return,
-                    () = ends.soon.cancelled() => return,
+                    () = ends.soon.given() => return,
                 };
                 match opened {
                     Ok((stream, version)) => self.speak(stream, version, client, ends).await,
@@ -203,14 +207,11 @@ impl Endpoint {
             TokioIo::new(ClientSocket::new(stream, self.inner.options.write_timeout, lingers.clone()));
         let builder = http1(&self.inner.options);
         let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
-        let served = tokio::select! {
-            served = connection.as_mut() => served,
-            () = ends.soon.cancelled() => {
+        let served = match ends.soon.unless_given(connection.as_mut()).await {
+            Some(served) => served,
+            None => {
                 connection.as_mut().graceful_shutdown();
-                tokio::select! {
-                    served = connection.as_mut() => served,
-                    () = ends.now.cancelled() => Ok(()),
-                }
+                ends.now.unless_given(connection).await.unwrap_or(Ok(()))
             }
         };
         if served.is_err() {
@@ -227,21 +228,18 @@ impl Endpoint {
         });
         let stream = TokioIo::new(ClientSocket::new(stream, write_timeout, Lingers::default()));
         let mut connection = pin!(builder.serve_connection(stream, service));
-        tokio::select! {
-            served = connection.as_mut() => return served,
-            () = ends.soon.cancelled() => connection.as_mut().graceful_shutdown(),
+        if let Some(served) = ends.soon.unless_given(connection.as_mut()).await {
+            return served;
         }
-        tokio::select! {
-            served = connection => served,
-            () = ends.now.cancelled() => Ok(()),
-        }
+        connection.as_mut().graceful_shutdown();
+        ends.now.unless_given(connection).await.unwrap_or(Ok(()))
     }
 }
 
 fn http1(options: &Options) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(options.head_timeout)
         .max_buf_size(options.head_bytes.max(8 << 10));
     builder

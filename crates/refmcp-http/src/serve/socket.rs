@@ -17,6 +17,9 @@ use tokio::time::{Sleep, sleep, timeout};
 /// How long, and for how many bytes, a client is listened to that does not stop.
 const PATIENCE: (Duration, u64) = (Duration::from_secs(1), 16 << 20);
 
+/// Bytes that are worth putting together before they are written.
+const SHORT: usize = 1024;
+
 /// A socket, and whether its client may still be sending when it goes.
 #[derive(Debug)]
 pub(super) struct ClientSocket<S: Socket> {
@@ -116,7 +119,10 @@ impl<S: Socket> AsyncWrite for ClientSocket<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let tried = self.stream()?.poll_write_vectored(context, slices);
+        let tried = match joined(slices, &mut [0; SHORT]) {
+            Some(bytes) => self.stream()?.poll_write(context, bytes),
+            None => self.stream()?.poll_write_vectored(context, slices),
+        };
         self.within_time(tried, context)
     }
 
@@ -125,9 +131,27 @@ impl<S: Socket> AsyncWrite for ClientSocket<S> {
     }
 }
 
+/// Several short pieces as one, if they fit: the system takes one piece faster than several.
+fn joined<'a>(slices: &[IoSlice<'_>], room: &'a mut [u8; SHORT]) -> Option<&'a [u8]> {
+    let mut end = 0;
+    for slice in slices {
+        room.get_mut(end..end + slice.len())?.copy_from_slice(slice);
+        end += slice.len();
+    }
+    room.get(..end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_pieces_are_joined_and_long_ones_are_not() {
+        let (short, long) = (IoSlice::new(b"head"), IoSlice::new(&[7; SHORT]));
+        assert_eq!(joined(&[short, IoSlice::new(b""), short], &mut [0; SHORT]), Some(&b"headhead"[..]));
+        assert_eq!(joined(&[long], &mut [0; SHORT]), Some(&[7; SHORT][..]));
+        assert_eq!(joined(&[short, long], &mut [0; SHORT]), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_left() {

@@ -100,10 +100,12 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
+    #[cold]
     fn parse(message: impl Into<Cow<'static, str>>) -> Self {
         Self { error: RpcError::parse_error(message), id: None, answer: true }
     }
 
+    #[cold]
     fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self { error: RpcError::invalid_request(message), id: None, answer: true }
     }

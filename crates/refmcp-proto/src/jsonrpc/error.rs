@@ -44,31 +44,37 @@ pub struct RpcError {
 
 impl RpcError {
     /// An error with any code.
+    #[cold]
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
     /// What arrived is not JSON.
+    #[cold]
     pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::PARSE_ERROR, message)
     }
 
     /// The message is not acceptable as it stands.
+    #[cold]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
     /// No such method, named in the message.
+    #[cold]
     pub fn method_not_found(method: &str) -> Self {
         Self::new(code::METHOD_NOT_FOUND, format!("method not found: {}", excerpt(method)))
     }
 
     /// The parameters do not fit the method.
+    #[cold]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
     /// The receiver failed.
+    #[cold]
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }
