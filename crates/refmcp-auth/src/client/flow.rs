@@ -5,11 +5,11 @@ use http::Response;
 use url::Url;
 
 use super::authorize::Pending;
-use super::course::{self, Job, Place, Purpose};
+use super::course::{self, Job, Place, Purpose, Then};
 use super::discovery::{Search, Target};
 use super::identity::Client;
 use super::token::Errand;
-use super::{FlowError, Grant, Identity, Known, Next, Step, Wanted};
+use super::{FlowError, Grant, Identity, Known, Next, Save, Step, Wanted};
 use crate::Seconds;
 use crate::fetch::Unfetched;
 use crate::metadata::Registered;
@@ -39,8 +39,14 @@ pub(crate) enum Stage {
     Registering(Box<Place>, Url),
     /// For our registration to be kept.
     Registered(Box<Place>, Box<Registered>),
+    /// For the token endpoint to show that it knows us.
+    Recognition(Box<Place>, Box<Errand>),
+    /// For our registration to be put aside, before a person is sent out.
+    SettingOut(Box<Place>, Box<Pending>, Url),
     /// For a person.
     Browsing(Box<Place>, Box<Pending>),
+    /// For our registration to be kept again, since a person is back.
+    Back(Box<Then>),
     /// For an answer of a token endpoint.
     Token(Box<Errand>, Purpose),
     /// For the grant to be kept.
@@ -85,6 +91,9 @@ impl Flow {
             Stage::Registering(place, endpoint) => {
                 course::registration_came(place, &endpoint, response, steps)
             }
+            Stage::Recognition(place, errand) => {
+                course::recognition_came(place, errand, response, steps, now)
+            }
             Stage::Token(errand, purpose) => course::tokens_came(errand, purpose, response, steps, now),
             _ => Err(FlowError::OutOfTurn),
         };
@@ -108,12 +117,23 @@ impl Flow {
         self.go(moved)
     }
 
+    /// Ends the flow, since the person was not sent anywhere after all; gives what has to be kept then. Where they were,
+    /// and only did not come back, the flow is to be left as it is.
+    pub fn stayed(&mut self) -> Option<Save> {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Browsing(place, pending) => course::stays(&place, &pending),
+            _ => None,
+        }
+    }
+
     /// Goes on, now that what had to be kept is kept.
     pub fn saved(&mut self, now: Seconds) -> Next {
         let moved = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Registered(place, registered) => {
                 course::registration_kept(place, &registered, &mut self.steps, now)
             }
+            Stage::SettingOut(place, pending, url) => Ok(course::set_out(place, pending, url)),
+            Stage::Back(then) => course::go_on(*then, now),
             Stage::Saving(grant) => Ok((Stage::Over, Next::Done(grant))),
             _ => Err(FlowError::OutOfTurn),
         };

@@ -113,6 +113,15 @@ pub enum Save {
         /// The registration.
         registered: Box<Registered>,
     },
+    /// That a registration is not to be used for another login, if it is still this one that is kept. A person is sent
+    /// out with it: if the authorization server no longer knows it, nobody will ever come back to say so. When somebody
+    /// has, it is kept again.
+    NoRegistration {
+        /// The issuer.
+        issuer: String,
+        /// Who we were there.
+        client_id: String,
+    },
     /// A grant, which takes the place of the server's earlier one. What refreshes it may work only once, so it must not
     /// be lost.
     Grant(Box<Grant>),

@@ -59,6 +59,13 @@ enum Fault {
     Unwanted,
 }
 
+impl Fault {
+    /// Whether nobody was sent anywhere.
+    fn is_before_leaving(&self) -> bool {
+        matches!(self, Self::Browser(BrowserFault::Nobody | BrowserFault::Declined) | Self::Unvisitable(_))
+    }
+}
+
 impl From<Fault> for WireError {
     fn from(fault: Fault) -> Self {
         Self::NotAuthorized { why: fault.to_string() }
@@ -200,7 +207,17 @@ impl Login {
                     self.settings.store.save(&self.name, &save).await?;
                     flow.saved(now())
                 }
-                Next::Browse(url) => flow.returned(&self.visit(url).await?, now()),
+                Next::Browse(url) => match self.visit(url).await {
+                    Ok(back) => flow.returned(&back, now()),
+                    Err(fault) => {
+                        if fault.is_before_leaving()
+                            && let Some(save) = flow.stayed()
+                        {
+                            self.settings.store.save(&self.name, &save).await?;
+                        }
+                        return Err(fault);
+                    }
+                },
                 Next::Done(grant) => return Ok(*grant),
                 Next::Failed(fault) => return Err(fault.into()),
             };

@@ -118,6 +118,9 @@ impl Store for MemoryStore {
             Save::Registration { issuer, registered } => {
                 kept.registrations.insert(issuer.clone(), (**registered).clone());
             }
+            Save::NoRegistration { issuer, client_id } => {
+                kept.registrations.retain(|of, one| of != issuer || one.client_id != *client_id);
+            }
             Save::Grant(grant) => {
                 kept.grants.insert(server.to_owned(), (**grant).clone());
             }
@@ -143,5 +146,21 @@ mod tests {
         ] {
             assert_eq!(name_of(&Url::parse(url).unwrap()), name);
         }
+    }
+
+    #[tokio::test]
+    async fn only_the_registration_that_is_meant_is_forgotten() {
+        let (store, issuer) = (MemoryStore::new(), "https://h".to_owned());
+        let registered: Registered =
+            serde_json::from_value(serde_json::json!({ "client_id": "new" })).unwrap();
+        let keep = Save::Registration { issuer: issuer.clone(), registered: Box::new(registered) };
+        store.save("s", &keep).await.unwrap();
+        let mut left = Vec::new();
+        for (issuer, client_id) in [("https://other", "new"), ("https://h", "old"), ("https://h", "new")] {
+            let (issuer, client_id) = (issuer.to_owned(), client_id.to_owned());
+            store.save("s", &Save::NoRegistration { issuer, client_id }).await.unwrap();
+            left.push(store.load("s").await.unwrap().registrations.len());
+        }
+        assert_eq!(left, [1, 1, 0]);
     }
 }

@@ -47,6 +47,9 @@ const REMEMBERED_ANSWER: Duration = Duration::from_secs(10);
 /// How often an issuer is asked again about the token of a stream that stays open.
 const ASKED_AGAIN: Duration = Duration::from_secs(30);
 
+/// It is not asked more often than this, about one token.
+const SOONEST_AGAIN: Duration = Duration::from_secs(1);
+
 /// Decides who may use a server: it is a protected resource of OAuth 2.1, and takes tokens of the issuers that it was
 /// told to trust. Tokens that carry their claims are checked by their issuer's keys; where [`introspection`] is set, the
 /// issuer is asked instead, about tokens of any kind.
@@ -128,10 +131,11 @@ impl Authority {
         self.set(|settings| settings.introspection = Some(introspection))
     }
 
-    /// How often it is asked about the token of a stream that stays open; every 30 seconds unless told.
+    /// How often it is asked about the token of a stream that stays open; every 30 seconds unless told, and never more
+    /// often than once in a second: an issuer that is asked without a pause is attacked.
     #[must_use]
     pub fn asking_again_every(self, time: Duration) -> Self {
-        self.set(|settings| settings.asked_again = time)
+        self.set(|settings| settings.asked_again = time.max(SOONEST_AGAIN))
     }
 
     /// The scopes that clients may find of use, as the metadata of the resource lists them.

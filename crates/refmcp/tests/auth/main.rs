@@ -11,6 +11,7 @@ mod introspection;
 mod kept;
 mod line;
 mod login;
+mod restart;
 mod secrets;
 mod server;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use crate::user::User;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A command that runs in a terminal.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     keyboard: File,
     printed: Receiver<Vec<u8>>,
@@ -27,7 +27,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(user: &User, words: &[&str]) -> Self {
+    pub(crate) fn start(user: &User, words: &[&str]) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -61,7 +61,7 @@ impl Running {
     }
 
     /// Waits until this is shown, after all that was waited for before; gives what stands before it.
-    fn shows(&mut self, text: &str) -> String {
+    pub(crate) fn shows(&mut self, text: &str) -> String {
         let begin = Instant::now();
         loop {
             if let Some((before, after)) = self.shown.split_once(text) {
@@ -83,11 +83,11 @@ impl Running {
         !bytes.is_empty()
     }
 
-    fn types(&mut self, line: &str) {
+    pub(crate) fn types(&mut self, line: &str) {
         writeln!(self.keyboard, "{line}").unwrap();
     }
 
-    fn ends_with(mut self, code: i32) {
+    pub(crate) fn ends_with(mut self, code: i32) {
         assert_eq!(self.child.wait().unwrap().code(), Some(code), "{}", self.shown);
         while self.reads() {}
         Watch::of_this_test().sees_terminal(&self.all);

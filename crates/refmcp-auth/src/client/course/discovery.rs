@@ -97,7 +97,7 @@ pub(crate) fn server_came(
         }
     };
     server.issuer().clone_into(&mut target.issuer);
-    let mut place = Box::new(Place { job, target, server, registered: false });
+    let mut place = Box::new(Place { job, target, server, registered: false, answered: false });
     match fitting_grant(&mut place, steps) {
         Some(mut grant) => {
             grant.token_endpoint = place.server.token_endpoint()?;

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::tokens::authorize;
-use super::{Came, Job, Place, fetch};
+use super::{Came, Job, Place, fetch, recognition};
 use crate::Seconds;
 use crate::client::flow::{Move, Stage};
 use crate::client::identity::{Client, Who, choose};
@@ -19,6 +19,9 @@ pub(super) fn identify(place: Box<Place>, steps: &mut Vec<Step>, now: Seconds) -
         Who::Known(client, why) => {
             let name = client.id.as_deref().map_or_else(|| "nobody in particular".to_owned(), brief);
             steps.push(Step::new("chose who we are", name).then(why));
+            if recognition::is_in_doubt(&place, &client) {
+                return recognition::ask(place, client, now);
+            }
             authorize(place, client, steps, now)
         }
         Who::Register(endpoint) => {

@@ -2,6 +2,7 @@
 
 mod discovery;
 mod identity;
+mod recognition;
 mod tokens;
 
 use bytes::Bytes;
@@ -11,12 +12,14 @@ use url::Url;
 use super::discovery::{Server, Target};
 use super::flow::Stage;
 use super::identity::Client;
-use super::{Grant, Known, Next, Wanted};
+use super::token::Errand;
+use super::{FlowError, Grant, Known, Next, Wanted};
 use crate::fetch::Unfetched;
 use crate::scope::Scopes;
 
 pub(crate) use discovery::{begin, resource_came, server_came};
 pub(crate) use identity::{registration_came, registration_kept};
+pub(crate) use recognition::{go_on, recognition_came, set_out, stays};
 pub(crate) use tokens::{person_came, provider_came, renew, tokens_came};
 
 /// What is wanted and known.
@@ -32,6 +35,8 @@ pub(crate) struct Place {
     server: Server,
     /// Whether we registered in this very flow, which we do once.
     registered: bool,
+    /// Whether the token endpoint has answered us in this very flow, and so said whether we are known.
+    answered: bool,
 }
 
 /// What tokens are for.
@@ -43,6 +48,9 @@ pub(crate) enum Purpose {
     /// To be vouched for.
     Vouching(Box<Place>, Client, Scopes),
 }
+
+/// What follows when a person is back: a token is asked for, or there is none to ask for.
+pub(crate) type Then = Result<(Box<Errand>, Purpose), FlowError>;
 
 type Came = Result<Response<Bytes>, Unfetched>;
 

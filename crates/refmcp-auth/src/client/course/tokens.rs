@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::identity::identify;
-use super::{Came, Job, Place, Purpose, fetch};
+use super::{Came, Job, Place, Purpose, fetch, recognition};
 use crate::Seconds;
 use crate::client::authorize::Pending;
 use crate::client::discovery::{Look, Search, read_server, search_server, usable};
@@ -61,7 +61,7 @@ pub(super) fn authorize(place: Box<Place>, client: Client, steps: &mut Vec<Step>
             let (pending, url) = person::send(&place.server, resource, redirect_uri, client, asked, key)?;
             let what = format!("they are asked to let us in to {}", brief(&place.target.resource));
             steps.push(Step::new("sends a person to", what).at(&url));
-            return Ok((Stage::Browsing(place, Box::new(pending)), Next::Browse(url)));
+            return recognition::send_out(place, Box::new(pending), url);
         }
         Way::ClientCredentials => exchange::with_credentials(resource, &asked),
         Way::JwtBearer { assertion } => {
@@ -145,12 +145,33 @@ pub(crate) fn person_came(
     };
     steps.push(Step::new("the browser came back to", came).at(redirect));
     let Pending { verifier, redirect_uri, client, asked, key, .. } = pending;
-    let form = exchange::with_code(&code?, &verifier, &redirect_uri, &place.target.resource);
-    let can_again = client.dynamic && !place.registered;
+    let from_earlier = recognition::is_from_earlier(&place, &client);
+    let code = match code {
+        Err(FlowError::Denied { refusal, .. }) if from_earlier && recognition::is_unknown(&refusal) => {
+            return register_again(place, steps, now);
+        }
+        Err(denied @ FlowError::Denied { .. }) if from_earlier => {
+            return recognition::is_back(recognition::kept_again(&place), Err(denied), now);
+        }
+        code => code?,
+    };
+    let form = exchange::with_code(&code, &verifier, &redirect_uri, &place.target.resource);
     let errand = exchange::errand("a token", &place.server, client, form, key)?;
+    if !from_earlier {
+        return grant(errand, asked, &place, now);
+    }
     let (resource, revocation) = (place.target.resource.clone(), place.server.revocation_endpoint());
-    let again = can_again.then_some(place);
-    ask(errand, Purpose::Grant { resource, asked, revocation, again }, now)
+    let keep = recognition::kept_again(&place);
+    let purpose = Purpose::Grant { resource, asked, revocation, again: Some(place) };
+    recognition::is_back(keep, Ok((Box::new(errand), purpose)), now)
+}
+
+/// Registers in place of a client that is no longer known, and begins again.
+fn register_again(mut place: Box<Place>, steps: &mut Vec<Step>, now: Seconds) -> Move {
+    let why = "the authorization server no longer knows this client, which registers again";
+    steps.push(Step::new("begins a new login", why));
+    recognition::forget(&mut place);
+    identify(place, steps, now)
 }
 
 /// A token endpoint has answered, or not.
@@ -199,7 +220,7 @@ fn refused(
     now: Seconds,
 ) -> Move {
     let issuer = errand.issuer.clone();
-    let forgotten = refusal.error == "invalid_client" && errand.client.dynamic;
+    let forgotten = recognition::is_unknown(&refusal) && errand.client.dynamic;
     let place = match purpose {
         Purpose::Renewal { instead: Some(place), .. } => Some(place),
         Purpose::Renewal { instead: None, .. } => return Err(FlowError::NotRenewed { issuer, refusal }),
@@ -207,11 +228,10 @@ fn refused(
         Purpose::Vouching(..) => None,
     };
     let Some(mut place) = place else { return Err(FlowError::Refused { issuer, refusal }) };
-    let mut why = "the old login is over";
+    place.answered = true;
     if forgotten {
-        why = "the authorization server no longer knows this client, which registers again";
-        place.job.known.registrations.remove(&issuer);
+        return register_again(place, steps, now);
     }
-    steps.push(Step::new("begins a new login", why));
+    steps.push(Step::new("begins a new login", "the old login is over"));
     identify(place, steps, now)
 }

@@ -280,16 +280,3 @@ fn a_client_that_always_proves_possession_says_so_when_it_registers() {
     assert_eq!(world.to("https://as.example/register").count(), 2);
     assert_eq!(world.last_to("https://as.example/register").json().get(BOUND), None);
 }
-
-#[test]
-fn a_client_that_was_forgotten_registers_again_once() {
-    let mut world = world();
-    world.raw("https://as.example/token", 401, &[], r#"{"error":"invalid_client"}"#);
-    world.also("https://as.example/token", 200, &[], &tokens().to_string());
-    let grant = world.run_knowing(wanted(), knowing(registered(&json!({})))).unwrap();
-    assert_eq!((grant.client_id.as_deref(), world.browsed.len()), (Some("dynamic"), 2));
-    world.raw("https://as.example/token", 401, &[], r#"{"error":"invalid_client"}"#);
-    world.browsed.clear();
-    let error = world.run_knowing(wanted(), knowing(registered(&json!({})))).unwrap_err();
-    assert!(matches!(error, FlowError::Refused { .. }) && world.browsed.len() == 2);
-}

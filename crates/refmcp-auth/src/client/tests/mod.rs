@@ -4,6 +4,7 @@ mod authorize;
 mod discovery;
 mod hostile;
 mod identity;
+mod recognition;
 mod refresh;
 mod token;
 mod ways;

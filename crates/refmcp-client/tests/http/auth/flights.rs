@@ -239,7 +239,8 @@ async fn a_login_that_somebody_ended_is_not_renewed() {
     world.revoke_all();
     wire.clone().send(request(2, "tools/list", ALONE));
     answers(&mut ears, 1).await;
-    assert_eq!((world.grants(), person.visits()), (vec!["authorization_code".to_owned(); 2], 2));
+    // Before the second login it is asked whether the client is still known.
+    assert_eq!((world.grants(), person.visits()), (vec!["authorization_code".to_owned(); 3], 2));
 }
 
 /// Somebody whose browser falls apart at first.

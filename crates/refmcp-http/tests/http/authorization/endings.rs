@@ -1,7 +1,7 @@
 //! What a token has opened ends with it.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use refmcp_auth::Secret;
@@ -104,4 +104,23 @@ async fn a_token_that_is_revoked_ends_what_it_has_opened() {
     guarded.issuers.revoked.store(true, Ordering::SeqCst);
     timeout(SOON, stream.text()).await.expect("it ends");
     assert_eq!(guarded.ask(&[("Authorization", &bearer)]).await.status, 401);
+}
+
+#[tokio::test]
+async fn an_issuer_is_not_asked_without_a_pause() {
+    let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
+    let guarded =
+        Guarded::with(|authority| authority.introspection(asker).asking_again_every(Duration::ZERO)).await;
+    let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
+    let stream = guarded.site.send("GET", "/sse", &[("Authorization", &bearer)], b"").await;
+    assert_eq!(stream.status, 200);
+    let (began, asked) = (Instant::now(), guarded.issuers.fetches("introspect"));
+    let asked_again = async {
+        while guarded.issuers.fetches("introspect") < asked + 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, asked_again).await.expect("it is asked again");
+    // The first pause began with the stream, which was before its answer came.
+    assert!(began.elapsed() > Duration::from_millis(1500), "{:?}", began.elapsed());
 }

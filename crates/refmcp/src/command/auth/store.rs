@@ -170,6 +170,11 @@ impl UserStore {
                 let entry = Entry { server: String::new(), issuer: issuer.clone(), value };
                 self.tokens.keep(Kind::Registration, entry)
             }
+            Save::NoRegistration { issuer, client_id } => {
+                let meant =
+                    |entry: &Entry| entry.issuer == *issuer && entry.value["client_id"] == client_id.as_str();
+                self.tokens.forget(Kind::Registration, meant).map(drop)
+            }
             Save::Grant(grant) => {
                 let (server, issuer) = (server.to_owned(), grant.issuer.clone());
                 let value = value(serde_json::to_value(grant))?;
@@ -208,8 +213,8 @@ impl Store for UserStore {
     }
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
-        let (store, server) = (self.clone(), server.to_owned());
-        Box::pin(apart(move || store.known(&server)))
+        // A look into a short file takes less than a thread would to begin, and every command begins with one.
+        Box::pin(async move { self.known(server).map_err(|why| fault(&why)) })
     }
 
     fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {

@@ -1,0 +1,177 @@
+//! Servers that are started anew at the same address and remember nobody: neither the keys that they signed with, nor the
+//! clients that registered.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::server::Server;
+#[cfg(target_os = "linux")]
+use crate::terminal::Running;
+use crate::user::User;
+
+/// A server at one port, whoever serves there.
+struct Place {
+    port: String,
+    options: &'static [&'static str],
+}
+
+impl Place {
+    fn new(options: &'static [&'static str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        Self { port, options }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    fn start(&self) -> Server {
+        let auto = ["serve", "--port", &self.port, "--auth", "builtin", "--auth-login", "auto"];
+        Server::run(&[&auto[..], self.options].concat())
+    }
+}
+
+/// How often the browser was sent somewhere.
+fn visits(user: &User) -> usize {
+    user.visited().lines().filter(|line| *line == "1").count()
+}
+
+/// The client that is registered, and the one that the token was given to.
+fn clients(user: &User) -> (Value, Value) {
+    let kept = user.kept();
+    let client = |kind: &str| kept[kind][0]["value"]["client_id"].clone();
+    assert!(kept["registrations"].as_array().unwrap().len() <= 1, "{}", kept["registrations"]);
+    (client("registrations"), client("grants"))
+}
+
+/// Ways to log in: what the server wants, and what is said at the login.
+const WAYS: [(&[&str], &[&str]); 3] =
+    [(&[], &[]), (&["--auth-dpop", "nonce"], &["--dpop"]), (&["--auth-dpop", "required"], &[])];
+
+#[test]
+fn a_login_gets_in_at_a_server_that_was_started_anew() {
+    for (options, words) in WAYS {
+        let (user, place) = (User::new(), Place::new(options));
+        let url = &place.url();
+        let login = [&["auth", "login", url, "--login-timeout", "20"][..], words].concat();
+        let first = place.start();
+        user.does(&login);
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+        let before = clients(&user);
+        // While it is the same, so is the client.
+        user.does(&login);
+        assert_eq!(clients(&user), before);
+        drop(first);
+        let _second = place.start();
+        user.does(&login);
+        assert_eq!(visits(&user), 3, "one at each login");
+        let after = clients(&user);
+        assert!(after.0 == after.1 && after.0 != before.0, "{before:?} {after:?}");
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+    }
+}
+
+#[test]
+fn without_a_person_a_login_is_asked_for_once_and_helps() {
+    for (options, words) in WAYS {
+        let (user, place) = (User::new(), Place::new(options));
+        let url = &place.url();
+        let login = [&["auth", "login", url, "--login-timeout", "20"][..], words].concat();
+        let first = place.start();
+        user.does(&login);
+        drop(first);
+        let second = place.start();
+        // The old token is refused, and so is what would renew it: that is tried once, and then no more.
+        for _ in 0..2 {
+            let said = user.fails(3, &["call", url, "echo", "message=in"]);
+            assert!(said.contains(&format!("to log in: refmcp auth login {url}")), "{said}");
+        }
+        user.does(&login);
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+        assert_eq!(visits(&user), 2);
+        let log = second.log();
+        let refused = log.lines().filter(|line| line.contains("no token") && line.contains("invalid_client"));
+        assert_eq!(refused.count(), 2, "by the first call, and before the login: {log}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_is_there_is_asked_once_and_gets_in() {
+    for (options, words) in WAYS {
+        let (user, place) = (User::new(), Place::new(options));
+        let url = &place.url();
+        let first = place.start();
+        user.does(&[&["auth", "login", url][..], words].concat());
+        drop(first);
+        let _second = place.start();
+        let mut call = Running::start(&user, &["call", url, "echo", "message=in"]);
+        call.shows("with a browser? [y/N]: ");
+        call.types("y");
+        call.shows("in\r\n");
+        call.ends_with(0);
+        assert_eq!(visits(&user), 2);
+        // What was got is kept.
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+    }
+}
+
+#[test]
+fn a_client_that_speaks_for_itself_needs_no_login() {
+    let (user, place) = (User::new(), Place::new(&["--auth-client", "robot:hush"]));
+    let url = &place.url();
+    let secret = user.write("secret", "hush");
+    let robot = ["--grant", "client-credentials", "--client-id", "robot", "--client-secret-file", &secret];
+    for dpop in [&[][..], &["--dpop"]] {
+        let login = [&["auth", "login", url][..], &robot, dpop].concat();
+        let first = place.start();
+        user.does(&login);
+        drop(first);
+        let second = place.start();
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+        drop(second);
+        let _third = place.start();
+        user.does(&login);
+        assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
+    }
+    assert_eq!(user.visited(), "");
+}
+
+#[test]
+fn with_a_client_from_whom_nobody_came_back_nobody_is_sent_out_again() {
+    let (user, place) = (User::new(), Place::new(&[]));
+    let url = &place.url();
+    let _server = place.start();
+    user.does(&["auth", "login", url]);
+    let (before, _) = clients(&user);
+    // As if the page had said that the client is not known, and the token endpoint had not.
+    user.browser("true");
+    let said = user.fails(3, &["auth", "login", url, "--login-timeout", "1"]);
+    assert!(said.contains("nobody logged in in time"), "{said}");
+    assert_eq!(clients(&user).0, Value::Null);
+    assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n", "the old login is as good as before");
+    user.browser("exec curl -sS -L --max-redirs 5 --noproxy '*' -o page.html \"$1\"");
+    user.does(&["auth", "login", url, "--login-timeout", "20"]);
+    let (after, granted) = clients(&user);
+    assert!(after != before && after == granted, "{before} {after} {granted}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_declines_to_log_in_keeps_the_client() {
+    let (user, place) = (User::new(), Place::new(&[]));
+    let url = &place.url();
+    let _server = place.start();
+    user.does(&["auth", "login", url]);
+    let (before, _) = clients(&user);
+    user.does(&["auth", "logout", url]);
+    for _ in 0..2 {
+        let mut call = Running::start(&user, &["call", url, "echo", "message=in"]);
+        call.shows("with a browser? [y/N]: ");
+        call.types("n");
+        call.shows("the login was declined");
+        call.ends_with(3);
+        assert_eq!(clients(&user).0, before);
+    }
+}
