@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// One timer for many deadlines, of which the last counts.
@@ -31,7 +32,8 @@ impl Alarm {
             timer.as_mut().reset(deadline);
         }
         self.sleeper = Some(context.waker().clone());
-        while timer.as_mut().poll(context).is_ready() {
+        // A task that has used up its turn is told to wait, and a timer that minds turns would not have heard of it.
+        while Pin::new(&mut unconstrained(timer.as_mut())).poll(context).is_ready() {
             if Instant::now() >= deadline {
                 return Poll::Ready(());
             }
@@ -45,6 +47,9 @@ impl Alarm {
 mod tests {
     use std::future::poll_fn;
     use std::time::Duration;
+
+    use tokio::task::coop;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -74,6 +79,24 @@ mod tests {
         assert_eq!(began.elapsed(), 4 * SECOND);
         rings(&mut alarm, began + 10 * SECOND).await;
         assert_eq!(began.elapsed(), 10 * SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rings_for_whoever_asks_at_the_end_of_a_turn() {
+        let asks = tokio::spawn(async {
+            let (due, mut alarm, mut turn_is_over) = (Instant::now() + SECOND, Alarm::default(), false);
+            poll_fn(|context| {
+                while !turn_is_over {
+                    match coop::poll_proceed(context) {
+                        Poll::Ready(turn) => turn.made_progress(),
+                        Poll::Pending => turn_is_over = true,
+                    }
+                }
+                alarm.poll(due, context)
+            })
+            .await;
+        });
+        assert!(timeout(3600 * SECOND, asks).await.is_ok(), "it never rang");
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,6 +22,9 @@ use crate::outlet::{self, Next};
 /// Bytes that are sent in one piece, about.
 const CHUNK: usize = 64 << 10;
 
+/// So long that it makes no difference.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// How events are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
@@ -96,7 +99,8 @@ impl Events {
         }
         // What is known already is sent before anything is waited for.
         let more = if chunk.is_empty() {
-            let due = self.spoke + self.style.keep_alive;
+            // Whoever wants no sign of life sets a time that never comes.
+            let due = self.spoke + self.style.keep_alive.min(YEAR);
             tokio::select! {
                 biased;
                 more = self.source.next(&mut chunk, self.style) => more,
@@ -204,7 +208,7 @@ fn head(body: Body) -> Response {
 }
 
 fn event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
-    // It is text; should it not be, what can be read of it is sent.
+    // It is text, which is quickly seen; should it not be, what can be read of it is sent.
     let data = std::str::from_utf8(json).map_or_else(|_| String::from_utf8_lossy(json), Cow::Borrowed);
     write(out, &SseEvent { id, event: Some("message"), data: &data, retry: None });
 }

@@ -26,6 +26,9 @@ pub use tokio_tungstenite::tungstenite::protocol::Role;
 /// How long the farewell may take: a peer that closes too is waited for, others are not.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// So long that it makes no difference.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// How a socket behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -49,7 +52,9 @@ where
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
     let socket = Socket(Arc::new(Mutex::new(socket)));
     let now = Instant::now();
-    let mut pulse = interval_at(now + settings.ping_every, settings.ping_every);
+    // Longer makes no difference, and can be added to a time.
+    let [ping_every, first_within] = [settings.ping_every, settings.first_within].map(|it| it.min(YEAR));
+    let mut pulse = interval_at(now + ping_every, ping_every);
     pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let reader = SocketReader {
         socket: socket.clone(),
@@ -57,9 +62,9 @@ where
         fresh: false,
         pulse,
         heard: true,
-        first_by: Some(now + settings.first_within),
+        first_by: Some(now + first_within),
     };
-    let patience = settings.ping_every * 2;
+    let patience = ping_every * 2;
     let stops = StopReason::default();
     (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience, stops })
 }

@@ -236,6 +236,7 @@ impl Endpoint {
     }
 }
 
+/// For one connection: its requests share an alarm.
 fn http1(options: &Options) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder

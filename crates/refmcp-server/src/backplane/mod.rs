@@ -150,7 +150,8 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// What follows this event, without waiting. There may be more than is given at once.
     fn read<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, Read>;
 
-    /// Waits until [`read`](Self::read) may say something other than [`Read::Nothing`].
+    /// Waits until [`read`](Self::read) may say something other than [`Read::Nothing`], which is at once when it already
+    /// may: a reader that has caught up waits before it looks.
     fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()>;
 
     /// Sends the reader of a stream away; the stream itself goes on, and the next reader is welcome.

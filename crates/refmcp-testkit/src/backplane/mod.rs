@@ -89,6 +89,7 @@ pub const CASES: &[Case] = cases! {
     reading::the_unread_begins_behind_every_reader,
     reading::a_reader_further_behind_makes_nothing_unread,
     reading::a_waiting_reader_hears_of_news,
+    reading::news_that_came_while_nobody_waited_is_heard_at_once,
     reading::what_is_dropped_is_said_to_be_gone,
     reading::the_final_event_is_not_dropped,
     reading::a_full_session_drops_no_end_that_nobody_has_read,

@@ -149,6 +149,21 @@ pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
     assert_eq!(seen, (1..=21).collect::<Vec<_>>());
 }
 
+pub(super) async fn news_that_came_while_nobody_waited_is_heard_at_once(bench: &Bench) {
+    let (replicas, id) = bench.session(Settings::default()).await;
+    let writer = Writer::open(&replicas.one, &id, 1).await;
+    writer.events(1).await;
+    let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
+    assert_eq!(numbers(&mut reading).await, (vec![1], Read::Nothing));
+    let waited = tokio::time::timeout(bench.ticks(2), reading.next()).await;
+    assert!(waited.is_err(), "there is nothing to hear");
+    writer.event(2).await;
+    bench.pass(2).await;
+    let read = bench.soon("what came meanwhile", reading.next()).await.unwrap();
+    let Read::Events(events) = read else { panic!("{read:?}") };
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
+}
+
 pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
     let settings = Settings { stream_bytes: 10_000, ..Settings::default() };
     let (replicas, id) = bench.session(settings).await;

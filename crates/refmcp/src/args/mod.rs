@@ -87,7 +87,9 @@ Examples:
   refmcp call echo message=hello -- refmcp stdio
       start a server, call one of its tools, and end it";
 
+/// What a command takes is put together only for the one that was typed.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Serve one client over standard input and output.
     Stdio(ServerOptions),

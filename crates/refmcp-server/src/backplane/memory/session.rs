@@ -32,7 +32,7 @@ pub(super) struct Session {
     idle: Duration,
     used: Instant,
     /// How many wait for something in it.
-    waiting: usize,
+    waiters: usize,
     closed: bool,
     streams: HashMap<StreamNumber, Log>,
     next: u64,
@@ -65,7 +65,7 @@ impl Session {
             record: SessionRecord { principal, revision, facts, version: 1 },
             idle,
             used: now,
-            waiting: 0,
+            waiters: 0,
             closed: false,
             streams: HashMap::new(),
             next: StreamNumber::STANDING.0 + 1,
@@ -78,24 +78,25 @@ impl Session {
 
     /// Whether there still is a session, which may be found out only now.
     pub(super) fn is_alive(&mut self, now: Instant) -> bool {
-        if !self.closed && self.waiting == 0 && now >= later(self.used, self.idle) {
+        if !self.closed && self.waiters == 0 && now >= later(self.used, self.idle) {
             self.close();
         }
         !self.closed
     }
 
     pub(super) fn touch(&mut self, now: Instant) {
-        self.used = now;
+        // Whoever had to wait for the lock has looked at the clock before whoever held it.
+        self.used = self.used.max(now);
     }
 
     /// Somebody begins to wait for something in it: it does not end meanwhile.
     pub(super) fn begin_wait(&mut self) {
-        self.waiting += 1;
+        self.waiters += 1;
     }
 
     /// Somebody has waited; that was use of it until now.
     pub(super) fn end_wait(&mut self, now: Instant) {
-        self.waiting -= 1;
+        self.waiters -= 1;
         self.touch(now);
     }
 

@@ -32,7 +32,7 @@ struct Entry {
     session: Mutex<Session>,
 }
 
-/// Somebody waits for something in a session.
+/// Somebody waits for something in a session. Nobody may drop one who holds the session's lock.
 #[derive(Debug)]
 pub(super) struct Waiting(Arc<Entry>);
 
