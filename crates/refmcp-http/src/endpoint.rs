@@ -1,5 +1,7 @@
 //! The whole thing: a router to mount into an application, or a listener to serve.
 
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -39,6 +41,9 @@ const FORM: usize = 64 << 10;
 
 /// How long a request may wait for `initialized`, which another connection may carry and be slower.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(1);
+
+/// A request that is being served.
+type Serving<'a> = Pin<Box<dyn Future<Output = Result<Response, Refusal>> + Send + 'a>>;
 
 /// A server's HTTP side.
 #[derive(Debug, Clone)]
@@ -248,34 +253,48 @@ impl Inner {
             }
             Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
         }
-        let authority = self.options.authority.as_ref();
-        let admission = match authority.map(|authority| (authority, authority.admit(&head(&request)))) {
-            None => None,
-            Some((_, Ok(admission))) => Some(admission),
-            Some((authority, Err(refusal))) if is_form(request.headers()) => {
-                return Err(Box::pin(self.refuse_form(authority, refusal, request)).await);
+        match &self.options.authority {
+            // Boxed: where nobody has to show anything, connections need no room for it.
+            Some(authority) => Box::pin(self.serve_granted(authority, route, client, request)).await,
+            None => {
+                let _counted = self.counted()?;
+                self.serve(route, Caller { client, grant: None }, request).await
             }
-            Some((_, Err(refusal))) => return Err(Box::pin(post::unread(request, refusal)).await),
-        };
-        let most = self.options.max_in_flight;
-        let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
-        let _counted = self.metrics.in_flight.enter(most).ok_or_else(full)?;
-        let grant = match (admission, authority) {
-            (Some(Admission::Granted(grant)), _) => Some(grant),
-            (Some(Admission::Check(check)), Some(authority)) => {
-                match Box::pin(authority.check(check)).await {
-                    Ok(grant) => Some(grant),
-                    Err(refusal) => return Err(Box::pin(post::unread(request, refusal)).await),
-                }
+        }
+    }
+
+    /// Serves a request if the authority lets it in.
+    async fn serve_granted(
+        self: &Arc<Self>,
+        authority: &Authority,
+        route: &Route,
+        client: Client,
+        request: Request,
+    ) -> Result<Response, Refusal> {
+        let admission = match authority.admit(&head(&request)) {
+            Ok(admission) => admission,
+            Err(refusal) if is_form(request.headers()) => {
+                return Err(self.refuse_form(authority, refusal, request).await);
             }
-            (_, _) => None,
+            Err(refusal) => return Err(post::unread(request, refusal).await),
         };
-        let caller = Caller { client, grant };
-        let Some((authority, grant)) = authority.zip(caller.grant.clone()) else {
-            return self.serve(route, caller, request).await;
+        let _counted = self.counted()?;
+        let grant = match admission {
+            Admission::Granted(grant) => grant,
+            Admission::Check(check) => match authority.check(check).await {
+                Ok(grant) => grant,
+                Err(refusal) => return Err(post::unread(request, refusal).await),
+            },
         };
+        let caller = Caller { client, grant: Some(grant.clone()) };
         let response = self.serve(route, caller, request).await?;
         Ok(authority.ending(response, &grant))
+    }
+
+    /// One more request is being answered.
+    fn counted(&self) -> Result<Counted, Refusal> {
+        let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
+        self.metrics.in_flight.enter(self.options.max_in_flight).ok_or_else(full)
     }
 
     /// What somebody is told who is not let in and sends a form: another word if the token is in there, where it is of
@@ -291,21 +310,16 @@ impl Inner {
         }
     }
 
-    /// Has a request answered that may be.
-    async fn serve(
-        self: &Arc<Self>,
-        route: &Route,
-        caller: Caller,
-        request: Request,
-    ) -> Result<Response, Refusal> {
-        // Boxed, so that a connection that only reads a stream does not hold the room of the largest of them.
+    /// Has a request answered that may be. Boxed, so that a connection that only reads a stream does not hold the room of
+    /// the largest answer.
+    fn serve<'a>(self: &'a Arc<Self>, route: &Route, caller: Caller, request: Request) -> Serving<'a> {
         match (route.target, request.method()) {
-            (Target::Messages, _) => Box::pin(legacy::message(self, caller, request)).await,
-            (Target::Events, _) => Box::pin(legacy::open(self, caller, request)).await,
-            (Target::WebSocket, _) => websocket::upgrade(self, &caller, request),
-            (_, &Method::POST) => Box::pin(post::post(self, caller, request)).await,
-            (_, &Method::DELETE) => delete::delete(self, &caller, request.headers()),
-            _ => Box::pin(get::get(self, caller, request)).await,
+            (Target::Messages, _) => Box::pin(legacy::message(self, caller, request)),
+            (Target::Events, _) => Box::pin(legacy::open(self, caller, request)),
+            (Target::WebSocket, _) => Box::pin(ready(websocket::upgrade(self, &caller, request))),
+            (_, &Method::POST) => Box::pin(post::post(self, caller, request)),
+            (_, &Method::DELETE) => Box::pin(ready(delete::delete(self, &caller, request.headers()))),
+            _ => Box::pin(get::get(self, caller, request)),
         }
     }
 

@@ -312,11 +312,12 @@ async fn wait(mut landed: Landed) -> Result<(), WireError> {
 }
 
 async fn fly(seat: Weak<Seat>, login: Login, purpose: Purpose) {
+    // Every client begins with a look at what is kept, which needs little room; what logging in needs is boxed.
     let got = match &purpose {
         Purpose::Load => login.load().await,
-        Purpose::Renew => login.renew().await,
+        Purpose::Renew => Box::pin(login.renew()).await,
         Purpose::Login { refusal, thorough, version } => {
-            login.run(refusal, *thorough, version.clone()).await.map(Some)
+            Box::pin(login.run(refusal, *thorough, version.clone())).await.map(Some)
         }
     };
     if let Err(fault) = &got {

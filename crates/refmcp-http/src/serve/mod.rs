@@ -207,13 +207,12 @@ impl Endpoint {
             TokioIo::new(ClientSocket::new(stream, self.inner.options.write_timeout, lingers.clone()));
         let builder = http1(&self.inner.options);
         let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
-        let served = match ends.soon.unless_given(connection.as_mut()).await {
-            Some(served) => served,
-            None => {
-                connection.as_mut().graceful_shutdown();
-                ends.now.unless_given(connection).await.unwrap_or(Ok(()))
-            }
-        };
+        let mut served = ends.soon.unless_given(connection.as_mut()).await;
+        if served.is_none() {
+            connection.as_mut().graceful_shutdown();
+            served = ends.now.unless_given(connection).await;
+        }
+        let served = served.unwrap_or(Ok(()));
         if served.is_err() {
             lingers.yes();
         }
@@ -288,6 +287,16 @@ fn is_of_one_connection(fault: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every connection has room for it, also while it does nothing but read a stream.
+    #[tokio::test]
+    async fn answering_needs_little_room() {
+        let server = refmcp_server::Server::new("small", "1.0").build().unwrap();
+        let endpoint = Endpoint::new(server, Options::default());
+        let client = Client::new(([127, 0, 0, 1], 1).into(), None);
+        let bytes = size_of_val(&endpoint.answer(client, axum::extract::Request::default()));
+        assert!(bytes <= 1536, "{bytes}");
+    }
 
     #[test]
     fn the_farewell_is_as_long_as_it_says() {
