@@ -65,6 +65,7 @@ contract! {
     the_unread_begins_behind_every_reader
     a_reader_further_behind_makes_nothing_unread
     a_waiting_reader_hears_of_news
+    news_that_came_while_nobody_waited_is_heard_at_once
     what_is_dropped_is_said_to_be_gone
     the_final_event_is_not_dropped
     a_full_session_drops_no_end_that_nobody_has_read

@@ -9,7 +9,7 @@ use refmcp_http::{Options, Rate};
 use super::authority::AuthorityOptions;
 use super::value::seconds;
 
-/// Where to listen, and to whom.
+// Where to listen, and to whom.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeOptions {
     /// The address to listen on; beyond this machine only if you mean it.
@@ -72,7 +72,7 @@ pub(crate) struct ServeOptions {
     pub(crate) server: ServerOptions,
 }
 
-/// What the reference server offers and how strict it is.
+// What the reference server offers and how strict it is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerOptions {
     /// Which tools, resources and prompts to offer.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-/// What to do with what is trusted.
+// What to do with what is trusted.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
     /// Show what has been decided.
@@ -45,7 +45,7 @@ pub(crate) struct TrustChange {
     pub(crate) command: Vec<String>,
 }
 
-/// Which calls to show.
+// Which calls to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogQuery {
     /// Only calls of servers whose URL, command or name contains this.
