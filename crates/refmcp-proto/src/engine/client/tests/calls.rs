@@ -1,0 +1,138 @@
+//! Calls, from their sending to their one end, and what else the server says.
+
+use super::*;
+
+#[test]
+fn progress_extends_a_call_up_to_its_total() {
+    let mut rig = Rig::session();
+    let options = CallOptions {
+        idle: Duration::from_secs(1),
+        total: Duration::from_secs(3),
+        progress: true,
+        ..CallOptions::default()
+    };
+    let call = rig.call("tools/call", "{}", options);
+    assert_eq!(sent(&rig.seen())["params"]["_meta"]["progressToken"], call);
+    for step in 1..=3 {
+        assert_eq!(rig.pass(900), [], "{step}");
+        let params = json!({ "progressToken": call, "progress": step });
+        let seen = rig.hear(json!({ "method": "notifications/progress", "params": params }));
+        assert_eq!(seen, [Seen::Heard(Some(call), "notifications/progress".into())]);
+    }
+    let params = json!({ "progressToken": call, "progress": 3 });
+    assert_eq!(
+        rig.hear(json!({ "method": "notifications/progress", "params": params })),
+        [Seen::Noted("PROG-02")]
+    );
+    let seen = rig.pass(300);
+    assert_eq!(sent(&seen)["method"], "notifications/cancelled");
+    assert_eq!(sent(&seen)["params"]["requestId"], call);
+    assert_eq!(seen[1..], [Seen::Abandoned(call), Seen::Done(call, Err("no answer within 3 s".to_owned()))]);
+    assert_eq!(rig.hear(json!({ "id": call, "result": {} })), [], "what comes too late is nobody's");
+}
+
+#[test]
+fn a_cancelled_call_is_called_off_as_its_revision_wants() {
+    for (mut rig, by_message) in
+        [(Rig::session(), true), (Rig::stateless(Way::Pipe), true), (Rig::stateless(Way::Exchanges), false)]
+    {
+        let call = rig.call("tools/call", "{}", CallOptions::default());
+        rig.seen();
+        rig.engine.cancel(CallId(call), "enough");
+        let seen = rig.seen();
+        let message =
+            seen.iter().any(|seen| matches!(seen, Seen::Sent(it) if it["params"]["reason"] == "enough"));
+        assert_eq!(message, by_message);
+        assert!(seen.ends_with(&[Seen::Abandoned(call), Seen::Done(call, Err("cancelled".to_owned()))]));
+    }
+}
+
+#[test]
+fn what_came_for_one_exchange_ends_its_call_only() {
+    let mut rig = Rig::session();
+    let (one, two) = (
+        rig.call("tools/call", "{}", CallOptions::default()),
+        rig.call("ping", "{}", CallOptions::default()),
+    );
+    rig.seen();
+    rig.engine.receive(rig.now, Some(Exchange(one)), b"<html>");
+    let seen = rig.seen();
+    assert!(matches!(&seen[..], [Seen::Noted(_), Seen::Done(it, Err(_))] if *it == one), "{seen:?}");
+    rig.engine.closed(WireError::Broken("gone".into()));
+    let seen = rig.seen();
+    assert!(matches!(&seen[..], [Seen::Done(it, Err(_)), Seen::Closed(_)] if *it == two), "{seen:?}");
+    assert_eq!(rig.hear(json!({ "id": two, "result": {} })), []);
+    for never in [json!(99), json!("1"), json!(-1)] {
+        rig.hear(json!({ "id": never, "result": {} }));
+    }
+    let broken: Vec<_> = rig.engine.findings().iter().map(|(finding, count)| (finding.rule, count)).collect();
+    assert_eq!(broken, [("RPC-01", 1), ("RPC-05", 3)]);
+}
+
+#[test]
+fn requests_that_a_revision_does_not_have_are_not_sent() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    let call = rig.call("ping", "{}", CallOptions::default());
+    assert_eq!(rig.seen(), [Seen::Done(call, Err("ping does not exist in revision 2026-07-28".to_owned()))]);
+    rig.call("ping", "{}", CallOptions { unchecked: true, ..CallOptions::default() });
+    assert_eq!(sent(&rig.seen())["method"], "ping");
+}
+
+#[test]
+fn listening_has_no_deadline_and_ends_when_the_server_says_so() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    let call = rig.call(
+        "subscriptions/listen",
+        r#"{"notifications":{"toolsListChanged":true}}"#,
+        CallOptions::default(),
+    );
+    rig.seen();
+    assert_eq!(rig.pass(86_400_000), []);
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": call });
+    let changed = json!({ "method": "notifications/tools/list_changed", "params": { "_meta": meta } });
+    assert_eq!(rig.hear(changed), [Seen::Heard(Some(call), "notifications/tools/list_changed".into())]);
+    let over = json!({ "method": "notifications/cancelled", "params": { "requestId": call } });
+    assert_eq!(rig.hear(over), [Seen::Done(call, Ok(json!({})))]);
+}
+
+#[test]
+fn noise_is_noted_once_and_harms_nobody() {
+    let mut rig = Rig::session();
+    let call = rig.call("ping", "{}", CallOptions::default());
+    rig.seen();
+    let mut seen = Vec::new();
+    for noise in
+        ["Server ready", "", "[]", "{\"jsonrpc\":\"2.0\"}", "{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{}}"]
+    {
+        rig.engine.receive(rig.now, None, noise.as_bytes());
+        seen.extend(rig.seen());
+    }
+    assert_eq!(seen, [Seen::Noted("RPC-01")]);
+    assert_eq!(rig.hear(json!({ "id": call, "result": {} })), [Seen::Done(call, Ok(json!({})))]);
+}
+
+#[test]
+fn roots_that_change_are_told_only_where_somebody_can_hear_it() {
+    let mut rig = Rig::session();
+    rig.engine.notify("notifications/roots/list_changed", None::<&JsonObject>);
+    assert_eq!(sent(&rig.seen())["method"], "notifications/roots/list_changed");
+    let mut rig = Rig::stateless(Way::Exchanges);
+    rig.engine.notify("notifications/roots/list_changed", None::<&JsonObject>);
+    assert_eq!(rig.seen(), []);
+}
+
+#[test]
+fn results_of_a_type_that_nobody_knows_are_none() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    for (result, good) in [
+        (json!({ "resultType": "complete", "content": [] }), true),
+        (json!({ "content": [{ "type": "text", "text": "input_required" }] }), true),
+        (json!({ "structuredContent": { "resultType": "other" } }), true),
+        (json!({ "resultType": "later" }), false),
+    ] {
+        let call = rig.call("tools/call", "{}", CallOptions::default());
+        rig.seen();
+        let seen = rig.hear(json!({ "id": call, "result": result }));
+        assert!(matches!(&seen[..], [Seen::Done(_, outcome)] if outcome.is_ok() == good), "{seen:?}");
+    }
+}

@@ -1,0 +1,113 @@
+//! How a conversation begins, and begins anew.
+
+use super::*;
+
+#[test]
+fn extensions_are_told_where_there_is_a_place_for_them() {
+    let extended = |era| {
+        let mut rig = Rig::new(|config| {
+            config.era = era;
+            config.capabilities.extensions = json!({ "com.example/x": {} }).as_object().cloned();
+        });
+        sent(&rig.seen()).clone()
+    };
+    let discover = extended(Era::Modern);
+    let told = &discover["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(told["extensions"], json!({ "com.example/x": {} }));
+    for revision in Revision::ALL.into_iter().filter(|it| !it.rules().extensions) {
+        let initialize = extended(Era::Exactly(revision));
+        let told = &initialize["params"]["capabilities"];
+        assert_eq!(told.get("extensions"), None, "{revision:?}");
+        assert!(told["roots"].is_object(), "{told}");
+    }
+}
+
+#[test]
+fn a_silent_server_is_asked_for_a_session() {
+    let mut rig = Rig::new(|_| {});
+    assert_eq!(sent(&rig.seen())["method"], "server/discover");
+    assert_eq!(rig.pass(4_999), []);
+    let seen = rig.pass(1);
+    assert_eq!(seen[0], Seen::Abandoned(1));
+    assert_eq!(sent(&seen)["method"], "initialize");
+    assert_eq!(sent(&seen)["params"]["protocolVersion"], "2025-11-25");
+    assert_eq!(
+        rig.hear(json!({ "id": 1, "error": { "code": -32601, "message": "late" } })),
+        [],
+        "the late answer to the first question changes nothing"
+    );
+    let seen = rig.hear(json!({ "id": 2, "result": initialized("2024-11-05") }));
+    assert_eq!(sent(&seen)["method"], "notifications/initialized");
+    assert_eq!(seen[1], Seen::Opened(Revision::V2024_11_05));
+}
+
+#[test]
+fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_can() {
+    let mut rig = Rig::new(|config| config.era = Era::Modern);
+    rig.seen();
+    assert_eq!(rig.pass(20_000), []);
+    let needs_none = |id| json!({ "id": id, "error": { "code": -32022, "message": "no", "data": { "supported": ["2026-07-28", "2025-11-25"] } } });
+    let mut rig = Rig::new(|_| {});
+    rig.seen();
+    rig.pass(5_000);
+    assert!((2..5).all(|id| matches!(rig.hear(needs_none(id))[..], [Seen::Sent(_)])));
+    assert!(matches!(rig.hear(needs_none(5))[..], [Seen::Closed(_)]));
+}
+
+#[test]
+fn calls_made_before_the_opening_wait_for_it() {
+    let mut rig = Rig::new(|config| config.era = Era::Legacy);
+    rig.seen();
+    let call = rig.call("tools/list", "{}", CallOptions::default());
+    assert_eq!(rig.seen(), []);
+    let seen = rig.hear(json!({ "id": 1, "result": initialized("2025-06-18") }));
+    assert_eq!(
+        seen.iter().filter(|seen| matches!(seen, Seen::Sent(message) if message["id"] == call)).count(),
+        1
+    );
+    assert_eq!(
+        rig.hear(json!({ "id": call, "result": { "tools": [] } })),
+        [Seen::Done(call, Ok(json!({ "tools": [] })))]
+    );
+    assert_eq!(rig.engine.in_flight(), 0);
+}
+
+#[test]
+fn an_opening_that_fails_ends_whatever_waits() {
+    let mut rig = Rig::new(|config| config.era = Era::Exactly(Revision::V2025_06_18));
+    rig.seen();
+    let call = rig.call("tools/list", "{}", CallOptions::default());
+    let seen = rig.hear(json!({ "id": 1, "result": initialized("2099-01-01") }));
+    let why = "no common revision: we speak 2025-06-18, the server 2099-01-01";
+    let not_open = format!("the conversation is not open: {why}");
+    assert_eq!(seen, [Seen::Done(call, Err(not_open.clone())), Seen::Closed(why.to_owned())]);
+    let late = rig.call("ping", "{}", CallOptions::default());
+    assert_eq!(rig.seen(), [Seen::Done(late, Err(not_open))]);
+}
+
+#[test]
+fn a_lost_session_is_opened_once_more_and_nothing_is_repeated() {
+    let mut rig = Rig::session();
+    let (one, two) = (
+        rig.call("tools/call", "{}", CallOptions::default()),
+        rig.call("ping", "{}", CallOptions::default()),
+    );
+    rig.seen();
+    rig.engine.ended(rig.now, Exchange(two), WireError::SessionLost);
+    let seen = rig.seen();
+    let lost = "the server no longer knows the session".to_owned();
+    assert_eq!(seen[..2], [Seen::Done(one, Err(lost.clone())), Seen::Done(two, Err(lost.clone()))]);
+    assert_eq!(sent(&seen)["method"], "initialize");
+    let id = sent(&seen)["id"].clone();
+    let waiting = rig.call("tools/list", "{}", CallOptions::default());
+    let seen = rig.hear(json!({ "id": id, "result": initialized("2025-11-25") }));
+    assert!(matches!(seen.last(), Some(Seen::Sent(message)) if message["id"] == waiting), "{seen:?}");
+    rig.engine.ended(rig.now, Exchange(one), WireError::SessionLost);
+    assert_eq!(rig.seen(), [], "what was sent before says nothing about the new session");
+    rig.engine.ended(rig.now, Exchange(waiting), WireError::SessionLost);
+    assert_eq!(
+        rig.seen(),
+        [Seen::Done(waiting, Err(lost.clone())), Seen::Closed(lost)],
+        "a session that is lost before anything came of it is not opened again"
+    );
+}

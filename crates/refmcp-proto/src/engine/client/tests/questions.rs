@@ -1,0 +1,141 @@
+//! What the server asks for, by requests and in results.
+
+use super::*;
+
+#[test]
+fn questions_of_the_server_are_the_hosts() {
+    let mut rig = Rig::session();
+    assert_eq!(sent(&rig.hear(json!({ "id": "p", "method": "ping" })))["result"], json!({}));
+    assert_eq!(
+        rig.hear(json!({ "id": "r", "method": "roots/list" })),
+        [Seen::Asked(1, "roots/list".to_owned())]
+    );
+    let seen = rig.hear(json!({ "id": "r", "method": "roots/list" }));
+    assert_eq!(sent(&seen)["error"]["code"], -32600, "the same id twice");
+    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({ "roots": [] })));
+    assert_eq!(sent(&rig.seen())["result"], json!({ "roots": [] }));
+    for (method, params, code) in [
+        (
+            "elicitation/create",
+            json!({ "mode": "url", "message": "m", "url": "https://a", "elicitationId": "1" }),
+            -32601,
+        ),
+        ("elicitation/create", json!({ "message": 1 }), -32602),
+        ("tasks/list", json!({}), -32601),
+    ] {
+        let seen = rig.hear(json!({ "id": 9, "method": method, "params": params }));
+        assert_eq!(sent(&seen)["error"]["code"], code, "{method}");
+    }
+}
+
+#[test]
+fn a_question_that_is_called_off_is_answered_no_more() {
+    let mut rig = Rig::session();
+    rig.hear(json!({ "id": 5, "method": "roots/list" }));
+    let seen = rig.hear(json!({ "method": "notifications/cancelled", "params": { "requestId": 5 } }));
+    assert_eq!(seen, [Seen::Withdrawn(1)]);
+    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({})));
+    assert_eq!(rig.seen(), []);
+}
+
+#[test]
+fn an_open_question_stops_the_clock_but_not_the_total() {
+    let mut rig = Rig::session();
+    let options = CallOptions {
+        idle: Duration::from_secs(1),
+        total: Duration::from_secs(60),
+        ..CallOptions::default()
+    };
+    let call = rig.call("tools/call", "{}", options);
+    rig.seen();
+    rig.hear(json!({ "id": 5, "method": "roots/list" }));
+    for _ in 0..59 {
+        assert_eq!(rig.pass(1_000), []);
+    }
+    let seen = rig.pass(1_000);
+    assert!(seen.contains(&Seen::Done(call, Err("no answer within 60 s".to_owned()))), "{seen:?}");
+}
+
+#[test]
+fn a_call_that_needs_input_is_repeated_with_it() {
+    let mut rig = Rig::stateless(Way::Exchanges);
+    let call = rig.call("tools/call", r#"{"name":"t"}"#, CallOptions::default());
+    rig.seen();
+    let asked = json!({
+        "resultType": "input_required", "requestState": "état\n",
+        "inputRequests": { "a": { "method": "roots/list" }, "b": { "method": "roots/list", "params": {} } },
+    });
+    let seen = rig.hear(json!({ "id": call, "result": asked }));
+    assert_eq!(seen, [Seen::Asked(1, "roots/list".to_owned()), Seen::Asked(2, "roots/list".to_owned())]);
+    rig.engine.answer(rig.now, QuestionId(2), Ok(json!({ "roots": [2] })));
+    assert_eq!(rig.seen(), [], "nothing goes before all is there");
+    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({ "roots": [1] })));
+    let seen = rig.seen();
+    let repeated = sent(&seen);
+    assert_ne!(repeated["id"], call);
+    assert_eq!(repeated["params"]["name"], "t");
+    assert_eq!(repeated["params"]["requestState"], "état\n");
+    assert_eq!(repeated["params"]["inputResponses"], json!({ "a": { "roots": [1] }, "b": { "roots": [2] } }));
+    let second = repeated["id"].clone();
+    let again = json!({ "resultType": "input_required", "requestState": "two" });
+    let seen = rig.hear(json!({ "id": second, "result": again }));
+    assert_eq!(sent(&seen)["params"].get("inputResponses"), None, "only what was asked for last");
+    let third = sent(&seen)["id"].clone();
+    assert_eq!(
+        rig.hear(json!({ "id": third, "result": { "content": [] } })),
+        [Seen::Done(call, Ok(json!({ "content": [] })))]
+    );
+    assert!(rig.engine.later_rounds.is_empty());
+}
+
+#[test]
+fn rounds_have_an_end() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    let call = rig.call("tools/call", "{}", CallOptions::default());
+    let mut id = json!(call);
+    rig.seen();
+    for _ in 0..16 {
+        let asked = json!({ "resultType": "input_required", "requestState": "s" });
+        id = sent(&rig.hear(json!({ "id": id, "result": asked })))["id"].clone();
+    }
+    let asked = json!({ "resultType": "input_required", "requestState": "s" });
+    let seen = rig.hear(json!({ "id": id, "result": asked }));
+    assert!(matches!(&seen[..], [Seen::Done(_, Err(why))] if why.contains("16 times")), "{seen:?}");
+}
+
+#[test]
+fn input_that_makes_no_sense_ends_the_call() {
+    for (asked, why) in [
+        (json!({}), "does not say which"),
+        (json!({ "inputRequests": { "a": { "method": "tools/call" } } }), "tools/call"),
+        (
+            json!({ "inputRequests": { "a": { "method": "elicitation/create", "params": { "mode": "url", "message": "m", "url": "https://a" } } } }),
+            "which we did not offer",
+        ),
+    ] {
+        let mut rig = Rig::stateless(Way::Pipe);
+        let call = rig.call("tools/call", "{}", CallOptions::default());
+        rig.seen();
+        let mut result = asked;
+        result["resultType"] = json!("input_required");
+        let seen = rig.hear(json!({ "id": call, "result": result }));
+        assert!(matches!(&seen[..], [Seen::Done(_, Err(it))] if it.contains(why)), "{seen:?}");
+    }
+}
+
+#[test]
+fn whoever_wants_to_brings_the_input_by_hand() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    let call = rig.call("tools/call", "{}", CallOptions { input: Input::Manual, ..CallOptions::default() });
+    rig.seen();
+    let asked = json!({ "resultType": "input_required", "requestState": "s" });
+    assert_eq!(rig.hear(json!({ "id": call, "result": asked })), [Seen::Done(call, Ok(asked))]);
+}
+
+#[test]
+fn a_server_of_the_newest_revision_makes_no_requests() {
+    let mut rig = Rig::stateless(Way::Pipe);
+    let seen = rig.hear(json!({ "id": 1, "method": "roots/list" }));
+    assert_eq!(sent(&seen)["error"]["code"], -32600);
+    assert_eq!(seen[0], Seen::Noted("RPC-15"));
+}
