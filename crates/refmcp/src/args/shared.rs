@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "DIR", help_heading = "Connection")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Write every byte in both directions to this file, with times.
+    /// Write every byte in both directions to this file, with times, tokens as well; only you can read it.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(crate) trace: Option<PathBuf>,
 

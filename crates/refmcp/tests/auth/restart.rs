@@ -1,8 +1,6 @@
 //! Servers that are started anew at the same address and remember nobody: neither the keys that they signed with, nor the
 //! clients that registered.
 
-use std::net::TcpListener;
-
 use serde_json::Value;
 
 use crate::server::Server;
@@ -10,26 +8,13 @@ use crate::server::Server;
 use crate::terminal::Running;
 use crate::user::User;
 
-/// A server at one port, whoever serves there.
-struct Place {
-    port: String,
-    options: &'static [&'static str],
-}
-
-impl Place {
-    fn new(options: &'static [&'static str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-        Self { port, options }
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/mcp", self.port)
-    }
-
-    fn start(&self) -> Server {
-        let auto = ["serve", "--port", &self.port, "--auth", "builtin", "--auth-login", "auto"];
-        Server::run(&[&auto[..], self.options].concat())
-    }
+/// Another one in the place of a server, which knows nothing of it.
+fn replaced(server: Server, options: &[&str]) -> Server {
+    let (_, port) = server.address.rsplit_once(':').unwrap();
+    let port = port.to_owned();
+    drop(server);
+    let auto = ["serve", "--port", &port, "--auth", "builtin", "--auth-login", "auto"];
+    Server::run(&[&auto[..], options].concat())
 }
 
 /// How often the browser was sent somewhere.
@@ -49,21 +34,23 @@ fn clients(user: &User) -> (Value, Value) {
 const WAYS: [(&[&str], &[&str]); 3] =
     [(&[], &[]), (&["--auth-dpop", "nonce"], &["--dpop"]), (&["--auth-dpop", "required"], &[])];
 
+fn login<'a>(url: &'a str, words: &[&'a str]) -> Vec<&'a str> {
+    [&["auth", "login", url, "--login-timeout", "20"][..], words].concat()
+}
+
 #[test]
 fn a_login_gets_in_at_a_server_that_was_started_anew() {
     for (options, words) in WAYS {
-        let (user, place) = (User::new(), Place::new(options));
-        let url = &place.url();
-        let login = [&["auth", "login", url, "--login-timeout", "20"][..], words].concat();
-        let first = place.start();
+        let (user, first) = (User::new(), Server::start(options));
+        let url = &first.url();
+        let login = login(url, words);
         user.does(&login);
         assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
         let before = clients(&user);
         // While it is the same, so is the client.
         user.does(&login);
         assert_eq!(clients(&user), before);
-        drop(first);
-        let _second = place.start();
+        let _second = replaced(first, options);
         user.does(&login);
         assert_eq!(visits(&user), 3, "one at each login");
         let after = clients(&user);
@@ -75,13 +62,11 @@ fn a_login_gets_in_at_a_server_that_was_started_anew() {
 #[test]
 fn without_a_person_a_login_is_asked_for_once_and_helps() {
     for (options, words) in WAYS {
-        let (user, place) = (User::new(), Place::new(options));
-        let url = &place.url();
-        let login = [&["auth", "login", url, "--login-timeout", "20"][..], words].concat();
-        let first = place.start();
+        let (user, first) = (User::new(), Server::start(options));
+        let url = &first.url();
+        let login = login(url, words);
         user.does(&login);
-        drop(first);
-        let second = place.start();
+        let second = replaced(first, options);
         // The old token is refused, and so is what would renew it: that is tried once, and then no more.
         for _ in 0..2 {
             let said = user.fails(3, &["call", url, "echo", "message=in"]);
@@ -100,12 +85,10 @@ fn without_a_person_a_login_is_asked_for_once_and_helps() {
 #[test]
 fn whoever_is_there_is_asked_once_and_gets_in() {
     for (options, words) in WAYS {
-        let (user, place) = (User::new(), Place::new(options));
-        let url = &place.url();
-        let first = place.start();
-        user.does(&[&["auth", "login", url][..], words].concat());
-        drop(first);
-        let _second = place.start();
+        let (user, first) = (User::new(), Server::start(options));
+        let url = &first.url();
+        user.does(&login(url, words));
+        let _second = replaced(first, options);
         let mut call = Running::start(&user, &["call", url, "echo", "message=in"]);
         call.shows("with a browser? [y/N]: ");
         call.types("y");
@@ -119,19 +102,17 @@ fn whoever_is_there_is_asked_once_and_gets_in() {
 
 #[test]
 fn a_client_that_speaks_for_itself_needs_no_login() {
-    let (user, place) = (User::new(), Place::new(&["--auth-client", "robot:hush"]));
-    let url = &place.url();
+    let options = ["--auth-client", "robot:hush"];
+    let (user, mut server) = (User::new(), Server::start(&options));
+    let url = &server.url();
     let secret = user.write("secret", "hush");
     let robot = ["--grant", "client-credentials", "--client-id", "robot", "--client-secret-file", &secret];
     for dpop in [&[][..], &["--dpop"]] {
         let login = [&["auth", "login", url][..], &robot, dpop].concat();
-        let first = place.start();
         user.does(&login);
-        drop(first);
-        let second = place.start();
+        server = replaced(server, &options);
         assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
-        drop(second);
-        let _third = place.start();
+        server = replaced(server, &options);
         user.does(&login);
         assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
     }
@@ -140,9 +121,8 @@ fn a_client_that_speaks_for_itself_needs_no_login() {
 
 #[test]
 fn with_a_client_from_whom_nobody_came_back_nobody_is_sent_out_again() {
-    let (user, place) = (User::new(), Place::new(&[]));
-    let url = &place.url();
-    let _server = place.start();
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = &server.url();
     user.does(&["auth", "login", url]);
     let (before, _) = clients(&user);
     // As if the page had said that the client is not known, and the token endpoint had not.
@@ -160,9 +140,8 @@ fn with_a_client_from_whom_nobody_came_back_nobody_is_sent_out_again() {
 #[cfg(target_os = "linux")]
 #[test]
 fn whoever_declines_to_log_in_keeps_the_client() {
-    let (user, place) = (User::new(), Place::new(&[]));
-    let url = &place.url();
-    let _server = place.start();
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = &server.url();
     user.does(&["auth", "login", url]);
     let (before, _) = clients(&user);
     user.does(&["auth", "logout", url]);
