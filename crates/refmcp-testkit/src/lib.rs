@@ -11,6 +11,7 @@
 //! | `schema` | messages against the official schemas (feature `schema`) |
 //! | `backplane` | what every shared state behind an HTTP server must do (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
+//! | `log` | what is logged while a test runs, watched for secrets (feature `log`) |
 //! | `reentry` | calls in every revision, with handlers forced to run again (feature `server`) |
 //! | `served` | a real server as the other end of a transcript (feature `server`) |
 
@@ -20,6 +21,8 @@ pub mod backplane;
 pub mod client;
 pub mod clock;
 pub mod leaks;
+#[cfg(feature = "log")]
+pub mod log;
 #[cfg(feature = "server")]
 pub mod reentry;
 pub mod rig;

@@ -1,43 +1,11 @@
 //! What is written into the log, at its most talkative: never what only the client may know, and never all that a
 //! client likes to send.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
+use refmcp_testkit::log::Kept;
 use serde_json::json;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::legacy;
 use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request};
-
-/// A log that is kept.
-#[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Kept {
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl io::Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Kept {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 /// The longest line and the longest response that a long input may lead to.
 const LONG: usize = 10_000;
@@ -99,7 +67,7 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
     site.send("POST", "/mcp", &[("MCP-Protocol-Version", STATELESS)], long.as_bytes()).await;
     assert_eq!(client.delete().await, 204);
 
-    let log = String::from_utf8(kept.bytes()).unwrap();
+    let log = kept.text();
     assert!(log.contains("refused") && log.contains("answered"), "{log}");
     let legacy = address.rsplit_once('=').unwrap().1;
     for secret in [&*client.session, legacy, "the-token", "the-cookie", "what-was-said"] {

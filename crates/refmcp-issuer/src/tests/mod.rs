@@ -8,6 +8,7 @@ mod documents;
 mod faults;
 mod http_rules;
 mod identity;
+mod logs;
 mod metadata;
 mod possession;
 mod random_requests;
@@ -23,6 +24,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use refmcp_auth::claims::{Claims, Expected, TokenFault};
 use refmcp_auth::{Scopes, Seconds, pkce};
+use refmcp_testkit::log::Watch;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -34,10 +36,11 @@ pub(crate) const RESOURCE: &str = "http://127.0.0.1:3000/mcp";
 pub(crate) const CALLBACK: &str = "https://app.example/cb";
 pub(crate) const VERIFIER: &str = "a-verifier-that-is-long-enough-to-be-a-verifier";
 
-/// A server, and its time.
+/// A server, and its time. Nothing secret of it may be logged while it is there.
 pub(crate) struct World {
     pub(crate) issuer: Issuer,
     pub(crate) now: Cell<Seconds>,
+    pub(crate) watch: Watch,
 }
 
 /// What came back.
@@ -111,7 +114,9 @@ pub(crate) fn encode<V: AsRef<str>>(pairs: &[(&str, V)]) -> String {
 
 impl World {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { issuer: Issuer::new(settings).unwrap(), now: Cell::new(NOW) }
+        let watch = Watch::begin();
+        [VERIFIER, "hush"].iter().for_each(|secret| watch.sees(secret));
+        Self { issuer: Issuer::new(settings).unwrap(), now: Cell::new(NOW), watch }
     }
 
     pub(crate) fn pass(&self, seconds: Seconds) {
@@ -122,7 +127,11 @@ impl World {
     pub(crate) fn ask(&self, request: Request<Bytes>) -> Answer {
         let future = pin!(self.issuer.answer(request, self.now.get()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(response) => Answer(response),
+            Poll::Ready(response) => {
+                let answer = Answer(response);
+                answer.secrets().iter().for_each(|secret| self.watch.sees(secret));
+                answer
+            }
             Poll::Pending => panic!("the answer does not come at once"),
         }
     }
@@ -162,10 +171,7 @@ impl World {
     pub(crate) fn open(&self, changes: &[(&str, &str)]) -> Page {
         let answer = self.authorize(changes);
         assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
-        let cookie = answer.header("set-cookie").split(';').next().unwrap().to_owned();
-        let text = answer.text();
-        let (_, rest) = text.split_once("name=\"form_token\" value=\"").unwrap();
-        let form_token = rest.split('"').next().unwrap().to_owned();
+        let (cookie, form_token) = (answer.cookie().unwrap(), answer.form_token().unwrap());
         Page { answer, cookie, form_token }
     }
 
@@ -246,6 +252,28 @@ impl Answer {
         let url = self.location()?;
         let found = url.query_pairs().find(|(known, _)| known == name);
         found.map(|(_, value)| value.into_owned())
+    }
+
+    /// What the browser is to send again.
+    fn cookie(&self) -> Option<String> {
+        let cookie = self.header("set-cookie").split(';').next()?;
+        (!cookie.is_empty()).then(|| cookie.to_owned())
+    }
+
+    /// What the form of a page sends.
+    fn form_token(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(self.0.body());
+        let (_, rest) = text.split_once("name=\"form_token\" value=\"")?;
+        rest.split('"').next().map(str::to_owned)
+    }
+
+    /// What is in it for whoever asked, and for nobody else.
+    fn secrets(&self) -> Vec<String> {
+        let cookie = self.cookie().and_then(|cookie| Some(cookie.split_once('=')?.1.to_owned()));
+        let body: Value = serde_json::from_slice(self.0.body()).unwrap_or_default();
+        let named = ["access_token", "refresh_token", "client_secret", "registration_access_token"]
+            .map(|name| body[name].as_str().map(str::to_owned));
+        [cookie, self.form_token(), self.returned("code")].into_iter().chain(named).flatten().collect()
     }
 
     /// Asserts that the person is told something and nobody is sent anywhere.

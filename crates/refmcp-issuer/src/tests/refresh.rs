@@ -43,7 +43,7 @@ fn parallel_refreshes_have_one_winner() {
     let token = world.log_in()["refresh_token"].clone();
     let answers: Vec<StatusCode> = std::thread::scope(|scope| {
         let refresh = || {
-            let world = World { issuer: world.issuer.clone(), now: Cell::new(NOW) };
+            let world = World { issuer: world.issuer.clone(), now: Cell::new(NOW), watch: Watch::begin() };
             let token = token.clone();
             scope.spawn(move || world.refresh(&token).status())
         };

@@ -1,6 +1,7 @@
 //! What must not arrive anywhere else than at the server.
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -61,6 +62,22 @@ async fn within_the_origin_the_token_goes_on() {
     assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/mcp/", Some("Bearer token-1")));
     peer.json(&result(1)).await;
     assert_eq!(ears.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
+async fn a_test_fails_whose_secrets_are_logged() {
+    let world = World::start().await;
+    let (wire, mut ears) = connect(&world.server(&Authorization::new(Person::new(&world)))).await;
+    wire.clone().send(request(1, "tools/list", SESSIONS));
+    ears.message().await;
+    assert!(world.log().contains("a step of the login"), "a login is logged where it is looked for");
+    let origin = world.origin.clone();
+    // A code, its verifier, a token and what renews it.
+    assert!(world.state().secrets.len() >= 4, "{:?}", world.state().secrets);
+    world.state().secrets.add(&origin);
+    let ended = catch_unwind(AssertUnwindSafe(|| drop(world)));
+    let told = *ended.unwrap_err().downcast::<String>().unwrap();
+    assert!(told.contains(&format!("»{origin}")), "{told}");
 }
 
 #[tokio::test]

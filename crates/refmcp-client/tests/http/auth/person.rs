@@ -9,12 +9,12 @@ use refmcp_client::wire::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::world::World;
+use super::world::Place;
 
 /// Somebody who logs in, when they are let.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
-    world: World,
+    place: Arc<Place>,
     visits: Arc<AtomicUsize>,
     let_go: Arc<Semaphore>,
     busy: Arc<Semaphore>,
@@ -22,16 +22,16 @@ pub(crate) struct Person {
 
 impl Person {
     /// One who says yes at once.
-    pub(crate) fn new(world: &World) -> Self {
-        let person = Self::slow(world);
+    pub(crate) fn new(place: &Arc<Place>) -> Self {
+        let person = Self::slow(place);
         person.agree();
         person
     }
 
     /// One who waits for [`Self::agree`].
-    pub(crate) fn slow(world: &World) -> Self {
+    pub(crate) fn slow(place: &Arc<Place>) -> Self {
         let (let_go, busy) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        Self { world: world.clone(), visits: Arc::default(), let_go, busy }
+        Self { place: place.clone(), visits: Arc::default(), let_go, busy }
     }
 
     /// From now on they say yes at once.
@@ -66,9 +66,9 @@ impl Browser for Person {
             self.busy.add_permits(1);
             self.let_go.acquire().await.unwrap().forget();
             let asked: HashMap<String, String> = url.query_pairs().into_owned().collect();
-            let code = format!("code-{number}-{}", self.world.state().came.len());
+            let code = format!("code-{number}-{}", self.place.state().came.len());
             let scope = asked.get("scope").cloned().unwrap_or_default();
-            self.world.state().codes.insert(code.clone(), scope);
+            self.place.state().codes.insert(code.clone(), scope);
             let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
             back.query_pairs_mut().append_pair("code", &code).append_pair("state", &asked["state"]);
             Ok(back)

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
@@ -15,6 +16,8 @@ use hyper::{HeaderMap, Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::StreamableHttp;
+use refmcp_testkit::leaks::Secrets;
+use refmcp_testkit::log::Watch;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -84,7 +87,7 @@ pub(crate) enum Desk {
     /// It takes no refresh token.
     NoRenewal,
     Hangs,
-    /// It answers when it is let: [`World::let_desk_answer`].
+    /// It answers when it is let: [`Place::let_desk_answer`].
     Waits,
     Fails,
     Html,
@@ -113,23 +116,52 @@ pub(crate) struct State {
     pub(crate) resource: String,
     pub(super) codes: HashMap<String, String>,
     refresh: HashMap<String, String>,
+    /// What must not be logged.
+    pub(crate) secrets: Secrets,
 }
 
-#[derive(Clone)]
-pub(crate) struct World {
+/// Both servers on their origin.
+pub(crate) struct Place {
     pub(crate) origin: String,
-    state: Arc<Mutex<State>>,
-    desk: Arc<Semaphore>,
+    state: Mutex<State>,
+    desk: Semaphore,
 }
 
-impl fmt::Debug for World {
+impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "World({})", self.origin)
+        write!(f, "Place({})", self.origin)
+    }
+}
+
+/// A place as the test has it. None of what lets somebody in may be logged until it is left.
+pub(crate) struct World {
+    place: Arc<Place>,
+    watch: Watch,
+}
+
+impl Deref for World {
+    type Target = Arc<Place>;
+
+    fn deref(&self) -> &Arc<Place> {
+        &self.place
+    }
+}
+
+/// What is secret in the requests that come here.
+const SECRETS: [&str; 5] = ["code", "code_verifier", "refresh_token", "client_secret", "client_assertion"];
+const SECRET_HEADERS: [&str; 3] = ["authorization", "dpop", "mcp-session-id"];
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.watch.with(|secrets| secrets.clone_from(&self.place.state().secrets));
+        }
     }
 }
 
 impl World {
     pub(crate) async fn start() -> Self {
+        let watch = Watch::begin();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let state = State {
@@ -148,12 +180,20 @@ impl World {
             resource: format!("{origin}/mcp"),
             codes: HashMap::new(),
             refresh: HashMap::new(),
+            secrets: Secrets::default(),
         };
-        let world = Self { origin, state: Arc::new(Mutex::new(state)), desk: Arc::new(Semaphore::new(0)) };
-        tokio::spawn(world.clone().serve(listener));
-        world
+        let place = Arc::new(Place { origin, state: Mutex::new(state), desk: Semaphore::new(0) });
+        tokio::spawn(place.clone().serve(listener));
+        Self { place, watch }
     }
 
+    /// What was logged since it started.
+    pub(crate) fn log(&self) -> String {
+        self.watch.log()
+    }
+}
+
+impl Place {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -186,13 +226,13 @@ impl World {
         self.desk.add_permits(1);
     }
 
-    async fn serve(self, listener: TcpListener) {
+    async fn serve(self: Arc<Self>, listener: TcpListener) {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let world = self.clone();
+            let place = self.clone();
             let service = service_fn(move |request| {
-                let world = world.clone();
-                async move { Ok::<_, Infallible>(world.answer(request).await) }
+                let place = place.clone();
+                async move { Ok::<_, Infallible>(place.answer(request).await) }
             });
             let serving =
                 hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -206,7 +246,7 @@ impl World {
         let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
         let path = head.uri.path().to_owned();
         let came = Came { method: head.method, path: path.clone(), headers: head.headers, body };
-        self.state().came.push(came.clone());
+        self.state().comes(&came);
         let origin = &self.origin;
         match path.as_str() {
             "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource/sse" => {
@@ -249,6 +289,15 @@ impl World {
 }
 
 impl State {
+    fn comes(&mut self, came: &Came) {
+        let form = came.form();
+        SECRETS.iter().filter_map(|name| form.get(*name)).for_each(|value| self.secrets.add(value));
+        for value in SECRET_HEADERS.iter().filter_map(|name| came.header(name)) {
+            self.secrets.add(value.rsplit(' ').next().unwrap_or_default());
+        }
+        self.came.push(came.clone());
+    }
+
     fn token(&mut self, came: &Came, desk: Desk) -> Answer {
         let form = came.form();
         let refused =
@@ -266,6 +315,7 @@ impl State {
         let number = self.issued;
         let scope = self.grants.map_or(asked, str::to_owned);
         self.good.insert(format!("token-{number}"), scope.clone());
+        [format!("token-{number}"), format!("refresh-{number}")].iter().for_each(|it| self.secrets.add(it));
         let kind = if self.dpop { "DPoP" } else { "Bearer" };
         let mut token =
             json!({ "access_token": format!("token-{number}"), "token_type": kind, "scope": scope });

@@ -1,59 +1,16 @@
 //! What lets somebody in is in no log, at its most talkative, and in no answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, OnceLock};
 
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
-use refmcp_testkit::leaks::Secrets;
+use refmcp_testkit::log::Kept;
 use serde_json::json;
 use url::Url;
 
 use super::issuers::now;
 use super::{Guarded, UPGRADE, in_session};
-use crate::logs::Kept;
 use crate::support::request;
-
-/// What all tests of this program log, from the first one on that watches it.
-static LOG: OnceLock<Kept> = OnceLock::new();
-
-/// Looks at the log while it is there, and fails the test at the end if one of the secrets was logged meanwhile.
-pub(super) struct Watch {
-    from: usize,
-    secrets: Mutex<Secrets>,
-}
-
-impl Watch {
-    pub(super) fn begin() -> Self {
-        let log = LOG.get_or_init(|| {
-            let kept = Kept::default();
-            let log = tracing_subscriber::fmt().with_env_filter("trace").with_ansi(false);
-            log.with_writer(kept.clone()).init();
-            kept
-        });
-        Self { from: log.bytes().len(), secrets: Mutex::default() }
-    }
-
-    pub(super) fn sees(&self, secret: &str) {
-        self.secrets.lock().unwrap().add(secret);
-    }
-
-    fn log(&self) -> String {
-        let bytes = LOG.get().map(Kept::bytes).unwrap_or_default();
-        String::from_utf8_lossy(bytes.get(self.from..).unwrap_or_default()).into_owned()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // A test that has failed tells of its own trouble.
-        if !std::thread::panicking()
-            && let Some(leak) = self.secrets.lock().unwrap().leak(&self.log())
-        {
-            panic!("{leak}");
-        }
-    }
-}
 
 #[tokio::test]
 async fn a_test_fails_whose_secrets_are_logged() {
@@ -111,7 +68,7 @@ async fn tokens_and_proofs_stay_out_of_it() {
     said +=
         &guarded.site.post(&in_session(&bearer, &session), &request("ping", json!({}))).await.text().await;
 
-    let log = String::from_utf8(kept.bytes()).unwrap();
+    let log = kept.text();
     assert!(log.contains("refused") && log.contains("answered"), "{log}");
     for secret in tokens.iter().chain([&bound, &proof, &session]) {
         // The part that is the secret: whoever has the rest has nothing.

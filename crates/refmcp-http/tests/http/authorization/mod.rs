@@ -15,13 +15,13 @@ mod tokens;
 use std::sync::Arc;
 
 use refmcp_http::{Authority, Options};
+use refmcp_testkit::log::Watch;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::support::{LATEST_SESSION, Site, opening, request};
 use crate::wire::Reply;
 use issuers::{ISSUER, Issuers, OTHER_ISSUER};
-use logs::Watch;
 
 /// A site that wants tokens, and those who issue them. None of what lets somebody in may be logged while it is there.
 struct Guarded {
