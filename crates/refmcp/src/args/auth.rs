@@ -22,6 +22,8 @@ pub(super) enum AuthWords {
     Status(StatusWords),
     /// Give the tokens for a server back, and forget them.
     Logout(LogoutWords),
+    /// Seal the file of tokens with a key that the system's keyring keeps, or show whether it is.
+    Keyring(KeyringWords),
 }
 
 #[derive(Debug, clap::Args)]
@@ -55,6 +57,18 @@ pub(super) struct LogoutWords {
     shared: Shared,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct KeyringWords {
+    /// Whether it is to be sealed; shows whether it is if left out.
+    #[arg(value_name = "on|off", value_parser = ["on", "off"], hide_possible_values = true)]
+    state: Option<String>,
+    /// Who speaks to the keyring: docker-credential-NAME; that of this system's own if left out.
+    #[arg(long, value_name = "NAME", requires = "state")]
+    helper: Option<String>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
 /// What to do about logins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthCommand {
@@ -64,6 +78,19 @@ pub(crate) enum AuthCommand {
     Status { target: Option<Target> },
     /// Give tokens back and forget them.
     Logout { target: Target },
+    /// Seal what is kept, or not.
+    Keyring { action: KeyringAction },
+}
+
+/// What to do about the keyring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeyringAction {
+    /// Show whether it is used.
+    Show,
+    /// Use it, by way of this helper or of the system's own.
+    On { helper: Option<String> },
+    /// Use it no more.
+    Off,
 }
 
 // Who logs in, and how. It is kept with the tokens, so that they can be renewed; secrets are read anew each time.
@@ -190,6 +217,15 @@ impl AuthWords {
             }
             Self::Logout(words) => {
                 (AuthCommand::Logout { target: Target::from_word(&words.target)? }, words.shared)
+            }
+            Self::Keyring(words) => {
+                let action = match (words.state.as_deref(), words.helper) {
+                    (Some("on"), helper) => KeyringAction::On { helper },
+                    (_, Some(_)) => return Err(UsageError::new("--helper: only to turn the keyring on")),
+                    (Some(_), None) => KeyringAction::Off,
+                    (None, None) => KeyringAction::Show,
+                };
+                (AuthCommand::Keyring { action }, words.shared)
             }
         };
         Ok((ClientCommand::Auth(command), shared))

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use auth::{AuthCommand, GrantWord, Manner, Visit};
+pub(crate) use auth::{AuthCommand, GrantWord, KeyringAction, Manner, Visit};
 pub(crate) use authority::{AuthorityOptions, DpopWord, IssuerWord, LoginWord};
 use client::ClientWords;
 pub(crate) use client::DoorOptions;

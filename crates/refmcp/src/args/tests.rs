@@ -362,7 +362,18 @@ fn logins_are_read() {
     assert!(client(line).1.explain);
     assert_eq!(auth("auth status"), AuthCommand::Status { target: None });
     assert_eq!(auth("auth logout s"), AuthCommand::Logout { target: at("s") });
+    let keyring = |action| AuthCommand::Keyring { action };
+    assert_eq!(auth("auth keyring"), keyring(KeyringAction::Show));
+    assert_eq!(auth("auth keyring off"), keyring(KeyringAction::Off));
+    assert_eq!(auth("auth keyring on"), keyring(KeyringAction::On { helper: None }));
+    assert_eq!(
+        auth("auth keyring on --helper pass"),
+        keyring(KeyringAction::On { helper: Some("pass".into()) })
+    );
     for (line, hint) in [
+        ("auth keyring perhaps", "on|off"),
+        ("auth keyring off --helper pass", "only to turn the keyring on"),
+        ("auth keyring --helper pass", "required"),
         ("auth login", "required"),
         ("auth login ./s", "after `--`"),
         ("auth login s --grant client-credentials", "needs --client-id"),

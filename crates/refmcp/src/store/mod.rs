@@ -2,8 +2,10 @@
 
 pub(crate) mod eras;
 mod folder;
+pub(crate) mod keyring;
 pub(crate) mod log;
 mod moment;
+mod seal;
 pub(crate) mod tokens;
 pub(crate) mod trust;
 

@@ -1,11 +1,12 @@
 //! Tokens, and the clients that authorization servers know us as: in one file that only its owner can read, keyed by
 //! server and issuer. A file that others could have read or written is not used, and one that is damaged is never
-//! overwritten.
+//! overwritten. Whoever likes has it sealed with a key that the system's keyring keeps.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::folder::{StateFolder, private, read_open};
+use super::keyring::Helper;
+use super::seal::{Seal, Sealed};
 
 /// The file.
 const FILE: &str = "tokens.json";
@@ -31,11 +34,23 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
     folder: StateFolder,
+    asked: Arc<Mutex<Option<Asked>>>,
+}
+
+/// What came of asking the keyring for a key: nobody is asked twice.
+#[derive(Debug, Clone)]
+struct Asked {
+    name: String,
+    /// The key, or why there is none.
+    seal: Result<Arc<Seal>, String>,
 }
 
 /// What is in the file. What is not understood here is a later version's, and kept.
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+pub(crate) struct Kept {
+    /// All of it, where it is sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<Sealed>,
     #[serde(default)]
     grants: Vec<Entry>,
     #[serde(default)]
@@ -79,6 +94,15 @@ pub(crate) enum Kind {
 }
 
 impl Kept {
+    /// Everything of one kind, the newest last.
+    pub(crate) fn all(&self, kind: Kind) -> &[Entry] {
+        match kind {
+            Kind::Grant => &self.grants,
+            Kind::Registration => &self.registrations,
+            Kind::Manner => &self.manners,
+        }
+    }
+
     fn entries(&mut self, kind: Kind) -> &mut Vec<Entry> {
         match kind {
             Kind::Grant => &mut self.grants,
@@ -91,7 +115,7 @@ impl Kept {
 impl Tokens {
     /// Those in this folder.
     pub(crate) fn new(folder: StateFolder) -> Self {
-        Self { folder }
+        Self { folder, asked: Arc::default() }
     }
 
     /// The path of the file.
@@ -99,13 +123,47 @@ impl Tokens {
         self.folder.file(FILE)
     }
 
-    /// Everything of one kind, the newest last.
+    /// All that is kept. Where it is sealed, the keyring is waited for.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is damaged, or others can read or write it; or the keyring does not give its key.
+    pub(crate) fn load(&self) -> Result<Kept> {
+        Ok(self.load_with_seal()?.0)
+    }
+
+    /// All that is kept, unless the keyring has to be waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub(crate) fn at_hand(&self) -> Result<Option<Kept>> {
+        let kept = self.read()?;
+        let Some(sealed) = &kept.sealed else { return Ok(Some(kept)) };
+        let asked = self.asked().clone().filter(|asked| asked.name == sealed.name);
+        asked.map(|asked| self.open(sealed, asked.seal).map(|(kept, _)| kept)).transpose()
+    }
+
+    /// Who keeps the key, where the file is sealed.
     ///
     /// # Errors
     ///
     /// The file cannot be read, is damaged, or others can read or write it.
-    pub(crate) fn all(&self, kind: Kind) -> Result<Vec<Entry>> {
-        Ok(std::mem::take(self.load()?.entries(kind)))
+    pub(crate) fn helper(&self) -> Result<Option<Helper>> {
+        Ok(self.read()?.sealed.map(|sealed| sealed.helper))
+    }
+
+    /// Seals the file with a new key that this helper keeps, or with none; the old key is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written, or a helper does not do what it is for. What is kept is still there.
+    pub(crate) fn seal(&self, helper: Option<&Helper>) -> Result<()> {
+        let _locked = self.folder.lock()?;
+        let (kept, old) = self.load_with_seal()?;
+        let new = helper.map(Seal::new).transpose()?;
+        self.write(&kept, new.as_ref())?;
+        old.map_or(Ok(()), |old| old.forget())
     }
 
     /// Keeps an entry, instead of any for the same server and issuer.
@@ -181,16 +239,59 @@ impl Tokens {
 
     fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T>) -> Result<T> {
         let _locked = self.folder.lock()?;
-        let mut kept = self.load()?;
+        let (mut kept, seal) = self.load_with_seal()?;
         let done = change(&mut kept)?;
-        let mut content = serde_json::to_vec_pretty(&kept).context("cannot write the tokens")?;
-        content.push(b'\n');
-        self.folder.replace(FILE, &content)?;
+        self.write(&kept, seal.as_deref())?;
         Ok(done)
     }
 
-    fn load(&self) -> Result<Kept> {
-        let path = self.folder.file(FILE);
+    fn write(&self, kept: &Kept, seal: Option<&Seal>) -> Result<()> {
+        let text = |kept: &Kept| serde_json::to_vec_pretty(kept).context("cannot write the tokens");
+        let mut content = text(kept)?;
+        if let Some(seal) = seal {
+            content = text(&Kept { sealed: Some(seal.seal(&content)?), ..Kept::default() })?;
+        }
+        content.push(b'\n');
+        self.folder.replace(FILE, &content)
+    }
+
+    fn load_with_seal(&self) -> Result<(Kept, Option<Arc<Seal>>)> {
+        let kept = self.read()?;
+        let Some(sealed) = &kept.sealed else { return Ok((kept, None)) };
+        let mut asked = self.asked();
+        let seal = match asked.take_if(|asked| asked.name == sealed.name) {
+            Some(known) => known.seal,
+            None => {
+                let seal = Seal::kept(&sealed.helper, &sealed.name);
+                seal.map(Arc::new).map_err(|fault| format!("{fault:#}"))
+            }
+        };
+        *asked = Some(Asked { name: sealed.name.clone(), seal: seal.clone() });
+        drop(asked);
+        self.open(sealed, seal).map(|(kept, seal)| (kept, Some(seal)))
+    }
+
+    fn open(&self, sealed: &Sealed, seal: Result<Arc<Seal>, String>) -> Result<(Kept, Arc<Seal>)> {
+        let path = self.path();
+        let closed = |why: &str| {
+            let (shown, program) = (path.display(), sealed.helper.program());
+            anyhow::anyhow!(
+                "{shown} is sealed with a key that {program} keeps, and stays closed: {why}; \
+                 without that key, remove it and log in again"
+            )
+        };
+        let seal = seal.map_err(|why| closed(&why))?;
+        let content = seal.open(sealed).map_err(|fault| closed(&fault.to_string()))?;
+        Ok((parse(&content, &path)?, seal))
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is in the file, perhaps sealed.
+    fn read(&self) -> Result<Kept> {
+        let path = self.path();
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
@@ -198,16 +299,20 @@ impl Tokens {
         };
         check_owner(&file, &path)?;
         let content = read_open(&file).with_context(|| format!("cannot read {}", path.display()))?;
-        // The fault of a parser may quote what it read, so only where it is told.
-        serde_json::from_slice(&content).map_err(|fault| {
-            anyhow::anyhow!(
-                "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
-                path.display(),
-                fault.line(),
-                fault.column()
-            )
-        })
+        parse(&content, &path)
     }
+}
+
+fn parse(content: &[u8], path: &Path) -> Result<Kept> {
+    // The fault of a parser may quote what it read, so only where it is told.
+    serde_json::from_slice(content).map_err(|fault| {
+        anyhow::anyhow!(
+            "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
+            path.display(),
+            fault.line(),
+            fault.column()
+        )
+    })
 }
 
 /// Refuses a file that somebody else could have read or written, or a folder in which somebody else could have put it.
@@ -265,8 +370,9 @@ mod tests {
     }
 
     fn names(tokens: &Tokens) -> Vec<String> {
-        let all = tokens.all(Kind::Grant).unwrap();
-        all.iter()
+        let kept = tokens.load().unwrap();
+        kept.all(Kind::Grant)
+            .iter()
             .map(|entry| format!("{} {} {}", entry.server, entry.issuer, entry.value["token"]))
             .collect()
     }
@@ -283,7 +389,7 @@ mod tests {
         let gone = tokens.forget(Kind::Grant, |entry| entry.server == "s").unwrap();
         assert_eq!(gone.len(), 2);
         assert_eq!(names(&tokens), ["t i \"3\""]);
-        assert_eq!(tokens.all(Kind::Registration).unwrap().len(), 1);
+        assert_eq!(tokens.load().unwrap().all(Kind::Registration).len(), 1);
     }
 
     #[test]
@@ -299,7 +405,7 @@ mod tests {
         for damaged in ["", "{\"grants\": [\"hush", "[]", "{\"grants\": 3}", "\0\0\0\0"] {
             fs::write(&path, damaged).unwrap();
             for fault in [
-                tokens.all(Kind::Grant).unwrap_err(),
+                tokens.load().err().unwrap(),
                 tokens.keep(Kind::Grant, entry("s", "i", "2")).unwrap_err(),
                 tokens.forget(Kind::Grant, |_| true).unwrap_err(),
             ] {
@@ -336,13 +442,13 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         for bad in [0o640, 0o604, 0o620, 0o602, 0o666] {
             fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
-            let fault = format!("{:#}", tokens.all(Kind::Grant).unwrap_err());
+            let fault = format!("{:#}", tokens.load().err().unwrap());
             assert!(fault.contains("others can get at") && fault.contains("tokens.json"), "{fault}");
             assert!(tokens.keep(Kind::Grant, entry("t", "i", "2")).is_err());
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
-        let fault = format!("{:#}", tokens.all(Kind::Grant).unwrap_err());
+        let fault = format!("{:#}", tokens.load().err().unwrap());
         assert!(fault.contains("others can write into"), "{fault}");
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(names(&tokens), ["s i \"1\""]);

@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 mod introspection;
 mod kept;
+mod keyring;
 mod line;
 mod login;
 mod restart;

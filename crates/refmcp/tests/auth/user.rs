@@ -45,6 +45,12 @@ impl User {
         self.script("browser", &format!("cd '{}'\n{noted}\n{script}", self.path("").display()));
     }
 
+    /// Gives them a program by a name.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        fs::create_dir_all(self.path("programs")).unwrap();
+        self.script(&format!("programs/{name}"), script);
+    }
+
     fn script(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -108,8 +114,10 @@ impl User {
         self.tell();
         self.watch.sees_words(words);
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+        let programs = std::env::var("PATH").unwrap();
         command
             .args(words)
+            .env("PATH", format!("{}:{programs}", self.path("programs").display()))
             .current_dir(self.folder.path())
             .env("REFMCP_STATE_DIR", self.path("state"))
             .env("HOME", self.folder.path())

@@ -5,7 +5,7 @@ use refmcp_client::Client;
 use refmcp_client::auth::name_of;
 use serde_json::json;
 
-use super::{on_purpose, status, user_store};
+use super::{on_purpose, opened_store, status};
 use crate::args::{ExitReason, Manner, Shared, Target, Visit};
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers, fault};
@@ -23,7 +23,7 @@ pub(super) async fn login(
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let place = servers.place(target).await?;
     let server = name_of(&place.url);
-    let store = user_store()?.anew();
+    let store = opened_store().await?.anew();
     let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
     let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))

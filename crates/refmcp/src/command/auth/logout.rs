@@ -10,8 +10,8 @@ use refmcp_client::auth::name_of;
 use serde_json::json;
 use url::Url;
 
+use super::opened_store;
 use super::store::UserStore;
-use super::user_store;
 use crate::args::{ExitReason, Shared, Target};
 use crate::command::beside::Beside;
 use crate::command::client::output::Printer;
@@ -23,7 +23,7 @@ pub(super) async fn logout(target: &Target, shared: &Shared) -> Result<ExitReaso
     let person = Person::new(shared, &Bars::hidden());
     let place = Servers::new(shared, &person)?.place(target).await?;
     let server = name_of(&place.url);
-    let store = user_store()?;
+    let store = opened_store().await?;
     let identity = identity_of(&store, &server);
     // Nobody renews meanwhile what is given back.
     let held = store.locked(&server).await?;

@@ -3,6 +3,7 @@
 
 mod browser;
 mod callback;
+mod keyring;
 mod login;
 mod logout;
 mod manner;
@@ -30,14 +31,15 @@ pub(crate) async fn run(command: AuthCommand, shared: &Shared) -> Result<ExitRea
         AuthCommand::Login { target, manner, visit } => login::login(&target, &manner, &visit, shared).await,
         AuthCommand::Status { target } => status::status(target.as_ref(), shared).await,
         AuthCommand::Logout { target } => logout::logout(&target, shared).await,
+        AuthCommand::Keyring { action } => keyring::keyring(action, shared).await,
     }
 }
 
 /// How every other command gets in: with the tokens that are kept, which are renewed; and where somebody is there, by
 /// asking them to log in.
-pub(crate) fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bars) -> Authorization {
+pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bars) -> Authorization {
     // Without a place to keep them, tokens are gone with the process.
-    let store = user_store().ok();
+    let store = opened_store().await.ok();
     let authorization = if person.is_there() {
         let browser = LocalBrowser::new(person, bars, Visit::default()).asking(url.as_str());
         let usual_port = store.as_ref().and_then(UserStore::usual_port);
@@ -96,9 +98,17 @@ fn scopes_for(target: &Target) -> Option<String> {
     (!grant.scope.is_empty()).then(|| grant.scope.to_string())
 }
 
-/// The store of this user.
+/// The store of this user, with what it keeps at hand.
+async fn opened_store() -> Result<UserStore> {
+    Ok(user_store()?.opened().await)
+}
+
 fn user_store() -> Result<UserStore> {
-    Ok(UserStore::new(Tokens::new(StateFolder::from_env()?)))
+    Ok(UserStore::new(tokens()?))
+}
+
+fn tokens() -> Result<Tokens> {
+    Ok(Tokens::new(StateFolder::from_env()?))
 }
 
 /// How somebody logs in on purpose.

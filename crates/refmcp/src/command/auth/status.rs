@@ -8,8 +8,8 @@ use refmcp_auth::client::Grant;
 use refmcp_client::auth::name_of;
 use serde_json::{Value, json};
 
+use super::opened_store;
 use super::store::UserStore;
-use super::user_store;
 use crate::args::{Exit, ExitReason, Shared, Target};
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
@@ -24,7 +24,7 @@ pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<E
         }
         None => None,
     };
-    let store = user_store()?;
+    let store = opened_store().await?;
     let grants = store.grants(server.as_deref())?;
     if let (Some(target), true) = (target, grants.is_empty()) {
         let what = format!("you are not logged in to {}", one_line(&target.to_string()));

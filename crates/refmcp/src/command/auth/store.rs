@@ -14,7 +14,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::args::Manner;
-use crate::store::tokens::{Entry, Kind, Tokens};
+use crate::store::tokens::{Entry, Kept, Kind, Tokens};
 
 /// What was kept for a server that is forgotten.
 #[derive(Debug, Default)]
@@ -55,8 +55,12 @@ impl UserStore {
     ///
     /// They cannot be read.
     pub(crate) fn grants(&self, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
-        let entries = self.tokens.all(Kind::Grant)?.into_iter();
-        let named = |entry: Entry| Ok((entry.server.clone(), self.read(entry)?));
+        self.grants_in(&self.tokens.load()?, server)
+    }
+
+    fn grants_in(&self, kept: &Kept, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
+        let entries = kept.all(Kind::Grant).iter();
+        let named = |entry: &Entry| Ok((entry.server.clone(), self.read(entry)?));
         match server {
             Some(server) => entries.filter(|entry| entry.server == server).map(named).collect(),
             None => Ok(entries.filter_map(|entry| told(named(entry))).collect()),
@@ -65,8 +69,8 @@ impl UserStore {
 
     /// The port that browsers came back to the last time, which an authorization server has registered.
     pub(crate) fn usual_port(&self) -> Option<u16> {
-        let last = self.tokens.all(Kind::Registration).ok()?.pop()?;
-        let uri = last.value.get("redirect_uris")?.get(0)?.as_str()?;
+        let kept = self.tokens.load().ok()?;
+        let uri = kept.all(Kind::Registration).last()?.value.get("redirect_uris")?.get(0)?.as_str()?;
         Url::parse(uri).ok()?.port()
     }
 
@@ -82,7 +86,11 @@ impl UserStore {
     ///
     /// It cannot be read.
     pub(crate) fn manner(&self, server: &str) -> Result<Option<Manner>> {
-        let found = self.tokens.all(Kind::Manner)?.into_iter().rfind(|entry| entry.server == server);
+        self.manner_in(&self.tokens.load()?, server)
+    }
+
+    fn manner_in(&self, kept: &Kept, server: &str) -> Result<Option<Manner>> {
+        let found = kept.all(Kind::Manner).iter().rfind(|entry| entry.server == server);
         found.map(|entry| self.read(entry)).transpose()
     }
 
@@ -109,7 +117,7 @@ impl UserStore {
         self.tokens.forget(Kind::Manner, |entry| entry.server == server)?;
         let mut forgotten = Forgotten::default();
         for entry in gone {
-            match self.read_as(entry, "was forgotten") {
+            match self.read_as(&entry, "was forgotten") {
                 Ok(grant) => forgotten.grants.push(grant),
                 Err(fault) => forgotten.senseless.push(fault),
             }
@@ -126,40 +134,54 @@ impl UserStore {
         self.tokens.lock(server).await
     }
 
-    fn read<T: DeserializeOwned>(&self, entry: Entry) -> Result<T> {
+    /// All that is kept, once the keyring has given its key: somebody may have to unlock it.
+    async fn ask_keyring(&self) -> Result<Kept, StoreFault> {
+        let tokens = self.tokens.clone();
+        apart(move || tokens.load()).await
+    }
+
+    /// The same with all at hand that is kept. What is wrong with it is said when something is looked for in it.
+    pub(crate) async fn opened(self) -> Self {
+        if let Ok(None) = self.tokens.at_hand() {
+            drop(self.ask_keyring().await);
+        }
+        self
+    }
+
+    fn read<T: DeserializeOwned>(&self, entry: &Entry) -> Result<T> {
         self.read_as(entry, "was left as it is; repair it, or remove it and log in again")
     }
 
-    fn read_as<T: DeserializeOwned>(&self, entry: Entry, what_now: &str) -> Result<T> {
-        let whose = if entry.server.is_empty() { entry.issuer } else { entry.server };
+    fn read_as<T: DeserializeOwned>(&self, entry: &Entry, what_now: &str) -> Result<T> {
+        let whose = if entry.server.is_empty() { &entry.issuer } else { &entry.server };
         // The fault itself may quote what it read.
-        serde_json::from_value(entry.value).map_err(|_| {
+        T::deserialize(&entry.value).map_err(|_| {
             let file = self.tokens.path();
             anyhow::anyhow!("what {} has for {whose} makes no sense and {what_now}", file.display())
         })
     }
 
-    fn known(&self, server: &str) -> Result<Known> {
-        let grant =
-            if self.has_new() { self.grants(Some(server))?.pop().map(|(_, grant)| grant) } else { None };
+    fn known(&self, kept: &Kept, server: &str) -> Result<Known> {
+        let mut grants = if self.has_new() { self.grants_in(kept, Some(server))? } else { Vec::new() };
         let mut registrations: BTreeMap<String, Registered> = BTreeMap::new();
-        for entry in self.tokens.all(Kind::Registration)? {
-            let issuer = entry.issuer.clone();
+        for entry in kept.all(Kind::Registration) {
             // One that is broken is no reason to be known nowhere else.
             if let Some(registered) = told(self.read(entry)) {
-                registrations.insert(issuer, registered);
+                registrations.insert(entry.issuer.clone(), registered);
             }
         }
-        Ok(Known { grant, registrations, used: self.used(server) })
+        let grant = grants.pop().map(|(_, grant)| grant);
+        Ok(Known { grant, registrations, used: self.used(kept, server) })
     }
 
     /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
     /// does not change it.
-    fn used(&self, server: &str) -> Option<Used> {
+    fn used(&self, kept: &Kept, server: &str) -> Option<Used> {
         let settled =
             |manner: Manner| Some(Used { client_id: manner.client_id?, issuer: manner.client_issuer? });
-        let granted = || told(self.grants(Some(server)))?.pop().and_then(|(_, grant)| Used::of(&grant));
-        told(self.manner(server)).flatten().and_then(settled).or_else(granted)
+        let granted =
+            || told(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| Used::of(&grant));
+        told(self.manner_in(kept, server)).flatten().and_then(settled).or_else(granted)
     }
 
     fn keep(&self, server: &str, save: &Save) -> Result<()> {
@@ -213,8 +235,14 @@ impl Store for UserStore {
     }
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
-        // A look into a short file takes less than a thread would to begin, and every command begins with one.
-        Box::pin(async move { self.known(server).map_err(|why| fault(&why)) })
+        Box::pin(async move {
+            // A look into a short file takes less than a thread would to begin, and every command begins with one.
+            let kept = match self.tokens.at_hand().map_err(|why| fault(&why))? {
+                Some(kept) => kept,
+                None => self.ask_keyring().await?,
+            };
+            self.known(&kept, server).map_err(|why| fault(&why))
+        })
     }
 
     fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {

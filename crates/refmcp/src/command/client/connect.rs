@@ -65,7 +65,7 @@ impl<'a> Servers<'a> {
         let (connector, name) = match target {
             Target::Url { url, transport } => {
                 let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
-                (self.at(&place)?, target.to_string())
+                (self.at(&place).await?, target.to_string())
             }
             Target::Command(words) => (self.typed(words)?, target.to_string()),
             Target::Named(name) => (self.configured(name).await?, name.clone()),
@@ -90,8 +90,9 @@ impl<'a> Servers<'a> {
     }
 
     /// The server at an address, with the tokens that are kept for it.
-    fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
-        self.connector(place, auth::kept(&place.url, self.shared, self.person, &self.bars))
+    async fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
+        let authorization = auth::kept(&place.url, self.shared, self.person, &self.bars).await;
+        self.connector(place, authorization)
     }
 
     /// The server at an address, where one gets in like this.
@@ -169,7 +170,7 @@ impl<'a> Servers<'a> {
             return Ok(Arc::new(self.child(child.context("a command that is none")?)));
         }
         let strange = || UsageError::new(format!("{name} is reached in a way that is not known here"));
-        self.at(&place_of(&entry.launch)?.ok_or_else(strange)?)
+        self.at(&place_of(&entry.launch)?.ok_or_else(strange)?).await
     }
 
     /// What a configuration file says about a server, with its variables filled in.

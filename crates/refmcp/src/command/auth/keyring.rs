@@ -1,0 +1,40 @@
+//! `refmcp auth keyring`: whether the file of tokens is sealed with a key that the system's keyring keeps.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::tokens;
+use crate::args::{ExitReason, KeyringAction, Shared, UsageError};
+use crate::command::client::output::Printer;
+use crate::store::keyring::Helper;
+
+pub(super) async fn keyring(action: KeyringAction, shared: &Shared) -> Result<ExitReason> {
+    let tokens = tokens()?;
+    let file = tokens.path();
+    let wanted = match action {
+        KeyringAction::Show => None,
+        KeyringAction::Off => Some(None),
+        KeyringAction::On { helper: None } => Some(Some(Helper::of_this_system())),
+        KeyringAction::On { helper: Some(name) } => {
+            Some(Some(Helper::try_from(name).map_err(|fault| UsageError::new(fault.to_string()))?))
+        }
+    };
+    // Somebody may have to unlock the keyring.
+    let helper = tokio::task::spawn_blocking(move || {
+        match wanted {
+            Some(wanted) if tokens.helper()? != wanted => tokens.seal(wanted.as_ref())?,
+            _ => {}
+        }
+        tokens.helper()
+    });
+    let program = helper.await??.map(|helper| helper.program());
+    let result = json!({ "file": file, "sealed": program.is_some(), "helper": program });
+    Printer::new(shared).show(&result, |_| {
+        let file = file.display();
+        match &program {
+            Some(program) => format!("{file} is sealed with a key that {program} keeps\n"),
+            None => format!("{file} is not sealed: only you can read it\n"),
+        }
+    })?;
+    Ok(ExitReason::Done)
+}
