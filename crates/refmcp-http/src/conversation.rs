@@ -3,14 +3,13 @@
 //! Messages leave the engine under its lock, into logs that take them at once: their order is the engine's. Handlers
 //! run outside of the lock.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use foldhash::HashMap;
 use refmcp_proto::engine::{
     CallId, Change, Channel, CloseReason, Dispatch, Kind, Outcome, Output, Sending, ServerEngine, To,
 };
@@ -29,20 +28,17 @@ use crate::outlet::{self, Outlet};
 /// The number of the outlet for what belongs to no request.
 pub(crate) const STANDING: u64 = 0;
 
-/// By numbers of our own, which nobody else chooses.
-type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
-
 /// One engine and everything that hangs on it.
 pub(crate) struct Conversation {
     engine: Mutex<ServerEngine>,
     service: Runner,
     link: Link,
     /// Exchanges that wait for their answers.
-    outlets: Mutex<ByNumber<u64, Arc<Outlet>>>,
+    outlets: Mutex<HashMap<u64, Arc<Outlet>>>,
     standing: OnceLock<Arc<Outlet>>,
     /// Where what was missed can be read again, in sessions that have that.
     log: OnceLock<(Arc<dyn Backplane>, SessionId)>,
-    running: Mutex<ByNumber<CallId, (Cancel, Channel)>>,
+    running: Mutex<HashMap<CallId, (Cancel, Channel)>>,
     next_outlet: AtomicU64,
     outlet_bytes: usize,
     /// How many read what is said here.

@@ -16,6 +16,7 @@ use refmcp_proto::engine::{Change, DuplicateIds, Early, EngineConfig};
 use refmcp_server::backplane::{Backplane, Memory};
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server};
+use tokio::task::yield_now;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -41,6 +42,9 @@ const FORM: usize = 64 << 10;
 
 /// How long a request may wait for `initialized`, which another connection may carry and be slower.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How many are told of a change before others get a turn: a crowd that is told all at once holds up everybody else.
+const TOLD_AT_ONCE: usize = 256;
 
 /// A request that is being served.
 type Serving<'a> = Pin<Box<dyn Future<Output = Result<Response, Refusal>> + Send + 'a>>;
@@ -358,12 +362,16 @@ impl Inner {
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn changed(&self, change: &Change) {
-        for session in self.sessions.all() {
-            session.conversation.changed(change);
-        }
-        for listener in self.listeners() {
-            listener.changed(change);
+    /// Tells everybody of a change, a few at a time.
+    async fn changed(&self, change: &Change) {
+        let sessions = self.sessions.all();
+        let listeners = self.listeners();
+        let everybody = sessions.iter().map(|session| &session.conversation).chain(&listeners);
+        for (count, conversation) in (1..).zip(everybody) {
+            conversation.changed(change);
+            if count % TOLD_AT_ONCE == 0 {
+                yield_now().await;
+            }
         }
     }
 }
@@ -400,7 +408,7 @@ async fn keep_house(endpoint: Weak<Inner>) {
             () = feed.changed() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 for change in feed.take() {
-                    endpoint.changed(&change);
+                    endpoint.changed(&change).await;
                 }
             }
             _ = sweep.tick() => {
@@ -415,4 +423,23 @@ async fn keep_house(endpoint: Weak<Inner>) {
 fn sweep_every(options: &Options) -> Duration {
     let shortest = options.session_idle.min(options.retention).min(options.initialize_within);
     SWEEP_EVERY.min(shortest / 4).max(Duration::from_millis(50))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn while_a_crowd_is_told_others_get_their_turns() {
+        let endpoint = Endpoint::new(Server::new("crowded", "1").build().unwrap(), Options::default());
+        let crowd: Vec<_> =
+            (0..=TOLD_AT_ONCE * 2).map(|_| endpoint.inner.converse(Connection::default())).collect();
+        crowd.iter().for_each(|conversation| endpoint.inner.listens(conversation));
+        let mut telling = std::pin::pin!(endpoint.inner.changed(&Change::Tools));
+        let mut context = Context::from_waker(Waker::noop());
+        let mut turns = std::iter::repeat_with(|| telling.as_mut().poll(&mut context));
+        assert_eq!(turns.position(|turn| turn == Poll::Ready(())), Some(2));
+    }
 }

@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use refmcp_proto::jsonrpc::{RpcError, code, excerpt};
+use refmcp_proto::jsonrpc::{Params, RpcError, code, excerpt};
 use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_server::{Headers, Server};
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::refusal::{Reason, Refusal};
 
@@ -126,17 +124,6 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     json && utf8
 }
 
-/// What headers mirror of a request's parameters.
-#[derive(Debug, Default, Deserialize)]
-struct Mirrored<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
 /// Checks the headers of a request that stands for itself against its body: intermediaries read the headers, we read
 /// the body, and both must mean the same.
 pub(crate) fn check_mirrored(
@@ -144,7 +131,7 @@ pub(crate) fn check_mirrored(
     server: &Server,
     version: &str,
     method: &str,
-    params: Option<&str>,
+    params: &Params<'_>,
 ) -> Result<(), RpcError> {
     same(headers, &PROTOCOL_VERSION, version)?;
     same(headers, &METHOD, method)?;
@@ -152,13 +139,11 @@ pub(crate) fn check_mirrored(
         return Ok(());
     }
     // Parameters that cannot be read are refused by whoever reads them.
-    let mirrored: Mirrored<'_> =
-        params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
-    let named = if method == "resources/read" { mirrored.uri } else { mirrored.name };
-    let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named.get()).ok());
+    let named = if method == "resources/read" { params.uri } else { params.name };
+    let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok());
     let Some(name) = named else { return Ok(()) };
     same(headers, &NAME, &name)?;
-    if method == "tools/call" { check_arguments(headers, server, &name, mirrored.arguments) } else { Ok(()) }
+    if method == "tools/call" { check_arguments(headers, server, &name, params.arguments) } else { Ok(()) }
 }
 
 /// Checks the headers that mirror a tool's arguments.
@@ -166,13 +151,13 @@ fn check_arguments(
     headers: &HeaderMap,
     server: &Server,
     tool: &str,
-    arguments: Option<&RawValue>,
+    arguments: Option<&str>,
 ) -> Result<(), RpcError> {
     let mirrored = server.mirrored_arguments(tool);
     if mirrored.is_empty() {
         return Ok(());
     }
-    let arguments: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments.get()).ok());
+    let arguments: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments).ok());
     for mirrored in mirrored {
         let argument = mirrored
             .path

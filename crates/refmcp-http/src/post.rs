@@ -225,7 +225,7 @@ fn stateless(
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
     let Message::Request(request) = &message else { return Ok(accepted()) };
-    let (method, params) = (&request.method, request.params.text);
+    let (method, params) = (&request.method, &request.params);
     if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
         return Ok(bad_request(&message, &error));
     }

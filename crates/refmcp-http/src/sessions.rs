@@ -1,6 +1,5 @@
 //! The sessions of the revisions that have them.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use foldhash::HashMap;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{Backplane, Created, NewSession, SessionId};

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::figures::{Goal, Spread, table};
 use super::{ROUNDS, Section, servers};
 
-const STREAMS: &str = "9000";
+const STREAMS: &str = "10000";
 const UPDATES: &str = "10";
 
 pub(super) fn run() -> Result<Section> {

@@ -65,7 +65,7 @@ pub struct Response<'a> {
     pub result: Result<&'a str, RpcError>,
 }
 
-/// The parameters of a message: an object's JSON text, and the members that concern every method.
+/// The parameters of a message: an object's JSON text, and the members that concern more than whoever it is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params<'a> {
     /// The text of the object; `None` when the message has no parameters.
@@ -76,6 +76,12 @@ pub struct Params<'a> {
     pub input_responses: Option<&'a str>,
     /// The text of the member `requestState`.
     pub request_state: Option<&'a str>,
+    /// The text of the member `name`: what is called or got.
+    pub name: Option<&'a str>,
+    /// The text of the member `uri`: what is read.
+    pub uri: Option<&'a str>,
+    /// The text of the member `arguments`.
+    pub arguments: Option<&'a str>,
 }
 
 /// What one frame held.
@@ -250,6 +256,9 @@ impl<'a> Envelope<'a> {
                 meta: spans.meta.as_ref().map(text),
                 input_responses: spans.input_responses.as_ref().map(text),
                 request_state: spans.request_state.as_ref().map(text),
+                name: spans.name.as_ref().map(text),
+                uri: spans.uri.as_ref().map(text),
+                arguments: spans.arguments.as_ref().map(text),
             };
             if params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
@@ -280,6 +289,9 @@ struct ParamsSpans {
     meta: Option<Range<usize>>,
     input_responses: Option<Range<usize>>,
     request_state: Option<Range<usize>>,
+    name: Option<Range<usize>>,
+    uri: Option<Range<usize>>,
+    arguments: Option<Range<usize>>,
 }
 
 impl ParamsSpans {
@@ -293,6 +305,9 @@ impl ParamsSpans {
                     "_meta" => spans.meta = Some(span),
                     "inputResponses" => spans.input_responses = Some(span),
                     "requestState" => spans.request_state = Some(span),
+                    "name" => spans.name = Some(span),
+                    "uri" => spans.uri = Some(span),
+                    "arguments" => spans.arguments = Some(span),
                     _ => {}
                 }
                 Ok(())

@@ -34,7 +34,18 @@ pub(super) struct MetaHead<'a> {
 ///
 /// The key is the whole text that a peer was made from, so nothing is ever taken over from another sender.
 #[derive(Debug, Default)]
-pub struct Senders(Mutex<VecDeque<Sender>>);
+pub struct Senders {
+    described: Mutex<VecDeque<Sender>>,
+    /// By all that a `_meta` says, which mostly is the same for all requests of a sender.
+    verbatim: Mutex<VecDeque<(Box<str>, Said)>>,
+}
+
+/// What a request says about its sender and what they want to be told.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) peer: Arc<Peer>,
+    pub(super) log_level: Option<LogLevel>,
+}
 
 #[derive(Debug)]
 struct Sender {
@@ -51,9 +62,25 @@ const REMEMBERED: usize = 16;
 const LONGEST: usize = 4096;
 
 impl Senders {
+    /// What this `_meta` says, if one of the same words was read before.
+    pub(super) fn said(&self, meta: Option<&str>) -> Option<Said> {
+        let meta = meta?;
+        let known = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(text, _)| **text == *meta).map(|(_, said)| said.clone())
+    }
+
+    fn remember_said(&self, meta: &str, said: Said) {
+        if meta.len() > LONGEST {
+            return;
+        }
+        let mut known = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
+        known.truncate(REMEMBERED - 1);
+        known.push_front((meta.into(), said));
+    }
+
     /// The peer that was made from these words.
     pub(super) fn find(&self, version: &str, capabilities: &str, info: Option<&str>) -> Option<Arc<Peer>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.described.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |sender: &&Sender| {
             *sender.version == *version
                 && *sender.capabilities == *capabilities
@@ -73,7 +100,7 @@ impl Senders {
         if length > LONGEST {
             return;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.described.lock().unwrap_or_else(PoisonError::into_inner);
         known.truncate(REMEMBERED - 1);
         known.push_front(sender);
     }
@@ -132,6 +159,9 @@ pub fn stated_revision(
     config: &EngineConfig,
     params: &Params<'_>,
 ) -> Result<Option<Cow<'static, str>>, RpcError> {
+    if let Some(said) = config.senders.said(params.meta) {
+        return Ok(Some(said.peer.revision.as_str().into()));
+    }
     let head = MetaHead::read(params.meta)?;
     match (head.protocol_version, head.client_capabilities) {
         (None, None) => Ok(None),
@@ -159,8 +189,18 @@ fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, Rp
 }
 
 impl ServerEngine {
+    /// What a request says about its sender.
+    pub(super) fn read_said(&self, meta: Option<&str>, head: &MetaHead<'_>) -> Result<Said, RpcError> {
+        let said = Said { peer: self.sender(head)?, log_level: head.log_level()? };
+        // Each token is another one: those would only push out the rest.
+        if let Some(meta) = meta.filter(|_| head.progress_token.is_none()) {
+            self.config.senders.remember_said(meta, said.clone());
+        }
+        Ok(said)
+    }
+
     /// The peer that a request describes.
-    pub(super) fn sender(&self, head: &MetaHead<'_>) -> Result<Arc<Peer>, RpcError> {
+    fn sender(&self, head: &MetaHead<'_>) -> Result<Arc<Peer>, RpcError> {
         let (Some(version), Some(capabilities)) = (head.protocol_version, head.client_capabilities) else {
             return Err(MetaHead::missing());
         };

@@ -2,7 +2,7 @@
 
 use super::super::io::{Channel, Output};
 use super::handshake::Phase;
-use super::per_request::MetaHead;
+use super::per_request::{MetaHead, Said};
 use super::{ReplyTo, ServerEngine};
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt};
 use crate::model::{EmptyResult, SetLevelParams};
@@ -14,14 +14,27 @@ impl ServerEngine {
         let method = Method::known(&request.method).or_else(|| {
             self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
         });
-        let head = self.check_id(&to.id).and_then(|()| MetaHead::read(request.params.meta));
-        let done = match head {
-            Err(error) => Err(error),
-            Ok(head) if head.names_a_revision() => self.stateless_request(now, to, method, request, &head),
-            Ok(head) => self.session_request(now, to, method, request, &head),
-        };
-        if let Err(error) = done {
+        if let Err(error) = self.check_id(&to.id).and_then(|()| self.lead(now, to, method, request)) {
             self.answer_error(to, &error);
+        }
+    }
+
+    /// Leads a request to whoever it is for, by what its `_meta` says.
+    fn lead(
+        &mut self,
+        now: Timestamp,
+        to: &ReplyTo,
+        method: Option<Method>,
+        request: &Request<'_>,
+    ) -> Result<(), RpcError> {
+        if let said @ Some(_) = self.config.senders.said(request.params.meta) {
+            return self.stateless_request(now, to, method, request, &MetaHead::default(), said);
+        }
+        let head = MetaHead::read(request.params.meta)?;
+        if head.names_a_revision() {
+            self.stateless_request(now, to, method, request, &head, None)
+        } else {
+            self.session_request(now, to, method, request, &head)
         }
     }
 
@@ -32,13 +45,16 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
         head: &MetaHead<'_>,
+        said: Option<Said>,
     ) -> Result<(), RpcError> {
         if to.batch.is_some() {
             self.note("RPC-10", "a request without a session inside a batch");
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
-        let peer = self.sender(head)?;
-        let log_level = head.log_level()?;
+        let Said { peer, log_level } = match said {
+            Some(said) => said,
+            None => self.read_said(request.params.meta, head)?,
+        };
         let method = self.served(method, &request.method, peer.rules())?;
         match method {
             Method::Discover => self.discover(to, &peer),

@@ -1,9 +1,10 @@
 //! The events of one stream, with one writer and one reader at a time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use refmcp_proto::jsonrpc::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -89,7 +90,7 @@ impl Log {
             read: 0,
             reader: 0,
             away: false,
-            posted: HashMap::new(),
+            posted: HashMap::default(),
             news: Arc::new(Notify::new()),
             stop: Arc::new(Notify::new()),
         }

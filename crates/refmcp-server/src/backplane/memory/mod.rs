@@ -5,6 +5,9 @@
 //!
 //! Each session has a lock of its own, held for a few instructions and never while waiting. All sessions share the
 //! count of bytes; when it is full, the session that keeps most makes room.
+//!
+//! What is looked up with every event is hashed quickly: those keys are made here or by whoever serves, and nobody else
+//! can choose them badly.
 
 mod account;
 mod keys;

@@ -1,10 +1,11 @@
 //! Everything that is kept for one session.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use refmcp_proto::jsonrpc::RequestId;
 use tokio::time::Instant;
 
@@ -67,7 +68,7 @@ impl Session {
             used: now,
             waiters: 0,
             closed: false,
-            streams: HashMap::new(),
+            streams: HashMap::default(),
             next: StreamNumber::STANDING.0 + 1,
             ended: VecDeque::new(),
             tombstones: BTreeMap::new(),

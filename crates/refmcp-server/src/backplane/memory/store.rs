@@ -1,9 +1,9 @@
 //! All sessions, and the room they share.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use tokio::time::Instant;
 
 use super::account::{Account, NoRoom, Total};
