@@ -282,7 +282,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Where parameters stand, and the members of them that are read before the method is looked at.
+/// Where parameters stand, and the members of them that others than their method look at.
 #[derive(Default)]
 struct ParamsSpans {
     whole: Option<Range<usize>>,

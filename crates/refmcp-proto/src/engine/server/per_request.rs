@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -33,11 +35,26 @@ pub(super) struct MetaHead<'a> {
 /// the same words.
 ///
 /// The key is the whole text that a peer was made from, so nothing is ever taken over from another sender.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Senders {
     described: Mutex<VecDeque<Sender>>,
-    /// By all that a `_meta` says, which mostly is the same for all requests of a sender.
-    verbatim: Mutex<VecDeque<(Box<str>, Said)>>,
+    verbatim: Mutex<Verbatim>,
+}
+
+impl fmt::Debug for Senders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What clients say of themselves is theirs.
+        f.write_str("Senders(..)")
+    }
+}
+
+/// Whole texts of `_meta`, which for many senders are the same in all their requests.
+#[derive(Debug, Default)]
+struct Verbatim {
+    known: VecDeque<(Box<str>, Said)>,
+    /// Hashes of texts that were read once: those with a trace or a number of their own never come again, and would only
+    /// push out the rest.
+    once: VecDeque<u64>,
 }
 
 /// What a request says about its sender and what they want to be told.
@@ -63,19 +80,29 @@ const LONGEST: usize = 4096;
 
 impl Senders {
     /// What this `_meta` says, if one of the same words was read before.
-    pub(super) fn said(&self, meta: Option<&str>) -> Option<Said> {
+    fn said(&self, meta: Option<&str>) -> Option<Said> {
         let meta = meta?;
-        let known = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|(text, _)| **text == *meta).map(|(_, said)| said.clone())
+        let verbatim = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
+        verbatim.known.iter().find(|(text, _)| **text == *meta).map(|(_, said)| said.clone())
     }
 
-    fn remember_said(&self, meta: &str, said: Said) {
+    /// Remembers what a `_meta` says that comes for the second time.
+    fn remember_said(&self, meta: &str, said: &Said) {
         if meta.len() > LONGEST {
             return;
         }
-        let mut known = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
-        known.truncate(REMEMBERED - 1);
-        known.push_front((meta.into(), said));
+        let mut hasher = DefaultHasher::new();
+        meta.hash(&mut hasher);
+        let hash = hasher.finish();
+        let mut verbatim = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
+        let Verbatim { known, once } = &mut *verbatim;
+        if !once.contains(&hash) {
+            once.truncate(REMEMBERED - 1);
+            once.push_front(hash);
+        } else if known.iter().all(|(text, _)| **text != *meta) {
+            known.truncate(REMEMBERED - 1);
+            known.push_front((meta.into(), said.clone()));
+        }
     }
 
     /// The peer that was made from these words.
@@ -153,13 +180,20 @@ impl<'a> MetaHead<'a> {
     }
 }
 
+impl EngineConfig {
+    /// What this `_meta` says, if it is known and its revision is spoken here.
+    pub(super) fn said(&self, meta: Option<&str>) -> Option<Said> {
+        self.senders.said(meta).filter(|said| self.revisions.contains(&said.peer.revision))
+    }
+}
+
 /// The revision that a request names for itself, if it is one that stands for itself: either nothing of what such a
 /// request must carry is there, or all of it.
 pub fn stated_revision(
     config: &EngineConfig,
     params: &Params<'_>,
 ) -> Result<Option<Cow<'static, str>>, RpcError> {
-    if let Some(said) = config.senders.said(params.meta) {
+    if let Some(said) = config.said(params.meta) {
         return Ok(Some(said.peer.revision.as_str().into()));
     }
     let head = MetaHead::read(params.meta)?;
@@ -192,9 +226,9 @@ impl ServerEngine {
     /// What a request says about its sender.
     pub(super) fn read_said(&self, meta: Option<&str>, head: &MetaHead<'_>) -> Result<Said, RpcError> {
         let said = Said { peer: self.sender(head)?, log_level: head.log_level()? };
-        // Each token is another one: those would only push out the rest.
+        // A token is no part of what is remembered.
         if let Some(meta) = meta.filter(|_| head.progress_token.is_none()) {
-            self.config.senders.remember_said(meta, said.clone());
+            self.config.senders.remember_said(meta, &said);
         }
         Ok(said)
     }
@@ -241,5 +275,32 @@ impl ServerEngine {
             return Err(error);
         };
         Ok(Peer { revision, capabilities, info })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_said_again_is_remembered() {
+        let senders = Senders::default();
+        let (revision, capabilities, info) = (Revision::LATEST, ClientCapabilities::default(), None);
+        let said = Said { peer: Arc::new(Peer { revision, capabilities, info }), log_level: None };
+        let is_known = |meta: &str| senders.said(Some(meta)).is_some();
+        for (times, known) in [false, true, true].into_iter().enumerate() {
+            senders.remember_said("again", &said);
+            assert_eq!(is_known("again"), known, "{times}");
+        }
+        for number in 0..100 {
+            senders.remember_said(&format!("only once: {number}"), &said);
+            assert!(!is_known(&format!("only once: {number}")));
+        }
+        assert!(is_known("again") && senders.said(None).is_none());
+        assert!(!is_known("agai") && !is_known("again "));
+        let long = "x".repeat(LONGEST + 1);
+        (0..3).for_each(|_| senders.remember_said(&long, &said));
+        assert!(!is_known(&long));
+        assert_eq!(senders.verbatim.lock().unwrap().known.len(), 1, "once is enough");
     }
 }

@@ -27,7 +27,7 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
-        if let said @ Some(_) = self.config.senders.said(request.params.meta) {
+        if let said @ Some(_) = self.config.said(request.params.meta) {
             return self.stateless_request(now, to, method, request, &MetaHead::default(), said);
         }
         let head = MetaHead::read(request.params.meta)?;
