@@ -52,7 +52,7 @@ impl Federation {
     }
 }
 
-const SERVICE: [(&str, &str); 2] = [("client_id", "service"), ("client_secret", "hush")];
+const SERVICE: [(&str, &str); 2] = [("client_id", "service"), ("client_secret", SECRET)];
 
 #[test]
 fn an_identity_provider_vouches_for_an_employee() {
@@ -146,7 +146,7 @@ fn nobody_is_taken_for_somebody_else_of_the_same_name() {
     };
     let person = who(federation.world.redeem(&federation.world.code(&[]), &[]));
     assert_eq!(person, ("alice".to_owned(), "app".to_owned()));
-    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", SECRET)];
     let all = [
         person,
         who(federation.ask(&federation.workload(&json!({ "sub": "app" })), &[])),

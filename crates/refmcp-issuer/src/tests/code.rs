@@ -78,7 +78,7 @@ fn a_code_ends_after_a_minute() {
 fn a_code_is_bound_to_all_that_was_asked() {
     let world = world();
     let code = world.code(&[]);
-    let service = [("client_id", "service"), ("client_secret", "hush")];
+    let service = [("client_id", "service"), ("client_secret", SECRET)];
     assert_eq!(world.redeem(&code, &service).error(), "invalid_grant");
     assert_eq!(world.redeem(&code, &[("client_id", "nobody")]).error(), "invalid_client");
     for address in ["https://app.example/cb/", "https://evil.example/cb"] {

@@ -20,8 +20,8 @@ pub(crate) fn basic(id: &str, secret: &str) -> String {
 fn a_secret_gives_a_token_to_the_client_itself() {
     let world = world();
     let form = [("grant_type", "client_credentials"), ("scope", "write")];
-    let in_header = world.post_with("/token", &[("authorization", &basic("service", "hush"))], &form);
-    let credentials = [("client_id", "service"), ("client_secret", "hush")];
+    let in_header = world.post_with("/token", &[("authorization", &basic("service", SECRET))], &form);
+    let credentials = [("client_id", "service"), ("client_secret", SECRET)];
     let in_body = world.token(&[form.as_slice(), &credentials].concat());
     for answer in [in_header, in_body] {
         assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
@@ -40,15 +40,15 @@ fn wrong_credentials_are_refused() {
     for header in [
         basic("service", "wrong"),
         basic("service", ""),
-        basic("nobody", "hush"),
+        basic("nobody", SECRET),
         "Basic !!!".to_owned(),
-        "Bearer hush".to_owned(),
+        format!("Bearer {SECRET}"),
         "Basic".to_owned(),
     ] {
         let answer = world.post_with("/token", &[("authorization", &header)], &form);
         assert_eq!((answer.status(), answer.error().as_str()), (StatusCode::UNAUTHORIZED, "invalid_client"));
         assert!(answer.header("www-authenticate").starts_with("Basic "));
-        assert!(!answer.text().contains("hush"));
+        assert!(!answer.text().contains(SECRET));
     }
     assert_eq!(world.token(&form).error(), "invalid_client");
     let public = [("grant_type", "client_credentials"), ("client_id", "app")];
@@ -74,8 +74,8 @@ fn a_secret_may_be_encoded_or_not() {
 #[test]
 fn a_client_proves_who_it_is_in_one_way() {
     let world = world();
-    let header = basic("service", "hush");
-    let form = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    let header = basic("service", SECRET);
+    let form = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", SECRET)];
     let answer = world.post_with("/token", &[("authorization", &header)], &form);
     assert_eq!(answer.error(), "invalid_request");
     let other = [("grant_type", "client_credentials"), ("client_id", "app")];
@@ -90,7 +90,7 @@ fn what_is_asked_for_must_exist() {
     let world = world();
     let ask = |name, value| {
         let form = [("grant_type", "client_credentials"), (name, value)];
-        world.post_with("/token", &[("authorization", &basic("service", "hush"))], &form)
+        world.post_with("/token", &[("authorization", &basic("service", SECRET))], &form)
     };
     assert_eq!(ask("scope", "nonsense").error(), "invalid_scope");
     assert_eq!(ask("resource", "https://elsewhere.example").error(), "invalid_target");
@@ -170,7 +170,7 @@ fn used_assertions_are_remembered_whatever_else_is_used() {
     assert_eq!(refused, Some(StatusCode::SERVICE_UNAVAILABLE), "rather than to forget one that is good");
     assert_eq!(signing.ask(&first).error(), "invalid_client");
     // Others are not kept out by that, and neither is this one once its assertions are over.
-    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", "hush")];
+    let service = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", SECRET)];
     assert_eq!(signing.world.token(&service).status(), StatusCode::OK);
     signing.world.pass(300);
     let later = signing.assertion(&json!({ "jti": "later", "exp": NOW + 360 }));

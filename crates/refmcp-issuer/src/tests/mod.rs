@@ -34,6 +34,7 @@ pub(crate) const NOW: Seconds = 1_700_000_000;
 pub(crate) const ORIGIN: &str = "http://127.0.0.1:3000";
 pub(crate) const RESOURCE: &str = "http://127.0.0.1:3000/mcp";
 pub(crate) const CALLBACK: &str = "https://app.example/cb";
+pub(crate) const SECRET: &str = "hush-little-service";
 pub(crate) const VERIFIER: &str = "a-verifier-that-is-long-enough-to-be-a-verifier";
 
 /// A server, and its time. Nothing secret of it may be logged while it is there.
@@ -53,7 +54,7 @@ pub(crate) struct Page {
     pub(crate) form_token: String,
 }
 
-/// A public client `app`, a confidential one `service` with the secret `hush`, and three scopes.
+/// A public client `app`, a confidential one `service` with a secret, and three scopes.
 pub(crate) fn settings() -> Settings {
     let mut settings = Settings::new(Url::parse(ORIGIN).unwrap(), RESOURCE);
     settings.resources.push("http://127.0.0.1:3000/other".to_owned());
@@ -61,7 +62,7 @@ pub(crate) fn settings() -> Settings {
     settings.default_scopes = Scopes::parse("read").unwrap();
     settings.clients = vec![
         Client::public("app").named("An app").redirecting_to([CALLBACK]),
-        Client::with_secret("service", "hush").redirecting_to([CALLBACK]),
+        Client::with_secret("service", SECRET).redirecting_to([CALLBACK]),
     ];
     settings
 }
@@ -115,7 +116,7 @@ pub(crate) fn encode<V: AsRef<str>>(pairs: &[(&str, V)]) -> String {
 impl World {
     pub(crate) fn new(settings: Settings) -> Self {
         let watch = Watch::begin();
-        [VERIFIER, "hush"].iter().for_each(|secret| watch.sees(secret));
+        [VERIFIER, SECRET].iter().for_each(|secret| watch.sees(secret));
         Self { issuer: Issuer::new(settings).unwrap(), now: Cell::new(NOW), watch }
     }
 

@@ -38,7 +38,7 @@ fn value() -> impl Strategy<Value = String> {
         "code",
         "app",
         "service",
-        "hush",
+        SECRET,
         CALLBACK,
         RESOURCE,
         "S256",
@@ -92,7 +92,7 @@ proptest! {
         if path == "/token" && answer.status().is_success() {
             // The secret of the service is among the values, and opens the only grant that needs nothing else.
             prop_assert!(form.iter().any(|(_, value)| value == "client_credentials"));
-            prop_assert!(form.iter().any(|(_, value)| value == "hush"));
+            prop_assert!(form.iter().any(|(_, value)| value == SECRET));
         }
     }
 

@@ -61,7 +61,7 @@ fn refresh_tokens_are_their_clients_own() {
     let form = [
         ("grant_type", "refresh_token"),
         ("client_id", "service"),
-        ("client_secret", "hush"),
+        ("client_secret", SECRET),
         ("refresh_token", token),
     ];
     assert_eq!(world.token(&form).error(), "invalid_grant");

@@ -35,7 +35,7 @@ fn a_public_server_tells_only_those_who_prove_who_they_are() {
     assert_eq!(world.post("/introspect", &[token]).status(), StatusCode::UNAUTHORIZED);
     let named = [token, ("client_id", "app")];
     assert_eq!(world.post("/introspect", &named).status(), StatusCode::UNAUTHORIZED);
-    let service = [token, ("client_id", "service"), ("client_secret", "hush")];
+    let service = [token, ("client_id", "service"), ("client_secret", SECRET)];
     assert_eq!(world.post("/introspect", &service).json()["active"], true);
     let (id, secret) = world.issuer.resource_credentials();
     let header = super::identity::basic(id, secret.unwrap().reveal());
@@ -71,7 +71,7 @@ fn an_access_token_that_is_given_back_goes_alone() {
 fn nobody_gives_back_what_is_anothers() {
     let world = world();
     let tokens = world.log_in();
-    let service = [("client_id", "service"), ("client_secret", "hush")];
+    let service = [("client_id", "service"), ("client_secret", SECRET)];
     for kind in ["access_token", "refresh_token"] {
         let form = [service.as_slice(), &[("token", tokens[kind].as_str().unwrap())]].concat();
         assert_eq!(world.post("/revoke", &form).status(), StatusCode::OK);
@@ -91,6 +91,6 @@ fn nothing_secret_is_in_debug_output() {
     let world = world();
     let tokens = world.log_in();
     let shown = format!("{:?} {:?}", world.issuer, world.issuer.settings());
-    assert!(!shown.contains("hush"));
+    assert!(!shown.contains(SECRET));
     assert!(!shown.contains(tokens["access_token"].as_str().unwrap()));
 }
