@@ -74,9 +74,15 @@ impl From<Fault> for WireError {
 
 impl Login {
     /// What the store has.
-    pub(super) async fn load(&self) -> Result<Option<Grant>, WireError> {
-        let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
-        Ok(known.grant)
+    pub(super) async fn load(&self) -> Option<Grant> {
+        match self.settings.store.load(&self.name).await {
+            Ok(known) => known.grant,
+            // The server may let everybody in. If it does not, the store is asked again, and its fault is the end of it.
+            Err(fault) => {
+                tracing::warn!(server = %self.name, %fault, "the store of tokens fails");
+                None
+            }
+        }
     }
 
     /// Another token without asking anybody but the authorization server; none where there is no way to get one.

@@ -314,7 +314,7 @@ async fn wait(mut landed: Landed) -> Result<(), WireError> {
 async fn fly(seat: Weak<Seat>, login: Login, purpose: Purpose) {
     // Every client begins with a look at what is kept, which needs little room; what logging in needs is boxed.
     let got = match &purpose {
-        Purpose::Load => login.load().await,
+        Purpose::Load => Ok(login.load().await),
         Purpose::Renew => Box::pin(login.renew()).await,
         Purpose::Login { refusal, thorough, version } => {
             Box::pin(login.run(refusal, *thorough, version.clone())).await.map(Some)

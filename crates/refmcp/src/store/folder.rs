@@ -112,6 +112,16 @@ impl StateFolder {
         Ok(())
     }
 
+    /// Sees to it that what was replaced stays so, whatever happens to the machine.
+    pub(super) fn sync(&self) -> Result<()> {
+        // Elsewhere folders are not for opening, and the system sees to it.
+        if cfg!(unix) {
+            let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
+            synced.with_context(|| format!("cannot write the folder {}", self.path.display()))?;
+        }
+        Ok(())
+    }
+
     /// Makes the folder, for nobody else to look into.
     pub(super) fn create(&self) -> Result<()> {
         let mut builder = DirBuilder::new();

@@ -3,10 +3,13 @@
 //! secrets on standard input and no other way, and cost no dependency.
 
 use std::io::{self, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use refmcp_proto::jsonrpc::excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,8 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long between two looks whether it is done.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Bytes of what it says; what is longer makes it wait in vain.
+/// How long what it said last may take to arrive once it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Bytes of what it says.
 const MOST_BYTES: u64 = 32 << 10;
+
+/// What every helper says of a name that it does not know.
+const NOT_FOUND: &str = "credentials not found";
 
 /// A helper, by its name after `docker-credential-`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,26 +58,30 @@ impl Helper {
     /// The helper cannot be started, takes too long or refuses; so for the others.
     pub(super) fn keep(&self, name: &str, secret: &str) -> Result<()> {
         let entry = json!({ "ServerURL": name, "Username": "refmcp", "Secret": secret });
-        self.run("store", &entry.to_string()).map(drop)
+        self.run("store", &entry.to_string())?.done().map(drop)
     }
 
-    /// The secret that is kept under a name.
-    pub(super) fn get(&self, name: &str) -> Result<String> {
-        let said = self.run("get", name)?;
+    /// The secret that is kept under a name, if there is one.
+    pub(super) fn get(&self, name: &str) -> Result<Option<String>> {
+        let ended = self.run("get", name)?;
+        if !ended.status.success() && String::from_utf8_lossy(&ended.said).contains(NOT_FOUND) {
+            return Ok(None);
+        }
+        let said = ended.done()?;
         let entry: Value = serde_json::from_slice(&said).unwrap_or_default();
         // What it said is full of secrets, if it is anything.
         let secret =
             entry["Secret"].as_str().with_context(|| format!("{} gave no secret", self.program()))?;
-        Ok(secret.to_owned())
+        Ok(Some(secret.to_owned()))
     }
 
     /// Has what is kept under a name forgotten.
     pub(super) fn erase(&self, name: &str) -> Result<()> {
-        self.run("erase", name).map(drop)
+        self.run("erase", name)?.done().map(drop)
     }
 
-    fn run(&self, action: &str, input: &str) -> Result<Vec<u8>> {
-        run(&self.program(), action, input, PATIENCE)
+    fn run(&self, action: &str, input: &str) -> Result<Ended> {
+        Ended::of(&self.program(), action, input, PATIENCE)
     }
 }
 
@@ -93,28 +106,46 @@ impl From<Helper> for String {
     }
 }
 
-/// What a program says that is to do something, if it does.
-fn run(program: &str, action: &str, input: &str, patience: Duration) -> Result<Vec<u8>> {
-    let mut command = Command::new(program);
-    command.arg(action).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
-    let ended = speak(&mut child, input, patience).with_context(|| format!("{program} {action}"));
-    if ended.is_err() {
-        // It may be gone already.
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    let (is_fine, said) = ended?;
-    if !is_fine {
-        let why = String::from_utf8_lossy(&said);
-        bail!("{program} {action} failed: {}", one_line(why.trim()));
-    }
-    Ok(said)
+/// A program that was to do something and has ended.
+struct Ended {
+    what: String,
+    status: ExitStatus,
+    said: Vec<u8>,
 }
 
-/// Tells a helper what it is to do, and waits for its end: whether it did, and what it said.
-fn speak(child: &mut Child, input: &str, patience: Duration) -> Result<(bool, Vec<u8>)> {
+impl Ended {
+    fn of(program: &str, action: &str, input: &str, patience: Duration) -> Result<Self> {
+        let what = format!("{program} {action}");
+        let mut command = Command::new(program);
+        command.arg(action).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        let ended = speak(&mut child, input, patience).with_context(|| what.clone());
+        if ended.is_err() {
+            // It may be gone already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let (status, said) = ended?;
+        Ok(Self { what, status, said })
+    }
+
+    /// What it said, if it did what it was to do.
+    fn done(self) -> Result<Vec<u8>> {
+        let Self { what, status, said } = self;
+        if status.success() {
+            return Ok(said);
+        }
+        let why = String::from_utf8_lossy(&said);
+        // One that only repeats what it keeps says nothing that anybody may see.
+        let why = if why.contains("Secret") { "for a reason that is not to be shown" } else { why.trim() };
+        bail!("{what} failed ({status}): {}", one_line(&excerpt(why)));
+    }
+}
+
+/// Tells a helper what it is to do, and waits for its end: how it ended, and what it said.
+fn speak(child: &mut Child, input: &str, patience: Duration) -> Result<(ExitStatus, Vec<u8>)> {
     let end = Instant::now() + patience;
+    let heard = child.stdout.take().map(listen).context("says nothing")?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input.as_bytes()) {
             // One that does not read says why, or does not need to.
@@ -122,18 +153,39 @@ fn speak(child: &mut Child, input: &str, patience: Duration) -> Result<(bool, Ve
             written => written.context("cannot be spoken to")?,
         }
     }
+    let mut said = Vec::new();
     let status = loop {
         match child.try_wait().context("cannot be waited for")? {
             Some(status) => break status,
             None if Instant::now() >= end => bail!("did not end within {} s", patience.as_secs()),
-            None => std::thread::sleep(LOOK),
+            None => {}
+        }
+        match heard.recv_timeout(LOOK) {
+            Ok(bytes) => said.extend(bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
         }
     };
-    let mut said = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(MOST_BYTES).read_to_end(&mut said).context("cannot be read")?;
+    // Its last words are on their way. Whoever it has started may keep its output open for ever.
+    while let Ok(bytes) = heard.recv_timeout(LAST_WORDS) {
+        said.extend(bytes);
     }
-    Ok((status.success(), said))
+    Ok((status, said))
+}
+
+/// What is said, as it comes, until its end or until it is too much; whoever says more is cut off.
+fn listen(stdout: ChildStdout) -> Receiver<Vec<u8>> {
+    let (tell, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let mut stdout = stdout.take(MOST_BYTES);
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = stdout.read(&mut bytes) {
+            if tell.send(bytes[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    heard
 }
 
 #[cfg(test)]
@@ -162,23 +214,37 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let does = |script: &str, patience: u64| {
             let path = folder.path().join("helper");
-            // A file that is written to cannot be started, also while another test forks.
             let beside = folder.path().join("beside");
             fs::write(&beside, format!("#!/bin/sh\n{script}\n")).unwrap();
             fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).unwrap();
-            fs::copy(&beside, &path).unwrap();
-            run(path.to_str().unwrap(), "get", &"x".repeat(200_000), Duration::from_millis(patience))
+            // A file that is open for writing cannot be started, and whoever forks here keeps it open for a moment.
+            assert!(Command::new("cp").args([&beside, &path]).status().unwrap().success());
+            Ended::of(path.to_str().unwrap(), "get", &"x".repeat(200_000), Duration::from_millis(patience))?
+                .done()
         };
         assert_eq!(does("cat >/dev/null; echo \"$1\"", 20_000).unwrap(), b"get\n");
         assert_eq!(does("echo early", 20_000).unwrap(), b"early\n");
         let refused =
             format!("{:#}", does("cat >/dev/null; printf 'no\\033[2J\\n'; exit 1", 20_000).unwrap_err());
-        assert!(refused.contains("get failed: no") && !refused.contains('\u{1b}'), "{refused}");
-        for stuck in ["cat >/dev/null; exec sleep 60", "cat >/dev/null; exec yes"] {
+        assert!(
+            refused.contains("get failed (exit status: 1): no") && !refused.contains('\u{1b}'),
+            "{refused}"
+        );
+        // What it leaves behind holds its output open.
+        let left = does("cat >/dev/null; sleep 60 & echo \"$! done\"", 20_000).unwrap();
+        let left = String::from_utf8(left).unwrap();
+        let (sleeper, said) = left.split_once(' ').unwrap();
+        assert_eq!(said, "done\n");
+        assert!(Command::new("kill").arg(sleeper).status().unwrap().success());
+        let told = does("cat >/dev/null; echo '{\"Secret\":\"hush\"}'; exit 1", 20_000).unwrap_err();
+        assert!(format!("{told:#}").ends_with("for a reason that is not to be shown"), "{told:#}");
+        let babble = format!("{:#}", does("cat >/dev/null; exec yes", 20_000).unwrap_err());
+        assert!(babble.contains("): y") && babble.len() < 1000, "{babble}");
+        for stuck in ["cat >/dev/null; exec sleep 60", "cat >/dev/null; exec >&-; exec sleep 60"] {
             let fault = format!("{:#}", does(stuck, 200).unwrap_err());
             assert!(fault.contains("did not end within"), "{stuck}: {fault}");
         }
-        let fault = format!("{:#}", run("/nowhere/helper", "get", "", PATIENCE).unwrap_err());
+        let fault = format!("{:#}", Ended::of("/nowhere/helper", "get", "", PATIENCE).err().unwrap());
         assert!(fault.contains("cannot start /nowhere/helper"), "{fault}");
     }
 }

@@ -49,6 +49,7 @@ impl Seal {
         helper.keep(&name, &STANDARD.encode(random::<KEY_BYTES>()?))?;
         // What cannot be got back must not be sealed with.
         Self::kept(helper, &name)
+            .with_context(|| format!("{} does not keep what it is given", helper.program()))
     }
 
     /// The key that is kept under a name.
@@ -57,8 +58,11 @@ impl Seal {
     ///
     /// The helper does not give it.
     pub(super) fn kept(helper: &Helper, name: &str) -> Result<Self> {
-        let bytes = STANDARD.decode(helper.get(name)?).ok().filter(|bytes| bytes.len() == KEY_BYTES);
-        let bytes = bytes.with_context(|| format!("what {} gave is no key of ours", helper.program()))?;
+        let secret = helper.get(name)?;
+        let secret =
+            secret.context("it has no such key any more; without that, remove it and log in again")?;
+        let bytes = STANDARD.decode(secret).ok().filter(|bytes| bytes.len() == KEY_BYTES);
+        let bytes = bytes.context("what it keeps is no key of ours")?;
         let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes).map_err(|_| anyhow!("no key"))?;
         Ok(Self { helper: helper.clone(), name: name.to_owned(), key: LessSafeKey::new(key) })
     }
@@ -93,7 +97,11 @@ impl Seal {
     ///
     /// It was sealed with another key, or changed since.
     pub(super) fn open(&self, sealed: &Sealed) -> Result<Vec<u8>> {
-        let changed = || anyhow!("it was changed, or sealed with another key");
+        let changed = || {
+            anyhow!(
+                "it was changed, or sealed with another key; without the right one, remove it and log in again"
+            )
+        };
         let mut content = STANDARD.decode(&sealed.content).map_err(|_| changed())?;
         ensure!(content.len() >= NONCE_LEN, changed());
         let mut sealed = content.split_off(NONCE_LEN);

@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long a keyring that gives no key is left alone.
+const REFUSED: Duration = Duration::from_secs(10);
+
 /// The tokens of this user.
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
@@ -37,13 +40,17 @@ pub(crate) struct Tokens {
     asked: Arc<Mutex<Option<Asked>>>,
 }
 
-/// What came of asking the keyring for a key: nobody is asked twice.
+/// What came of asking the keyring for a key.
 #[derive(Debug, Clone)]
 struct Asked {
     name: String,
     /// The key, or why there is none.
     seal: Result<Arc<Seal>, String>,
+    at: Instant,
 }
+
+/// What is kept, and what it is sealed with.
+type Opened = (Kept, Option<Arc<Seal>>);
 
 /// What is in the file. What is not understood here is a later version's, and kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -138,10 +145,7 @@ impl Tokens {
     ///
     /// As [`Self::load`].
     pub(crate) fn at_hand(&self) -> Result<Option<Kept>> {
-        let kept = self.read()?;
-        let Some(sealed) = &kept.sealed else { return Ok(Some(kept)) };
-        let asked = self.asked().clone().filter(|asked| asked.name == sealed.name);
-        asked.map(|asked| self.open(sealed, asked.seal).map(|(kept, _)| kept)).transpose()
+        Ok(self.opened_already()?.map(|(kept, _)| kept))
     }
 
     /// Who keeps the key, where the file is sealed.
@@ -157,13 +161,19 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// The file cannot be read or written, or a helper does not do what it is for. What is kept is still there.
+    /// The file cannot be read or written, or a helper gives no key. What is kept is still there.
     pub(crate) fn seal(&self, helper: Option<&Helper>) -> Result<()> {
-        let _locked = self.folder.lock()?;
-        let (kept, old) = self.load_with_seal()?;
-        let new = helper.map(Seal::new).transpose()?;
-        self.write(&kept, new.as_ref())?;
-        old.map_or(Ok(()), |old| old.forget())
+        let new = helper.map(Seal::new).transpose()?.map(Arc::new);
+        let changed = self.change_with_seal(|_, seal| Ok(std::mem::replace(seal, new.clone())));
+        let (unused, done) = match changed {
+            // An old file that came back after a crash would be worth nothing without its key.
+            Ok(old) => (self.folder.sync().map(|()| old)?, Ok(())),
+            Err(fault) => (new, Err(fault)),
+        };
+        if let Some(Err(fault)) = unused.map(|seal| seal.forget()) {
+            tracing::warn!("a key that is of no use any more stays in the keyring: {fault:#}");
+        }
+        done
     }
 
     /// Keeps an entry, instead of any for the same server and issuer.
@@ -238,11 +248,23 @@ impl Tokens {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T>) -> Result<T> {
-        let _locked = self.folder.lock()?;
-        let (mut kept, seal) = self.load_with_seal()?;
-        let done = change(&mut kept)?;
-        self.write(&kept, seal.as_deref())?;
-        Ok(done)
+        self.change_with_seal(|kept, _| change(kept))
+    }
+
+    fn change_with_seal<T>(
+        &self,
+        change: impl FnOnce(&mut Kept, &mut Option<Arc<Seal>>) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            // Somebody may have to unlock the keyring, for which nobody else is to wait.
+            self.load_with_seal()?;
+            let _locked = self.folder.lock()?;
+            // Sealed with another key meanwhile, it is closed again.
+            let Some((mut kept, mut seal)) = self.opened_already()? else { continue };
+            let done = change(&mut kept, &mut seal)?;
+            self.write(&kept, seal.as_deref())?;
+            return Ok(done);
+        }
     }
 
     fn write(&self, kept: &Kept, seal: Option<&Seal>) -> Result<()> {
@@ -255,34 +277,56 @@ impl Tokens {
         self.folder.replace(FILE, &content)
     }
 
-    fn load_with_seal(&self) -> Result<(Kept, Option<Arc<Seal>>)> {
-        let kept = self.read()?;
-        let Some(sealed) = &kept.sealed else { return Ok((kept, None)) };
-        let mut asked = self.asked();
-        let seal = match asked.take_if(|asked| asked.name == sealed.name) {
-            Some(known) => known.seal,
-            None => {
-                let seal = Seal::kept(&sealed.helper, &sealed.name);
-                seal.map(Arc::new).map_err(|fault| format!("{fault:#}"))
+    fn load_with_seal(&self) -> Result<Opened> {
+        let mut kept = self.read()?;
+        loop {
+            let Some(sealed) = &kept.sealed else { return Ok((kept, None)) };
+            let seal = self.ask(sealed);
+            if seal.is_err() {
+                let now = self.read()?;
+                // The key is gone because the file has another one by now.
+                if now.sealed.as_ref().is_none_or(|now| now.name != sealed.name) {
+                    kept = now;
+                    continue;
+                }
             }
-        };
-        *asked = Some(Asked { name: sealed.name.clone(), seal: seal.clone() });
-        drop(asked);
-        self.open(sealed, seal).map(|(kept, seal)| (kept, Some(seal)))
+            return self.open(sealed, seal);
+        }
     }
 
-    fn open(&self, sealed: &Sealed, seal: Result<Arc<Seal>, String>) -> Result<(Kept, Arc<Seal>)> {
+    /// What is kept, if the keyring has given its key, or lately refused it.
+    fn opened_already(&self) -> Result<Option<Opened>> {
+        let kept = self.read()?;
+        let Some(sealed) = &kept.sealed else { return Ok(Some((kept, None))) };
+        self.known(sealed).map(|seal| self.open(sealed, seal)).transpose()
+    }
+
+    /// What the keyring has said of a key.
+    fn known(&self, sealed: &Sealed) -> Option<Result<Arc<Seal>, String>> {
+        let asked = self.asked().clone()?;
+        let holds = asked.name == sealed.name && (asked.seal.is_ok() || asked.at.elapsed() < REFUSED);
+        holds.then_some(asked.seal)
+    }
+
+    fn ask(&self, sealed: &Sealed) -> Result<Arc<Seal>, String> {
+        if let Some(known) = self.known(sealed) {
+            return known;
+        }
+        let seal = Seal::kept(&sealed.helper, &sealed.name);
+        let seal = seal.map(Arc::new).map_err(|fault| format!("{fault:#}"));
+        *self.asked() = Some(Asked { name: sealed.name.clone(), seal: seal.clone(), at: Instant::now() });
+        seal
+    }
+
+    fn open(&self, sealed: &Sealed, seal: Result<Arc<Seal>, String>) -> Result<Opened> {
         let path = self.path();
         let closed = |why: &str| {
             let (shown, program) = (path.display(), sealed.helper.program());
-            anyhow::anyhow!(
-                "{shown} is sealed with a key that {program} keeps, and stays closed: {why}; \
-                 without that key, remove it and log in again"
-            )
+            anyhow::anyhow!("{shown} is sealed with a key that {program} keeps, and stays closed: {why}")
         };
         let seal = seal.map_err(|why| closed(&why))?;
         let content = seal.open(sealed).map_err(|fault| closed(&fault.to_string()))?;
-        Ok((parse(&content, &path)?, seal))
+        Ok((parse(&content, &path)?, Some(seal)))
     }
 
     fn asked(&self) -> MutexGuard<'_, Option<Asked>> {

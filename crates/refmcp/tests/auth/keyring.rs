@@ -11,7 +11,7 @@ use crate::user::User;
 /// A helper that keeps one secret, in a file beside it.
 const KEEPS: &str = r#"case $1 in
 store) cat >"$0.kept" ;;
-get) read -r name; grep -F "\"$name\"" "$0.kept" 2>&1 || { echo "credentials not found in native keychain"; exit 1; } ;;
+get) read -r name; grep -F "\"$name\"" "$0.kept" 2>/dev/null || { echo "credentials not found in native keychain"; exit 1; } ;;
 erase) rm "$0.kept" ;;
 esac"#;
 
@@ -27,9 +27,10 @@ fn logged_in() -> (User, Server, String) {
 /// Where the helper keeps its secret.
 const KEPT: &str = "programs/docker-credential-test.kept";
 
-fn sealed(user: &User) {
-    user.does(&["auth", "keyring", "on", "--helper", "test"]);
-    let kept: Value = serde_json::from_slice(&fs::read(user.path(KEPT)).unwrap()).unwrap();
+fn sealed(user: &User, helper: &str) {
+    user.does(&["auth", "keyring", "on", "--helper", helper]);
+    let kept = user.path(&format!("programs/docker-credential-{helper}.kept"));
+    let kept: Value = serde_json::from_slice(&fs::read(kept).unwrap()).unwrap();
     Watch::of_this_test().sees(kept["Secret"].as_str().unwrap());
 }
 
@@ -45,7 +46,7 @@ fn whoever_has_the_key_works_as_before() {
     let plain = user.kept();
     for _ in 0..2 {
         // The second time there is nothing to do.
-        sealed(&user);
+        sealed(&user, "test");
         let text = fs::read_to_string(user.tokens()).unwrap();
         assert!(!text.contains(&secret) && !text.contains(url.as_str()), "{text}");
         assert!(user.does(&["auth", "keyring"]).contains("with a key that docker-credential-test keeps"));
@@ -70,9 +71,9 @@ fn whoever_has_the_key_works_as_before() {
 #[test]
 fn what_is_sealed_moves_to_another_helper() {
     let (user, server, secret) = logged_in();
-    sealed(&user);
+    sealed(&user, "test");
     user.program("docker-credential-other", KEEPS);
-    user.does(&["auth", "keyring", "on", "--helper", "other"]);
+    sealed(&user, "other");
     assert!(!user.path(KEPT).exists(), "the old key is forgotten");
     assert!(!fs::read_to_string(user.tokens()).unwrap().contains(&secret));
     assert_eq!(user.does(&["call", &server.url(), "echo", "message=in"]), "in\n");
@@ -82,7 +83,8 @@ fn what_is_sealed_moves_to_another_helper() {
 fn without_its_key_it_stays_closed_and_whole() {
     let (user, server, _) = logged_in();
     let url = &server.url();
-    sealed(&user);
+    let open = Server::run(&["serve", "--port", "0"]);
+    sealed(&user, "test");
     let (key, before) = (fs::read(user.path(KEPT)).unwrap(), fs::read(user.tokens()).unwrap());
     let another = String::from_utf8(key.clone()).unwrap().replace("\"Secret\":\"", "\"Secret\":\"AAAA");
     let swapped = {
@@ -92,8 +94,8 @@ fn without_its_key_it_stays_closed_and_whole() {
         String::from_utf8(key.clone()).unwrap().replace(secret, &format!("{first}{}", &secret[1..]))
     };
     for (kept, why) in [
-        (None, "credentials not found in native keychain"),
-        (Some(another), "is no key of ours"),
+        (None, "it has no such key any more"),
+        (Some(another), "what it keeps is no key of ours"),
         (Some(swapped), "it was changed, or sealed with another key"),
     ] {
         match kept {
@@ -113,6 +115,11 @@ fn without_its_key_it_stays_closed_and_whole() {
                 "tokens.json is sealed with a key that docker-credential-test keeps, and stays closed: ";
             assert!(came.err.contains(told) && came.err.contains(why), "{words:?}: {came:?}");
         }
+        let said = user.fails(1, &["auth", "keyring", "on", "--helper", "test"]);
+        assert!(said.contains(why), "{said}");
+        let came = user.run(&["call", &open.url(), "echo", "message=in"]);
+        assert_eq!((came.code, came.out.as_str()), (0, "in\n"), "where no token is needed: {came:?}");
+        assert!(came.err.contains("the store of tokens fails"), "{came:?}");
         assert_eq!(fs::read(user.tokens()).unwrap(), before, "{why}");
     }
     fs::write(user.path(KEPT), key).unwrap();
@@ -130,7 +137,7 @@ fn a_helper_that_does_not_help_changes_nothing() {
     user.program("docker-credential-babbles", "cat >/dev/null; echo hello");
     for (helper, why) in [
         ("not-there", "cannot start docker-credential-not-there"),
-        ("loses", "docker-credential-loses get failed: nothing there"),
+        ("loses", "docker-credential-loses get failed (exit status: 1): nothing there"),
         ("babbles", "docker-credential-babbles gave no secret"),
         ("../sh", "is no name of a helper"),
     ] {
@@ -144,9 +151,13 @@ fn a_helper_that_does_not_help_changes_nothing() {
 #[test]
 fn the_key_is_asked_for_once() {
     let (user, server, _) = logged_in();
-    sealed(&user);
+    sealed(&user, "test");
     user.program("docker-credential-test", &format!("echo asked >>\"$0.asked\"\n{KEEPS}"));
     let asked = || fs::read_to_string(user.path("programs/docker-credential-test.asked")).unwrap_or_default();
     user.does(&["call", &server.url(), "echo", "message=in"]);
     assert_eq!(asked(), "asked\n");
+    // Also by one that ends in want of it.
+    fs::remove_file(user.path(KEPT)).unwrap();
+    user.fails(3, &["call", &server.url(), "echo", "message=in"]);
+    assert_eq!(asked(), "asked\nasked\n");
 }

@@ -23,7 +23,9 @@ pub(super) async fn keyring(action: KeyringAction, shared: &Shared) -> Result<Ex
     let helper = tokio::task::spawn_blocking(move || {
         match wanted {
             Some(wanted) if tokens.helper()? != wanted => tokens.seal(wanted.as_ref())?,
-            _ => {}
+            // Whether the key is still there is worth knowing.
+            Some(_) => drop(tokens.load()?),
+            None => {}
         }
         tokens.helper()
     });

@@ -67,6 +67,12 @@ impl UserStore {
         }
     }
 
+    /// The grant of a server, unless the keyring would have to be asked for it.
+    pub(crate) fn grant_at_hand(&self, server: &str) -> Option<Grant> {
+        let kept = self.tokens.at_hand().ok()??;
+        self.grants_in(&kept, Some(server)).ok()?.pop().map(|(_, grant)| grant)
+    }
+
     /// The port that browsers came back to the last time, which an authorization server has registered.
     pub(crate) fn usual_port(&self) -> Option<u16> {
         let kept = self.tokens.load().ok()?;
