@@ -5,8 +5,10 @@ mod folder;
 pub(crate) mod keyring;
 pub(crate) mod log;
 mod moment;
+mod owner;
 mod seal;
 pub(crate) mod tokens;
 pub(crate) mod trust;
+mod vault;
 
 pub(crate) use folder::{StateFolder, private};

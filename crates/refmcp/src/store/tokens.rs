@@ -1,12 +1,9 @@
-//! Tokens, and the clients that authorization servers know us as: in one file that only its owner can read, keyed by
-//! server and issuer. A file that others could have read or written is not used, and one that is damaged is never
-//! overwritten. Whoever likes has it sealed with a key that the system's keyring keeps.
+//! Tokens, and the clients that authorization servers know us as: in one file, keyed by server and issuer. One that is
+//! damaged is never overwritten.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,9 +11,9 @@ use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::folder::{StateFolder, private, read_open};
+use super::folder::{StateFolder, private};
 use super::keyring::Helper;
-use super::seal::{Seal, Sealed};
+use super::vault::Vault;
 
 /// The file.
 const FILE: &str = "tokens.json";
@@ -30,34 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a keyring that gives no key is left alone.
-const REFUSED: Duration = Duration::from_secs(10);
-
 /// The tokens of this user.
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
     folder: StateFolder,
-    asked: Arc<Mutex<Option<Asked>>>,
+    vault: Vault,
 }
-
-/// What came of asking the keyring for a key.
-#[derive(Debug, Clone)]
-struct Asked {
-    name: String,
-    /// The key, or why there is none.
-    seal: Result<Arc<Seal>, String>,
-    at: Instant,
-}
-
-/// What is kept, and what it is sealed with.
-type Opened = (Kept, Option<Arc<Seal>>);
 
 /// What is in the file. What is not understood here is a later version's, and kept.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// All of it, where it is sealed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sealed: Option<Sealed>,
     #[serde(default)]
     grants: Vec<Entry>,
     #[serde(default)]
@@ -122,12 +101,12 @@ impl Kept {
 impl Tokens {
     /// Those in this folder.
     pub(crate) fn new(folder: StateFolder) -> Self {
-        Self { folder, asked: Arc::default() }
+        Self { vault: Vault::new(folder.clone(), FILE), folder }
     }
 
     /// The path of the file.
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.file(FILE)
+        self.vault.path()
     }
 
     /// All that is kept. Where it is sealed, the keyring is waited for.
@@ -136,7 +115,7 @@ impl Tokens {
     ///
     /// The file cannot be read, is damaged, or others can read or write it; or the keyring does not give its key.
     pub(crate) fn load(&self) -> Result<Kept> {
-        Ok(self.load_with_seal()?.0)
+        self.parse(self.vault.load()?)
     }
 
     /// All that is kept, unless the keyring has to be waited for.
@@ -145,35 +124,25 @@ impl Tokens {
     ///
     /// As [`Self::load`].
     pub(crate) fn at_hand(&self) -> Result<Option<Kept>> {
-        Ok(self.opened_already()?.map(|(kept, _)| kept))
+        self.vault.at_hand()?.map(|content| self.parse(content)).transpose()
     }
 
     /// Who keeps the key, where the file is sealed.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is damaged, or others can read or write it.
+    /// The file cannot be read, or others can read or write it.
     pub(crate) fn helper(&self) -> Result<Option<Helper>> {
-        Ok(self.read()?.sealed.map(|sealed| sealed.helper))
+        self.vault.helper()
     }
 
-    /// Seals the file with a new key that this helper keeps, or with none; the old key is forgotten.
+    /// Seals the file with a new key that this helper keeps, or with none.
     ///
     /// # Errors
     ///
     /// The file cannot be read or written, or a helper gives no key. What is kept is still there.
     pub(crate) fn seal(&self, helper: Option<&Helper>) -> Result<()> {
-        let new = helper.map(Seal::new).transpose()?.map(Arc::new);
-        let changed = self.change_with_seal(|_, seal| Ok(std::mem::replace(seal, new.clone())));
-        let (unused, done) = match changed {
-            // An old file that came back after a crash would be worth nothing without its key.
-            Ok(old) => (self.folder.sync().map(|()| old)?, Ok(())),
-            Err(fault) => (new, Err(fault)),
-        };
-        if let Some(Err(fault)) = unused.map(|seal| seal.forget()) {
-            tracing::warn!("a key that is of no use any more stays in the keyring: {fault:#}");
-        }
-        done
+        self.vault.seal(helper)
     }
 
     /// Keeps an entry, instead of any for the same server and issuer.
@@ -248,150 +217,27 @@ impl Tokens {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T>) -> Result<T> {
-        self.change_with_seal(|kept, _| change(kept))
+        self.vault.change(|content| {
+            let mut kept = self.parse(content)?;
+            let done = change(&mut kept)?;
+            let mut content = serde_json::to_vec_pretty(&kept).context("cannot write the tokens")?;
+            content.push(b'\n');
+            Ok((content, done))
+        })
     }
 
-    fn change_with_seal<T>(
-        &self,
-        change: impl FnOnce(&mut Kept, &mut Option<Arc<Seal>>) -> Result<T>,
-    ) -> Result<T> {
-        loop {
-            // Somebody may have to unlock the keyring, for which nobody else is to wait.
-            self.load_with_seal()?;
-            let _locked = self.folder.lock()?;
-            // Sealed with another key meanwhile, it is closed again.
-            let Some((mut kept, mut seal)) = self.opened_already()? else { continue };
-            let done = change(&mut kept, &mut seal)?;
-            self.write(&kept, seal.as_deref())?;
-            return Ok(done);
-        }
+    fn parse(&self, content: Option<Vec<u8>>) -> Result<Kept> {
+        let Some(content) = content else { return Ok(Kept::default()) };
+        // The fault of a parser may quote what it read, so only where it is told.
+        serde_json::from_slice(&content).map_err(|fault| {
+            anyhow::anyhow!(
+                "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
+                self.path().display(),
+                fault.line(),
+                fault.column()
+            )
+        })
     }
-
-    fn write(&self, kept: &Kept, seal: Option<&Seal>) -> Result<()> {
-        let text = |kept: &Kept| serde_json::to_vec_pretty(kept).context("cannot write the tokens");
-        let mut content = text(kept)?;
-        if let Some(seal) = seal {
-            content = text(&Kept { sealed: Some(seal.seal(&content)?), ..Kept::default() })?;
-        }
-        content.push(b'\n');
-        self.folder.replace(FILE, &content)
-    }
-
-    fn load_with_seal(&self) -> Result<Opened> {
-        let mut kept = self.read()?;
-        loop {
-            let Some(sealed) = &kept.sealed else { return Ok((kept, None)) };
-            let seal = self.ask(sealed);
-            if seal.is_err() {
-                let now = self.read()?;
-                // The key is gone because the file has another one by now.
-                if now.sealed.as_ref().is_none_or(|now| now.name != sealed.name) {
-                    kept = now;
-                    continue;
-                }
-            }
-            return self.open(sealed, seal);
-        }
-    }
-
-    /// What is kept, if the keyring has given its key, or lately refused it.
-    fn opened_already(&self) -> Result<Option<Opened>> {
-        let kept = self.read()?;
-        let Some(sealed) = &kept.sealed else { return Ok(Some((kept, None))) };
-        self.known(sealed).map(|seal| self.open(sealed, seal)).transpose()
-    }
-
-    /// What the keyring has said of a key.
-    fn known(&self, sealed: &Sealed) -> Option<Result<Arc<Seal>, String>> {
-        let asked = self.asked().clone()?;
-        let holds = asked.name == sealed.name && (asked.seal.is_ok() || asked.at.elapsed() < REFUSED);
-        holds.then_some(asked.seal)
-    }
-
-    fn ask(&self, sealed: &Sealed) -> Result<Arc<Seal>, String> {
-        if let Some(known) = self.known(sealed) {
-            return known;
-        }
-        let seal = Seal::kept(&sealed.helper, &sealed.name);
-        let seal = seal.map(Arc::new).map_err(|fault| format!("{fault:#}"));
-        *self.asked() = Some(Asked { name: sealed.name.clone(), seal: seal.clone(), at: Instant::now() });
-        seal
-    }
-
-    fn open(&self, sealed: &Sealed, seal: Result<Arc<Seal>, String>) -> Result<Opened> {
-        let path = self.path();
-        let closed = |why: &str| {
-            let (shown, program) = (path.display(), sealed.helper.program());
-            anyhow::anyhow!("{shown} is sealed with a key that {program} keeps, and stays closed: {why}")
-        };
-        let seal = seal.map_err(|why| closed(&why))?;
-        let content = seal.open(sealed).map_err(|fault| closed(&fault.to_string()))?;
-        Ok((parse(&content, &path)?, Some(seal)))
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is in the file, perhaps sealed.
-    fn read(&self) -> Result<Kept> {
-        let path = self.path();
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
-            Err(fault) => return Err(fault).with_context(|| format!("cannot read {}", path.display())),
-        };
-        check_owner(&file, &path)?;
-        let content = read_open(&file).with_context(|| format!("cannot read {}", path.display()))?;
-        parse(&content, &path)
-    }
-}
-
-fn parse(content: &[u8], path: &Path) -> Result<Kept> {
-    // The fault of a parser may quote what it read, so only where it is told.
-    serde_json::from_slice(content).map_err(|fault| {
-        anyhow::anyhow!(
-            "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
-            path.display(),
-            fault.line(),
-            fault.column()
-        )
-    })
-}
-
-/// Refuses a file that somebody else could have read or written, or a folder in which somebody else could have put it.
-#[cfg(unix)]
-fn check_owner(file: &File, path: &Path) -> Result<()> {
-    use std::os::unix::fs::MetadataExt;
-
-    let us = rustix::process::geteuid().as_raw();
-    let about = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
-    let shown = path.display();
-    if about.uid() != us && about.uid() != 0 {
-        bail!(
-            "{shown} belongs to somebody else, so the tokens in it are not used; remove it and log in again"
-        );
-    }
-    if about.mode() & 0o077 != 0 {
-        let mode = about.mode() & 0o777;
-        bail!(
-            "others can get at {shown} (its mode is {mode:03o}), so the tokens in it are not used; \
-             if nobody did, `chmod 600 {shown}`, else remove it and log in again"
-        );
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mode = folder.metadata().with_context(|| format!("cannot look at {}", folder.display()))?.mode();
-    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
-        let folder = folder.display();
-        bail!("others can write into {folder}, so the tokens there are not used; `chmod 700 {folder}`");
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_owner(_file: &File, _path: &Path) -> Result<()> {
-    // The folder is in the user's own profile, which the system keeps from others.
-    Ok(())
 }
 
 #[cfg(test)]
@@ -478,6 +324,7 @@ mod tests {
     #[test]
     fn a_file_that_others_can_get_at_is_refused() {
         use std::os::unix::fs::PermissionsExt;
+        use std::path::Path;
 
         let (_folder, tokens) = tokens();
         tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();

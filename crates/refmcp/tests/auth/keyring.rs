@@ -53,7 +53,7 @@ fn whoever_has_the_key_works_as_before() {
         works();
     }
     user.does(&["auth", "login", url]);
-    assert!(user.kept()["sealed"].is_object() && user.kept()["grants"] == serde_json::json!([]));
+    assert!(user.kept()["sealed"].is_object() && user.kept().as_object().unwrap().len() == 1);
     works();
     let off = user.does(&["auth", "keyring", "off", "-o", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&off).unwrap()["sealed"], false);
