@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use refmcp_auth::client::{Identity, Known, PreRegistered, Save, Way};
 use refmcp_client::auth::{Authorization, Browser, BrowserFault, Held, Store, StoreFault};
-use refmcp_client::http::{Fetcher, Reach};
+use refmcp_client::http::{Fetcher, Reach, StreamableHttp};
 use refmcp_client::wire::BoxFuture;
 use refmcp_client::wire::WireError;
 use refmcp_client::{Client, Era};
@@ -14,6 +14,7 @@ use url::Url;
 use super::person::Person;
 use super::world::{Desk, World};
 use crate::ear::{ALONE, connect, request, result};
+use crate::raw_server::Server;
 
 /// What a request ends with.
 async fn outcome(world: &World, authorization: &Authorization) -> String {
@@ -121,6 +122,19 @@ async fn a_store_that_fails() {
         assert!(why.contains("store of tokens") && why.contains(task), "{why}");
         assert_eq!(world.grants().len(), 0, "nothing is got that cannot be kept");
     }
+}
+
+#[tokio::test]
+async fn whoever_lets_everybody_in_is_asked_also_when_the_store_fails() {
+    let server = Server::start().await;
+    let connector = StreamableHttp::new(&server.url()).unwrap();
+    let authorization = Authorization::without_browser().store(Broken("load"));
+    let (wire, mut ears) = connect(&connector.authorization(authorization)).await;
+    wire.clone().send(request(1, "tools/list", ALONE));
+    let (mut peer, seen) = server.request().await;
+    assert_eq!(seen.header("authorization"), None);
+    peer.json(&result(1)).await;
+    assert_eq!(ears.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
