@@ -30,21 +30,27 @@
 //! # Prompts from files
 //!
 //! With [`Options::prompts_dir`] every `*.md` and `*.txt` of a directory is a prompt named after the file. Its text is
-//! one message of the user, in which `{{name}}` stands for an argument. What is known about it may stand above the
-//! text, between two lines of three dashes:
+//! one message of the user, in which `{{name}}` stands for an argument; `{{role "user"}}` and `{{role "assistant"}}`
+//! begin further messages. YAML front matter may describe the prompt and its arguments:
 //!
 //! ```text
 //! ---
 //! title: Release notes
 //! description: Asks for the notes of a release
-//! argument version: The version they are for
-//! optional tone: How they should sound
+//! arguments:
+//!   - name: version
+//!     description: The version they are for
+//!   - name: tone
+//!     description: How they should sound
+//!     default: friendly
+//!     values: [friendly, formal]
 //! ---
-//! Write the release notes of version {{version}}. {{tone}}
+//! Write the release notes of version {{version}}. Sound {{tone}}.
 //! ```
 //!
-//! An argument that is used but not described must be given. Files that do not follow this are skipped, and the log
-//! says why. Clients are told when prompts come, go or change.
+//! An argument must be given unless it has a default or says `required: false`. A file replaces a built-in prompt of
+//! the same name. The log says which line of a file is wrong, and what to write instead; the prompt then stays as it
+//! was before. Clients are told when prompts come, go or change. `docs/reference-server.md` has all of the format.
 
 mod additions;
 mod conformance;

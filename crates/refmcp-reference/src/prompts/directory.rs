@@ -1,116 +1,235 @@
 //! The files of a directory as prompts.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use cap_std::fs::{Dir, DirEntry};
 use notify::RecursiveMode;
-use refmcp_server::{Change, Server};
+use refmcp_server::{Catalog, Change, Prompt, Server};
 
-use super::template::{Template, is_name};
+use super::template::{FileFault, Template, is_name};
 use crate::ReferenceError;
 use crate::watch::Watched;
 
 /// Files that become prompts at the most.
 const MOST_FILES: usize = 1000;
 /// The largest file that becomes one.
-const MOST_BYTES: u64 = 256 << 10;
+const MOST_BYTES: usize = 256 << 10;
+/// The most that all files may have together.
+const MOST_TOTAL: usize = 16 << 20;
 
 /// A directory that is watched but not offered yet.
 pub(crate) struct Opened {
-    files: Files,
+    dir: Dir,
     watched: Watched,
 }
 
-struct Files {
+/// The prompt files of a running server.
+struct PromptFiles {
     dir: Dir,
-    listed: BTreeMap<String, Template>,
+    /// The server's own prompts: a file of the same name replaces one, and it is back when the file is gone.
+    builtin: BTreeMap<String, Prompt>,
+    /// The prompts that are offered, each with its file.
+    offered: BTreeMap<String, Offered>,
+    /// What is wrong with files, as the log has it: the same fault is not logged again when another file changes.
+    faults: BTreeMap<String, FileFault>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Offered {
+    file: String,
+    template: Template,
+}
+
+/// What a directory has in it.
+#[derive(Default)]
+struct Scan {
+    /// Readable prompts by name.
+    found: BTreeMap<String, Offered>,
+    /// Files that are no prompts, and the names they would have.
+    faults: BTreeMap<String, (FileFault, Option<String>)>,
 }
 
 impl Opened {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
         let (dir, watched) = Watched::open("prompts", path, RecursiveMode::NonRecursive)?;
-        Ok(Self { files: Files { dir, listed: BTreeMap::new() }, watched })
+        Ok(Self { dir, watched })
     }
 
     /// Reads the files, and again whenever they change.
     pub(crate) fn serve(self, server: &Server) -> Result<(), ReferenceError> {
-        let Self { mut files, watched } = self;
+        let catalog = server.catalog();
+        let builtin = catalog.prompts().map(|prompt| (prompt.name().to_owned(), prompt.clone())).collect();
+        drop(catalog);
+        let mut files =
+            PromptFiles { dir: self.dir, builtin, offered: BTreeMap::new(), faults: BTreeMap::new() };
         files.refresh(server);
-        watched.tell(server, move |server| files.refresh(server))
+        self.watched.tell(server, move |server| files.refresh(server))
     }
 }
 
-impl Files {
-    /// Brings the server's list up to date and tells if it has changed.
+impl PromptFiles {
+    /// Brings the server's list up to date and tells clients if it has changed.
     fn refresh(&mut self, server: &Server) {
-        let mut found = self.scan();
-        let listed = &self.listed;
+        let mut scan = match scan(&self.dir) {
+            Ok(scan) => scan,
+            Err(fault) => {
+                tracing::warn!(
+                    "the directory of prompts cannot be read, so the prompts stay as they are: {fault}"
+                );
+                return;
+            }
+        };
+        self.keep_broken(&mut scan);
+        let (offered, builtin) = (&self.offered, &self.builtin);
+        let mut taken = Vec::new();
         server.change_lists(|lists| {
-            found.retain(|name, _| {
-                let free = listed.contains_key(name) || !lists.has_prompt(name);
+            scan.found.retain(|name, new| {
+                let free =
+                    offered.contains_key(name) || builtin.contains_key(name) || !lists.has_prompt(name);
                 if !free {
-                    tracing::warn!(name, "a prompt file is skipped: there is another prompt of this name");
+                    taken.push((new.file.clone(), name.clone()));
                 }
                 free
             });
-            if found == *listed {
+            if scan.found == *offered {
                 return None;
             }
-            for name in listed.keys().filter(|name| !found.contains_key(*name)) {
-                lists.remove_prompt(name);
+            for name in offered.keys().filter(|name| !scan.found.contains_key(*name)) {
+                withdraw(lists, name, builtin);
             }
-            for (name, template) in
-                found.iter().filter(|(name, template)| listed.get(*name) != Some(*template))
-            {
-                lists.add_prompt(template.clone().prompt(name));
+            for (name, new) in scan.found.iter().filter(|(name, new)| offered.get(*name) != Some(*new)) {
+                lists.add_prompt(new.template.clone().prompt(name));
             }
             Some(Change::Prompts)
         });
-        self.listed = found;
+        for (file, name) in taken {
+            let what = format!(
+                "a client has added a prompt `{name}`; remove it with remove_prompt, or rename the file"
+            );
+            scan.faults.insert(file, (FileFault::of_file(what), Some(name)));
+        }
+        self.log(&scan);
+        self.offered = scan.found;
+        self.faults = scan.faults.into_iter().map(|(file, (fault, _))| (file, fault)).collect();
     }
 
-    /// Every file that is a prompt, by name.
-    fn scan(&self) -> BTreeMap<String, Template> {
-        let mut found = BTreeMap::new();
-        let Ok(entries) = self.dir.entries() else { return found };
-        let mut entries: Vec<(String, DirEntry)> = entries
-            .flatten()
-            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
-            .collect();
-        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (file, entry) in entries {
-            let Some((name, "md" | "txt")) = file.rsplit_once('.') else { continue };
-            let template = if !is_name(name) || name.starts_with('.') {
-                Err("its name is not made of letters, digits, '_', '-' and '.'".to_owned())
-            } else if found.contains_key(name) {
-                Err("another file has the same name".to_owned())
-            } else if found.len() == MOST_FILES {
-                Err(format!("there are more than {MOST_FILES}"))
-            } else {
-                self.read(&entry, &file).and_then(|text| Template::parse(&text))
-            };
-            match template {
-                Ok(template) => {
-                    found.insert(name.to_owned(), template);
-                }
-                Err(why) => tracing::warn!(file, "a prompt file is skipped: {why}"),
+    /// A file that was a prompt and cannot be read any more stays the prompt it was, until it is mended or deleted.
+    fn keep_broken(&self, scan: &mut Scan) {
+        for (file, (_, name)) in &scan.faults {
+            let Some(name) = name else { continue };
+            if let Some(before) = self.offered.get(name).filter(|before| before.file == *file) {
+                scan.found.insert(name.clone(), before.clone());
             }
         }
-        found
     }
 
-    fn read(&self, entry: &DirEntry, file: &str) -> Result<String, String> {
-        if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            return Err("it is no plain file".to_owned());
+    /// Says what is new: files that are wrong, files that are right again, and arguments without a use.
+    fn log(&self, scan: &Scan) {
+        for (file, (fault, name)) in &scan.faults {
+            if self.faults.get(file) == Some(fault) {
+                continue;
+            }
+            let name = name.as_deref().unwrap_or_default();
+            let instead = match scan.found.get(name) {
+                Some(before) if before.file == *file => "the prompt stays as it was before the change",
+                Some(_) => "this file is left out",
+                None if self.builtin.contains_key(name) => "the built-in prompt of this name stays",
+                None => "this file is left out",
+            };
+            tracing::warn!("prompt file {file}: {fault} ({instead})");
         }
-        let mut text = String::new();
-        let opened = self.dir.open(file).map_err(|fault| fault.to_string())?;
-        opened.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|fault| fault.to_string())?;
-        if u64::try_from(text.len()).is_ok_and(|size| size > MOST_BYTES) {
-            return Err(format!("it is larger than {} KiB", MOST_BYTES >> 10));
+        for file in self.faults.keys().filter(|file| !scan.faults.contains_key(*file)) {
+            if scan.found.values().any(|found| found.file == **file) {
+                tracing::info!("prompt file {file}: is right now, and offered");
+            }
         }
-        Ok(text)
+        for (name, Offered { file, template }) in &scan.found {
+            if self.offered.get(name).is_none_or(|before| before.template != *template) {
+                for (argument, line) in template.unused() {
+                    tracing::warn!(
+                        "prompt file {file}: line {line}: the argument `{argument}` is described and used nowhere; \
+                         write {{{{{argument}}}}} in the text, or remove it (the prompt is offered)"
+                    );
+                }
+            }
+        }
     }
+}
+
+/// Removes the prompt of a file; a built-in one that it had replaced is there again, in its place.
+fn withdraw(lists: &mut Catalog, name: &str, builtin: &BTreeMap<String, Prompt>) {
+    match builtin.get(name) {
+        Some(prompt) => lists.add_prompt(prompt.clone()),
+        None => lists.remove_prompt(name),
+    };
+}
+
+/// Reads every file that should be a prompt.
+fn scan(dir: &Dir) -> io::Result<Scan> {
+    let mut scan = Scan::default();
+    // A file that is gone before it was looked at is as if it had never been there.
+    let named = |entry: DirEntry| Some((entry.file_name().into_string().ok()?, entry));
+    let mut entries: Vec<(String, DirEntry)> = dir.entries()?.flatten().filter_map(named).collect();
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut claimed: BTreeMap<String, String> = BTreeMap::new();
+    let mut total = 0;
+    for (file, entry) in entries {
+        // Editors keep files of their own beside the one that is edited, with a dot in front.
+        let Some((name, "md" | "txt")) = file.rsplit_once('.').filter(|_| !file.starts_with('.')) else {
+            continue;
+        };
+        let (name, other) = (name.to_owned(), claimed.get(name));
+        let template = if !is_name(&name) {
+            let what = "the name of the file is the prompt's: rename it, with letters, digits, '_', '-' and '.', at \
+                        most 128";
+            Err((FileFault::of_file(what), None))
+        } else if let Some(other) = other {
+            Err((FileFault::of_file(format!("{other} has the same name; rename one of them")), None))
+        } else if claimed.len() == MOST_FILES {
+            let what = format!("there are more than {MOST_FILES} prompt files; remove some");
+            Err((FileFault::of_file(what), None))
+        } else {
+            claimed.insert(name.clone(), file.clone());
+            let text = read(dir, &entry, &file, &mut total);
+            text.and_then(|text| Template::parse(&text)).map_err(|fault| (fault, Some(name.clone())))
+        };
+        match template {
+            Ok(template) => {
+                scan.found.insert(name, Offered { file, template });
+            }
+            Err(fault) => {
+                scan.faults.insert(file, fault);
+            }
+        }
+    }
+    Ok(scan)
+}
+
+/// The text of a file; `total` counts the bytes of all.
+fn read(dir: &Dir, entry: &DirEntry, file: &str, total: &mut usize) -> Result<String, FileFault> {
+    if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        return Err(FileFault::of_file("this is no plain file; copy the file here instead of linking to it"));
+    }
+    let unreadable = |fault: io::Error| FileFault::of_file(format!("the file cannot be read: {fault}"));
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    dir.open(file).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MOST_BYTES {
+        let most = MOST_BYTES >> 10;
+        return Err(FileFault::of_file(format!("the file is larger than {most} KiB; shorten it")));
+    }
+    *total += bytes.len();
+    if *total > MOST_TOTAL {
+        let most = MOST_TOTAL >> 20;
+        return Err(FileFault::of_file(format!(
+            "the prompt files are larger than {most} MiB together; remove some"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|fault| {
+        let before = fault.as_bytes().get(..fault.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        FileFault::new(line, "this is not UTF-8; save the file as UTF-8")
+    })
 }

@@ -1,7 +1,9 @@
 //! Prompts: the built-in ones, and those of a directory.
 
+mod body;
 mod builtin;
 pub(crate) mod directory;
+mod front_matter;
 mod template;
 
 use refmcp_server::ServerBuilder;

@@ -1,115 +1,137 @@
-//! A prompt as a file: what is known about it, and a text with places to fill in.
+//! A prompt as a file: front matter about it, if any, and its text.
 
-use refmcp_server::model::{PromptArgument, PromptMessage};
-use refmcp_server::{Prompt, PromptArguments};
+use std::fmt;
+
+use refmcp_server::Prompt;
+use refmcp_server::model::{GetPromptResult, PromptArgument};
+
+use super::body::Body;
+use super::front_matter::{Argument, FrontMatter, MOST_ARGUMENTS};
 
 /// What a file says.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
-    title: Option<String>,
-    description: Option<String>,
-    arguments: Vec<PromptArgument>,
-    pieces: Vec<Piece>,
+    front_matter: FrontMatter,
+    body: Body,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-enum Piece {
-    Text(String),
-    Argument(String),
+/// Why a file is no prompt: the line, and what to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileFault {
+    /// `None` where the whole file is meant.
+    line: Option<usize>,
+    what: String,
+}
+
+impl FileFault {
+    pub(super) fn new(line: usize, what: impl Into<String>) -> Self {
+        Self { line: Some(line), what: what.into() }
+    }
+
+    /// A fault that no line is to blame for.
+    pub(super) fn of_file(what: impl Into<String>) -> Self {
+        Self { line: None, what: what.into() }
+    }
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
 }
 
 impl Template {
-    /// Reads a file; if it is not one of ours, says why.
-    pub(super) fn parse(file: &str) -> Result<Self, String> {
-        let file = file.replace("\r\n", "\n");
-        let mut template = Self::default();
-        let body = match file.strip_prefix("---\n") {
-            None => file.as_str(),
-            Some(rest) => {
-                let (head, body) =
-                    split_head(rest).ok_or("the line of dashes that ends its head is missing")?;
-                head.lines()
-                    .filter(|line| !line.trim().is_empty())
-                    .try_for_each(|line| template.known(line))?;
-                body
+    /// Reads a file.
+    pub(super) fn parse(file: &str) -> Result<Self, FileFault> {
+        let file = file.strip_prefix('\u{feff}').unwrap_or(file).replace("\r\n", "\n");
+        let (mut front_matter, body) = match split(&file)? {
+            None => (FrontMatter::default(), Body::parse(&file, 1)?),
+            Some((yaml, body)) => {
+                let line = 3 + yaml.matches('\n').count();
+                (FrontMatter::parse(yaml, 2)?, Body::parse(body, line)?)
             }
         };
-        template.fill_in(body)?;
-        Ok(template)
-    }
-
-    /// Takes one line of the head.
-    fn known(&mut self, line: &str) -> Result<(), String> {
-        let (key, value) = line.split_once(':').ok_or_else(|| format!("{line:?} has no colon"))?;
-        let value = value.trim().to_owned();
-        match key.trim().split_once(' ').map_or((key.trim(), None), |(key, name)| (key, Some(name.trim()))) {
-            ("title", None) => self.title = Some(value),
-            ("description", None) => self.description = Some(value),
-            (kind @ ("argument" | "optional"), Some(name)) if is_name(name) => {
-                if self.arguments.iter().any(|known| known.name == name) {
-                    return Err(format!("argument {name} is there twice"));
+        for (name, line) in body.arguments() {
+            if !front_matter.arguments.iter().any(|known| known.name == name) {
+                if front_matter.arguments.len() == MOST_ARGUMENTS {
+                    let what = format!("there are more than {MOST_ARGUMENTS} arguments; remove some");
+                    return Err(FileFault::new(line, what));
                 }
-                self.arguments
-                    .push(PromptArgument::new(name).description(value).required(kind == "argument"));
+                let required =
+                    Argument { name: name.to_owned(), required: true, line, ..Argument::default() };
+                front_matter.arguments.push(required);
             }
-            _ => return Err(format!("{key:?} is not understood")),
         }
-        Ok(())
+        Ok(Self { front_matter, body })
     }
 
-    /// Takes the text apart; arguments that were not described must be given.
-    fn fill_in(&mut self, body: &str) -> Result<(), String> {
-        let mut rest = body.trim();
-        while let Some((text, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").ok_or("a {{ has no }}")?;
-            let name = name.trim();
-            if !is_name(name) {
-                return Err(format!("{{{{{name}}}}} is no name of an argument"));
-            }
-            if !self.arguments.iter().any(|known| known.name == name) {
-                self.arguments.push(PromptArgument::new(name).required(true));
-            }
-            self.pieces.extend([Piece::Text(text.to_owned()), Piece::Argument(name.to_owned())]);
-            rest = after;
-        }
-        self.pieces.push(Piece::Text(rest.to_owned()));
-        if self.pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.is_empty())) {
-            return Err("it has no text".to_owned());
-        }
-        Ok(())
-    }
-
-    /// The text with the arguments filled in; what is filled in is not looked at again.
-    fn text(&self, given: &PromptArguments) -> String {
-        let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Argument(name) => given.get(name).map(String::as_str).unwrap_or_default(),
-        });
-        pieces.collect()
+    /// Arguments that are described and used nowhere, with the line that describes each.
+    pub(super) fn unused(&self) -> Vec<(&str, usize)> {
+        let used = self.body.arguments();
+        let unused = |argument: &&Argument| !used.iter().any(|(name, _)| *name == argument.name);
+        let arguments = self.front_matter.arguments.iter().filter(unused);
+        arguments.map(|argument| (argument.name.as_str(), argument.line)).collect()
     }
 
     /// The prompt of this name.
     pub(super) fn prompt(self, name: &str) -> Prompt {
-        let (title, description) = (self.title.clone(), self.description.clone());
-        let arguments = self.arguments.clone();
+        let FrontMatter { title, description, arguments } = self.front_matter;
+        let (body, filled, about) = (self.body, arguments.clone(), description.clone());
         let mut prompt = Prompt::new(name, move |_, given| {
-            let message = PromptMessage::user(self.text(&given));
-            async move { Ok(message) }
+            let value = |name: &str| {
+                let default = || filled.iter().find(|known| known.name == name)?.default.as_deref();
+                given.get(name).map(String::as_str).or_else(default).unwrap_or_default()
+            };
+            let result = body.fill(value).map(|messages| {
+                let result = GetPromptResult::new(messages);
+                match &about {
+                    Some(about) => result.description(about.clone()),
+                    None => result,
+                }
+            });
+            async move { result }
         });
         if let Some(title) = title {
             prompt = prompt.title(title);
         }
         prompt = prompt.description(description.unwrap_or_else(|| format!("The prompt {name}")));
-        arguments.into_iter().fold(prompt, Prompt::argument)
+        arguments.into_iter().fold(prompt, with_argument)
     }
 }
 
-/// Head and body of what follows the first line of dashes.
-fn split_head(rest: &str) -> Option<(&str, &str)> {
-    match rest.strip_prefix("---\n") {
-        Some(body) => Some(("", body)),
-        None => rest.split_once("\n---\n").or_else(|| Some((rest.strip_suffix("\n---")?, ""))),
+fn with_argument(prompt: Prompt, argument: Argument) -> Prompt {
+    let Argument { name, title, description, required, values, .. } = argument;
+    let mut listed = PromptArgument::new(name.clone()).required(required);
+    (listed.title, listed.description) = (title, description);
+    let prompt = prompt.argument(listed);
+    if values.is_empty() {
+        return prompt;
     }
+    prompt.complete(name, move |_, typed| {
+        let suggested = typed.among(values.iter().map(String::as_str));
+        async move { suggested }
+    })
+}
+
+/// Front matter and text, where there is front matter: it stands between two lines of three dashes, the first of
+/// which is the file's first line.
+fn split(file: &str) -> Result<Option<(&str, &str)>, FileFault> {
+    let mut lines = file.split_inclusive('\n');
+    let is_dashes = |line: &str| line.trim_end() == "---";
+    let Some(first) = lines.next().filter(|line| is_dashes(line)) else { return Ok(None) };
+    let mut end = first.len();
+    for line in lines {
+        if is_dashes(line) {
+            let yaml = file.get(first.len()..end).unwrap_or_default();
+            let body = file.get(end + line.len()..).unwrap_or_default();
+            return Ok(Some((yaml, body)));
+        }
+        end += line.len();
+    }
+    Err(FileFault::new(1, "the front matter has no end; add a line of three dashes below it"))
 }
 
 /// Whether a prompt or an argument may be called this.
@@ -119,43 +141,4 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_read() {
-        let file = "---\ntitle: T: t\ndescription: D\noptional b: Bee\n---\n\nA {{ a }} and {{b}}{{a}}.\n";
-        let template = Template::parse(file).unwrap();
-        assert_eq!((template.title.as_deref(), template.description.as_deref()), (Some("T: t"), Some("D")));
-        let known: Vec<_> =
-            template.arguments.iter().map(|known| (known.name.as_str(), known.required)).collect();
-        assert_eq!(known, [("b", Some(false)), ("a", Some(true))]);
-        let given = [("a".to_owned(), "{{b}}".to_owned())].into();
-        assert_eq!(template.text(&given), "A {{b}} and {{b}}.");
-        assert_eq!(template, Template::parse(&file.replace('\n', "\r\n")).unwrap());
-    }
-
-    #[test]
-    fn a_head_is_optional() {
-        assert_eq!(Template::parse("just text").unwrap().text(&PromptArguments::new()), "just text");
-        assert_eq!(Template::parse("---\n---\ntext").unwrap().text(&PromptArguments::new()), "text");
-    }
-
-    #[test]
-    fn faults_are_named() {
-        for (file, word) in [
-            ("---\ntitle: T\ntext", "dashes"),
-            ("---\ntitle\n---\ntext", "colon"),
-            ("---\nauthor: A\n---\ntext", "author"),
-            ("---\nargument a b: A\n---\ntext", "argument a b"),
-            ("---\nargument a: A\noptional a: A\n---\ntext", "twice"),
-            ("---\ntitle: T\n---\n", "no text"),
-            ("Hello {{name", "}}"),
-            ("Hello {{}}", "name"),
-            ("", "no text"),
-        ] {
-            let fault = Template::parse(file).unwrap_err();
-            assert!(fault.contains(word), "{file:?}: {fault}");
-        }
-    }
-}
+mod tests;

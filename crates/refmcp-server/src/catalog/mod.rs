@@ -86,6 +86,11 @@ impl Catalog {
         self.prompts.get(name).is_some()
     }
 
+    /// The prompts, in the order in which they are listed.
+    pub fn prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.prompts.iter().map(|prompt| &**prompt)
+    }
+
     /// How many things are on offer.
     pub fn len(&self) -> usize {
         self.tools.len() + self.resources.len() + self.templates.len() + self.prompts.len()

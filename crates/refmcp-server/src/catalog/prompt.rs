@@ -89,6 +89,11 @@ impl Prompt {
         Self { definition, completers: BTreeMap::new(), fill: Arc::new(work) }
     }
 
+    /// The name for programs.
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
     /// A name for people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {

@@ -83,7 +83,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) resources: Option<PathBuf>,
 
-    /// A folder of prompt templates; changes are noticed.
+    /// A folder of prompt files (*.md, *.txt), with YAML front matter or without; changes are noticed.
     #[arg(long, value_name = "DIR")]
     pub(crate) prompts: Option<PathBuf>,
 
@@ -98,6 +98,10 @@ pub(crate) struct ServerOptions {
     /// The name the server gives itself.
     #[arg(long, default_value = "RefMCP-TestServer")]
     pub(crate) name: String,
+
+    /// The version the server gives itself; refmcp's own if left out.
+    #[arg(long, value_name = "VERSION", default_value = env!("CARGO_PKG_VERSION"))]
+    pub(crate) server_version: String,
 
     /// Ping a client that has been silent for so many seconds, and leave when it does not answer.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]

@@ -29,6 +29,7 @@ fn reference_options(options: ServerOptions) -> Options {
             Policy::Lenient => refmcp_server::Policy::LENIENT,
         },
         name: options.name,
+        version: options.server_version,
         timeouts: Timeouts {
             ping_after: options.ping_after,
             pong: options.ping_timeout,

@@ -8,4 +8,5 @@ mod lines;
 mod load;
 mod options;
 mod parent;
+mod prompt_files;
 mod redirected;

@@ -137,6 +137,26 @@ fn the_name_can_be_changed() {
 }
 
 #[test]
+fn the_version_can_be_changed_and_is_the_same_everywhere() {
+    let mut client = Client::start(SESSION, &["--name", "Somebody", "--server-version", "7.8.9-rc.1"]);
+    let metadata = client.ask("metadata/get", &json!({}))["result"].clone();
+    assert_eq!((&metadata["name"], &metadata["version"]), (&json!("Somebody"), &json!("7.8.9-rc.1")));
+    let process = Process::stdio(&["--server-version", "7.8.9-rc.1"]);
+    process.send_line(Client::initialize("2025-06-18"));
+    let answer: Value = serde_json::from_str(&process.next_line().expect("an answer")).expect("JSON");
+    assert_eq!(
+        answer["result"]["serverInfo"],
+        json!({
+            "name": "RefMCP-TestServer",
+            "title": answer["result"]["serverInfo"]["title"],
+            "version": "7.8.9-rc.1",
+        })
+    );
+    let mut own = Client::start(SESSION, &[]);
+    assert_eq!(own.ask("metadata/get", &json!({}))["result"]["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn a_lenient_server_serves_early_requests() {
     let process = Process::stdio(&["--policy", "lenient"]);
     process.send_line(Client::initialize("2025-06-18"));
