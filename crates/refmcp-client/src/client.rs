@@ -193,6 +193,12 @@ impl Client {
         request.await.map(drop)
     }
 
+    /// Adds members to the `_meta` of every request from now on, in place of those that have the same names. Requests
+    /// that were made before keep theirs.
+    pub fn set_meta(&self, members: JsonObject) {
+        self.shared.options.lock().unwrap_or_else(PoisonError::into_inner).meta.extend(members);
+    }
+
     /// Asks whether the server is there.
     ///
     /// # Errors

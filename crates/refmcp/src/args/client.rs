@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::auth::AuthWords;
+use super::models::ModelsWords;
 use super::shared::Shared;
 use super::value::pair;
 
@@ -15,8 +16,8 @@ use super::value::pair;
 pub(super) enum ClientWords {
     /// Show what a server offers.
     #[command(override_usage = "\
-refmcp list [OPTIONS] [tools|resources|templates|prompts|all] <TARGET>
-       refmcp list [OPTIONS] [tools|resources|templates|prompts|all] -- <COMMAND>...")]
+refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET>
+       refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] -- <COMMAND>...")]
     List(ListWords),
     /// Call a tool.
     #[command(
@@ -51,6 +52,17 @@ refmcp watch [OPTIONS] <TARGET> [URI]...
 refmcp info [OPTIONS] <TARGET>
        refmcp info [OPTIONS] -- <COMMAND>...")]
     Info(InfoWords),
+    /// Show or select the models that a server knows (a method beyond the protocol).
+    #[command(alias = "model")]
+    Models {
+        #[command(subcommand)]
+        words: ModelsWords,
+    },
+    /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
+    #[command(override_usage = "\
+refmcp metadata [OPTIONS] <TARGET>
+       refmcp metadata [OPTIONS] -- <COMMAND>...")]
+    Metadata(InfoWords),
     /// Send any request and show the answer.
     #[command(override_usage = "\
 refmcp raw [OPTIONS] <TARGET> <METHOD> [JSON]
@@ -86,7 +98,7 @@ Arguments:
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListWords {
-    /// What to show: tools, resources, templates, prompts, or all; all if left out.
+    /// What to show: tools, resources, templates, prompts, models, or all; all if left out.
     #[arg(value_name = "WHAT")]
     pub(super) what: Option<String>,
     /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.

@@ -33,6 +33,10 @@ pub(crate) enum ClientCommand {
     Watch { target: Target, uris: Vec<String> },
     /// Show who the server is.
     Info { target: Target },
+    /// Select a model.
+    SelectModel { target: Target, name: String },
+    /// Show what the server says of itself beyond the protocol.
+    Metadata { target: Target },
     /// Send any request; the parameters are JSON, or `@FILE`.
     Raw { target: Target, method: String, params: Option<String> },
     /// Set the least severe log messages the server sends.
@@ -56,6 +60,8 @@ impl ClientCommand {
             | Self::Complete { target, .. }
             | Self::Watch { target, .. }
             | Self::Info { target }
+            | Self::SelectModel { target, .. }
+            | Self::Metadata { target }
             | Self::Raw { target, .. }
             | Self::SetLevel { target, .. }
             | Self::Bridge { to: target, .. } => Some(target),
@@ -77,6 +83,8 @@ pub(crate) enum Listing {
     Templates,
     /// Prompts.
     Prompts,
+    /// Models, which are beyond the protocol.
+    Models,
     /// All of it.
     All,
 }
@@ -89,6 +97,7 @@ impl Listing {
             "resources" => Some(Self::Resources),
             "templates" => Some(Self::Templates),
             "prompts" => Some(Self::Prompts),
+            "models" => Some(Self::Models),
             "all" => Some(Self::All),
             _ => None,
         }

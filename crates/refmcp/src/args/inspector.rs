@@ -169,6 +169,7 @@ impl Inspector {
             // The Inspector does not ask, and whoever uses its flags does not expect it.
             yes: true,
             sampler: None,
+            model: None,
             roots: Vec::new(),
             roots_may_come: false,
             log_level: None,

@@ -8,6 +8,7 @@ mod enterprise;
 mod exit;
 mod inspector;
 mod manual;
+mod models;
 mod resolve;
 mod server;
 mod shared;

@@ -8,6 +8,7 @@ use super::client::{
     BridgeWords, CallWords, ClientWords, CompleteWords, ListWords, PromptWords, RawWords, ServerCommand,
     ShellWords, WatchWords,
 };
+use super::models;
 use super::{BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError};
 use crate::arguments::ArgumentWords;
 
@@ -37,6 +38,8 @@ impl ClientWords {
                 line.end()?;
                 Ok((ClientCommand::Info { target }, words.shared))
             }
+            Self::Models { words } => words.resolve(),
+            Self::Metadata(words) => models::metadata(words),
             Self::Raw(words) => raw(words),
             Self::Shell(words) => shell(words),
             Self::Bridge(words) => bridge(words),
@@ -46,18 +49,18 @@ impl ClientWords {
 }
 
 /// The words that are no options, in their order, and the command behind `--`.
-struct Line {
+pub(super) struct Line {
     words: VecDeque<String>,
     command: Vec<String>,
 }
 
 impl Line {
-    fn new(words: impl IntoIterator<Item = Option<String>>, server: ServerCommand) -> Self {
+    pub(super) fn new(words: impl IntoIterator<Item = Option<String>>, server: ServerCommand) -> Self {
         Self { words: words.into_iter().flatten().collect(), command: server.command }
     }
 
     /// The command behind `--`, or else what the next word names.
-    fn target(&mut self) -> Result<Target, UsageError> {
+    pub(super) fn target(&mut self) -> Result<Target, UsageError> {
         if !self.command.is_empty() {
             return Ok(Target::Command(std::mem::take(&mut self.command)));
         }
@@ -65,7 +68,7 @@ impl Line {
     }
 
     /// The same, where no other word can be an address: one that is must have been meant as the target.
-    fn only_target(&mut self) -> Result<Target, UsageError> {
+    pub(super) fn only_target(&mut self) -> Result<Target, UsageError> {
         match self.words.front() {
             Some(word) if !self.command.is_empty() && Target::is_address(word) => {
                 Err(UsageError::new(format!("there are two targets: {word} and the command after `--`")))
@@ -74,11 +77,11 @@ impl Line {
         }
     }
 
-    fn next(&mut self, what: &str) -> Result<String, UsageError> {
+    pub(super) fn next(&mut self, what: &str) -> Result<String, UsageError> {
         self.words.pop_front().ok_or_else(|| UsageError::new(format!("missing: {what}")))
     }
 
-    fn end(self) -> Result<(), UsageError> {
+    pub(super) fn end(self) -> Result<(), UsageError> {
         match self.words.front() {
             None => Ok(()),
             Some(word) => Err(UsageError::new(format!("one word too many: {word:?}"))),
@@ -96,7 +99,7 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
         None if line.words.len() > 1 || (line.words.len() == 1 && !line.command.is_empty()) => {
             let word = line.next("what to list")?;
             if !Target::is_address(&word) {
-                let kinds = "tools, resources, templates, prompts or all";
+                let kinds = "tools, resources, templates, prompts, models or all";
                 return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}")));
             }
             line.words.push_front(word);

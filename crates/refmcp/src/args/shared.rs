@@ -62,6 +62,10 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "COMMAND", help_heading = "Questions")]
     pub(crate) sampler: Option<String>,
 
+    /// The model that the server's requests for a model should name, where the server knows models.
+    #[arg(long, value_name = "NAME", help_heading = "Questions")]
+    pub(crate) model: Option<String>,
+
     /// A folder the server may know about; can be repeated.
     #[arg(long = "root", value_name = "PATH", help_heading = "Questions")]
     pub(crate) roots: Vec<PathBuf>,

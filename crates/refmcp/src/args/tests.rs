@@ -73,6 +73,17 @@ fn commands_mean_what_they_say() {
             "list templates -- npx x --flag",
             ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: Listing::Templates },
         ),
+        ("list models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
+        ("models list named", ClientCommand::List { target: at("named"), what: Listing::Models }),
+        (
+            "models select named gpt-4",
+            ClientCommand::SelectModel { target: at("named"), name: "gpt-4".to_owned() },
+        ),
+        (
+            "model select gpt-4 -- s",
+            ClientCommand::SelectModel { target: started(&["s"]), name: "gpt-4".to_owned() },
+        ),
+        ("metadata -- s", ClientCommand::Metadata { target: started(&["s"]) }),
         ("list -- npx", ClientCommand::List { target: started(&["npx"]), what: Listing::All }),
         (
             "call http://localhost/mcp echo message=hi n:=1 --json @a",
@@ -188,6 +199,9 @@ fn words_that_make_no_sense_are_explained() {
         ("complete named a --prompt x", "write a="),
         ("info a b", "unexpected argument"),
         ("info a -- s", "one word too many"),
+        ("models select named", "missing: the model's name"),
+        ("models", "Usage: refmcp models"),
+        ("metadata", "missing: the target"),
         ("raw named", "missing: the request's method"),
         ("shell", "missing: a target"),
         ("bridge --to http://a", "--from"),
@@ -213,7 +227,7 @@ fn shared_options_are_read() {
     let (_, shared) = client(
         "info a --era legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
          --output jsonl --trace t --yes --sampler 'llm -m x' --root /a --root /b --log-level warning --no-color \
-         --config f --mask-arguments",
+         --config f --mask-arguments --model gpt-4",
     );
     assert_eq!((shared.era, shared.output), (Era::Legacy, Output::Jsonl));
     assert_eq!((shared.timeout.as_millis(), shared.total_timeout.as_secs()), (1500, 9));
@@ -222,6 +236,7 @@ fn shared_options_are_read() {
     assert_eq!((shared.roots.len(), shared.log_level), (2, Some(LogLevel::Warning)));
     assert!(shared.yes && shared.no_color && shared.mask_arguments);
     assert!(shared.cwd.is_some() && shared.trace.is_some() && shared.config.is_some());
+    assert_eq!(shared.model.as_deref(), Some("gpt-4"));
     assert_eq!(shared.sampler.as_deref(), Some("llm -m x"));
     for revision in Revision::ALL {
         assert_eq!(client(&format!("info a --era {}", revision.as_str())).1.era, Era::Exactly(revision));

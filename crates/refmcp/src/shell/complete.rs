@@ -141,10 +141,15 @@ fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Sugg
         ("read", [name, given @ ..]) => of_template(name, given, partial, offers),
         ("subscribe" | "unsubscribe", []) => closed(qualified(offers, offer::resources)),
         ("level", []) => closed(LogLevel::ALL.iter().map(|level| level.as_str().to_owned())),
-        ("list", []) => {
-            closed(["tools", "resources", "templates", "prompts", "all"].map(str::to_owned).into_iter())
-        }
-        ("tools" | "resources" | "templates" | "prompts" | "ping" | "info" | "use" | "disconnect", [])
+        ("list", []) => closed(
+            ["tools", "resources", "templates", "prompts", "models", "all"].map(str::to_owned).into_iter(),
+        ),
+        ("model", []) => closed(offers.servers.iter().flat_map(|(_, offer)| offer.models.iter().cloned())),
+        (
+            "tools" | "resources" | "templates" | "prompts" | "models" | "metadata" | "ping" | "info" | "use"
+            | "disconnect",
+            [],
+        )
         | ("list", [_]) => servers(),
         ("connect", []) => closed(offers.absent.iter().cloned()),
         ("roots", _) => {

@@ -1,7 +1,10 @@
 //! What servers offer, as far as it is known: names are found and completed by it.
 
-use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
+use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use refmcp_client::{Client, Listed};
+
+use crate::command::client::declared::Family;
+use crate::command::client::models::ModelList;
 
 /// What one server offers.
 #[derive(Debug, Clone, Default)]
@@ -10,19 +13,22 @@ pub(super) struct Offer {
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<ResourceTemplate>,
     pub(super) prompts: Vec<Prompt>,
+    /// The names of its models.
+    pub(super) models: Vec<String>,
 }
 
 impl Offer {
     /// Asks the server for its lists, those that it says it has.
     pub(super) async fn of(client: &Client) -> Self {
         let has = client.server().capabilities.clone();
-        let (tools, resources, templates, prompts) = tokio::join!(
+        let (tools, resources, templates, prompts, models) = tokio::join!(
             listed(client, has.tools.is_some()),
             listed(client, has.resources.is_some()),
             listed(client, has.resources.is_some()),
             listed(client, has.prompts.is_some()),
+            models(client, Family::Models.is_in(&has)),
         );
-        Self { tools, resources, templates, prompts }
+        Self { tools, resources, templates, prompts, models }
     }
 
     /// The template that a name means.
@@ -40,6 +46,20 @@ async fn listed<T: Listed>(client: &Client, has: bool) -> Vec<T> {
         tracing::debug!("{}: {} is not known: {fault}", client.name(), T::METHOD);
         Vec::new()
     })
+}
+
+/// The names of the server's models.
+async fn models(client: &Client, has: bool) -> Vec<String> {
+    if !has {
+        return Vec::new();
+    }
+    match client.raw("models/list", JsonObject::new()).read_as::<ModelList>().await {
+        Ok(list) => list.models.into_iter().map(|model| model.name).collect(),
+        Err(fault) => {
+            tracing::debug!("{}: models/list is not known: {fault}", client.name());
+            Vec::new()
+        }
+    }
 }
 
 /// What several servers offer at one time.

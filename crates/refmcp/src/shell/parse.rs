@@ -28,6 +28,10 @@ pub(super) enum Command {
     Ping { of: Option<String> },
     /// Who a server is.
     Info { of: Option<String> },
+    /// Which model requests for a model should name.
+    Model(String),
+    /// What a server says of itself beyond the protocol.
+    Metadata { of: Option<String> },
     /// Any request.
     Raw { method: String, params: Option<String> },
     /// Which servers there are.
@@ -49,19 +53,22 @@ pub(super) enum Command {
 }
 
 /// The commands: their first word, what follows it, and what they do.
-pub(super) const COMMANDS: [(&str, &str, &str); 20] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 23] = [
     ("tools", "[SERVER]", "what can be called"),
     ("resources", "[SERVER]", "what can be read"),
     ("templates", "[SERVER]", "what can be read once variables are filled in"),
     ("prompts", "[SERVER]", "what can be asked of a model"),
+    ("models", "[SERVER]", "which models the server knows"),
     ("call", "TOOL [KEY=VALUE]...", "call a tool; `call` can be left out"),
     ("read", "URI | TEMPLATE [KEY=VALUE]...", "read a resource"),
     ("prompt", "PROMPT [KEY=VALUE]...", "get a prompt; also /PROMPT"),
     ("subscribe", "URI", "be told when a resource changes"),
     ("unsubscribe", "URI", "be told no more"),
     ("level", "LEVEL", "the least severe log messages to be sent"),
+    ("model", "NAME", "the model that requests for a model name"),
     ("ping", "[SERVER]", "whether a server answers"),
     ("info", "[SERVER]", "who a server is and what it can do"),
+    ("metadata", "[SERVER]", "what a server says of itself beyond the protocol"),
     ("raw", "METHOD [JSON]", "any request"),
     ("servers", "", "which servers there are"),
     ("use", "[SERVER]", "prefer one server; without a name, none"),
@@ -121,7 +128,7 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
             let mut rest = rest.into_iter();
             let what = rest.next().map_or(Some(Listing::All), |word| Listing::from_word(&word));
             let what = what.ok_or_else(|| {
-                UsageError::new("list: expected tools, resources, templates, prompts or all")
+                UsageError::new("list: expected tools, resources, templates, prompts, models or all")
             })?;
             Command::List { what, of: at_most_one("list", rest.collect())? }
         }
@@ -147,6 +154,8 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
         }
         "ping" => Command::Ping { of: at_most_one("ping", rest)? },
         "info" => Command::Info { of: at_most_one("info", rest)? },
+        "model" => Command::Model(exactly_one("model", "the model's name", rest)?),
+        "metadata" => Command::Metadata { of: at_most_one("metadata", rest)? },
         "servers" => nothing_else("servers", &rest, Command::Servers)?,
         "use" => Command::Use(at_most_one("use", rest)?),
         "connect" => Command::Connect(target(rest)?),
@@ -294,6 +303,9 @@ mod tests {
             ("unsubscribe a:b", Command::Unsubscribe("a:b".to_owned())),
             ("level warning", Command::Level(LogLevel::Warning)),
             ("ping", Command::Ping { of: None }),
+            ("models a", Command::List { what: Listing::Models, of: some("a") }),
+            ("model gpt-4", Command::Model("gpt-4".to_owned())),
+            ("metadata a", Command::Metadata { of: some("a") }),
             ("info a", Command::Info { of: some("a") }),
             ("raw ping", raw("ping", None)),
             ("raw tools/call {\"name\": \"a b\"}", raw("tools/call", Some("{\"name\": \"a b\"}"))),
@@ -332,6 +344,7 @@ mod tests {
             ("/", "missing after `/`"),
             ("level loud", "debug, info"),
             ("level", "debug, info"),
+            ("model", "the model's name is missing"),
             ("list everything", "expected tools"),
             ("tools a b", "one word too many"),
             ("exit now", "one word too many"),

@@ -18,8 +18,9 @@ use super::servers::{Connected, Roster, State, nobody};
 use super::watching::Watching;
 use crate::args::{ExitReason, Listing, Output, Shared, Target, UsageError};
 use crate::command::auth;
+use crate::command::client::declared::Family;
 use crate::command::client::output::{Printer, write};
-use crate::command::client::{Person, Session, call, fault, list, requests, root};
+use crate::command::client::{Person, Session, call, fault, list, metadata, models, requests, root};
 use crate::ui::progress::Bars;
 use crate::ui::table::Table;
 use crate::ui::text::one_line;
@@ -106,6 +107,13 @@ impl Shell {
                     requests::info(&server.session)?;
                 }
             }
+            Command::Model(name) => self.model(&name).await?,
+            Command::Metadata { of } => {
+                for server in self.roster.chosen(of.as_deref())? {
+                    let shown = metadata::metadata(&server.session).await;
+                    shown.map_err(|fault| server.hinted(fault))?;
+                }
+            }
             Command::Raw { method, params } => {
                 let server = self.roster.one()?;
                 let answered = requests::raw(&server.session, &method, params.as_deref()).await;
@@ -187,6 +195,18 @@ impl Shell {
     async fn level(&self, level: LogLevel) -> Result<()> {
         for server in self.roster.chosen(None)? {
             server.session.set_level(level).await.map_err(|fault| server.hinted(fault))?;
+        }
+        Ok(())
+    }
+
+    /// Selects a model at the servers that know models; if none does, the error says so.
+    async fn model(&self, name: &str) -> Result<()> {
+        let servers = self.roster.chosen(None)?;
+        let knows = |server: &&Arc<Connected>| Family::Models.is_in(&server.client().server().capabilities);
+        let any = servers.iter().any(|server| knows(&server));
+        for server in servers.iter().filter(|server| knows(server) || !any) {
+            let selected = models::select_quietly(&server.session, name).await;
+            selected.map_err(|fault| server.hinted(fault))?;
         }
         Ok(())
     }

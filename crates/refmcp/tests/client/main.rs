@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod models;
 mod own_words;
 #[path = "../serving/mod.rs"]
 mod serving;

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod models;
 mod plain;
 mod questions;
 mod screen;

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 
 use crate::{REFMCP, in_folder};
 
-fn run(script: impl AsRef<[u8]>, options: &[&str]) -> Output {
+pub(crate) fn run(script: impl AsRef<[u8]>, options: &[&str]) -> Output {
     let folder = tempdir().unwrap();
     let mut command = Command::new(REFMCP);
     command.arg("shell").args(options).args(["--", REFMCP, "stdio"]);
@@ -18,7 +18,7 @@ fn run(script: impl AsRef<[u8]>, options: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 

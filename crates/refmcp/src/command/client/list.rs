@@ -8,13 +8,17 @@ use refmcp_client::{Client, Listed};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
-use super::fault;
+use super::declared::Family;
 use super::session::Session;
+use super::{fault, models};
 use crate::args::Listing;
 use crate::ui::render;
 
 /// Lists, and shows.
 pub(crate) async fn list(session: &Session, what: Listing) -> Result<()> {
+    if what == Listing::Models {
+        return models::list(session).await;
+    }
     let offers = session.client.server().capabilities.clone();
     let all = what == Listing::All;
     let mut document = Document::default();
@@ -44,6 +48,13 @@ pub(crate) async fn list(session: &Session, what: Listing) -> Result<()> {
     if what == Listing::Prompts || all && offers.prompts.is_some() {
         let prompts: Vec<Prompt> = document.add(whole(session).await?);
         section("prompts", render::prompts(&prompts, view));
+    }
+    if all && Family::Models.is_in(&offers) {
+        let (written, models) = models::fetch(session).await?;
+        let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(written.get())?;
+        let texts = members.remove("models").map(|texts| serde_json::from_str(texts.get())).transpose()?;
+        document.lists.insert("models", texts.unwrap_or_default());
+        section("models", render::models(&models, view));
     }
     session.printer.show(&document.lists, |_| text)
 }

@@ -3,9 +3,12 @@
 pub(crate) mod approval;
 pub(crate) mod call;
 mod connect;
+pub(crate) mod declared;
 pub(crate) mod fault;
 mod host;
 pub(crate) mod list;
+pub(crate) mod metadata;
+pub(crate) mod models;
 pub(crate) mod output;
 pub(crate) mod requests;
 mod session;
@@ -81,6 +84,8 @@ async fn carry_out(
         }
         ClientCommand::Watch { target, uris } => (target, OneShot::Watch(uris)),
         ClientCommand::Info { target } => (target, OneShot::Info),
+        ClientCommand::SelectModel { target, name } => (target, OneShot::SelectModel(name)),
+        ClientCommand::Metadata { target } => (target, OneShot::Metadata),
         ClientCommand::Raw { target, method, params } => (target, OneShot::Raw(method, params)),
         ClientCommand::SetLevel { target, level } => (target, OneShot::SetLevel(level)),
         ClientCommand::Auth(command) => {
@@ -128,6 +133,8 @@ enum OneShot {
     Complete { of: Completable, argument: String, prefix: String, context: Vec<(String, String)> },
     Watch(Vec<String>),
     Info,
+    SelectModel(String),
+    Metadata,
     Raw(String, Option<String>),
     SetLevel(LogLevel),
 }
@@ -144,6 +151,8 @@ impl OneShot {
             }
             Self::Watch(uris) => watch::watch(session, uris).await,
             Self::Info => requests::info(session),
+            Self::SelectModel(name) => models::select(session, name).await,
+            Self::Metadata => metadata::metadata(session).await,
             Self::Raw(method, params) => requests::raw(session, method, params.as_deref()).await,
             Self::SetLevel(level) => requests::set_level(session, *level).await,
         }

@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use super::connect::{Servers, remember, remembered};
 use super::fault;
 use super::host::{Person, host};
+use super::models;
 use super::output::Printer;
 use crate::args::{Output, Shared, Target};
 use crate::ui::progress::Bars;
@@ -60,6 +61,9 @@ impl Session {
         let session = Self { client, printer, person, bars, shared, name: server.name, events };
         if let Some(level) = session.shared.log_level {
             session.set_level(level).await?;
+        }
+        if let Some(model) = &session.shared.model {
+            models::select_quietly(&session, model).await?;
         }
         Ok(session)
     }

@@ -32,6 +32,7 @@ fn offers(used: Option<&str>) -> Offers {
             json!({"uriTemplate": "memo://{shelf}/{name}", "name": "memos"}),
         )],
         prompts: vec![prompt],
+        models: vec!["gpt-4".to_owned(), "claude-v2".to_owned()],
     };
     let two = Offer { tools: vec![tool("echo"), tool("evil\u{1b}[2J")], ..Offer::default() };
     Offers {
@@ -47,8 +48,10 @@ fn texts(typed: &str, used: Option<&str>) -> Vec<String> {
 
 #[test]
 fn words_are_completed_from_what_is_offered() {
-    let cases: [(&str, Option<&str>, &[&str]); 25] = [
+    let cases: [(&str, Option<&str>, &[&str]); 27] = [
         ("too", None, &["tools"]),
+        ("model c", None, &["claude-v2"]),
+        ("metadata o", None, &["one"]),
         ("su", None, &["subscribe", "sum"]),
         ("ec", None, &[]),
         ("ec", Some("two"), &["echo"]),

@@ -3,12 +3,14 @@
 mod content;
 mod info;
 mod lists;
+mod models;
 mod results;
 
 use std::io::{self, IsTerminal};
 
 pub(crate) use info::{ServerSummary, server_info};
 pub(crate) use lists::{prompts, resources, templates, tools};
+pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
 
 use super::media::{Inline, Media};

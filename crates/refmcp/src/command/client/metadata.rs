@@ -1,0 +1,20 @@
+//! `metadata`: what a server says of itself beyond the protocol.
+
+use anyhow::Result;
+use refmcp_client::model::JsonObject;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::declared::Family;
+use super::fault;
+use super::session::Session;
+use crate::ui::render;
+
+/// Asks for the metadata and shows them.
+pub(crate) async fn metadata(session: &Session) -> Result<()> {
+    Family::Metadata.require(session)?;
+    let request = session.client.raw("metadata/get", JsonObject::new()).read_as::<Box<RawValue>>();
+    let written = request.await.map_err(|fault| fault::of_request(&fault))?;
+    let members: Value = serde_json::from_str(written.get())?;
+    session.printer.show(&written, |view| render::metadata(&members, view))
+}

@@ -1,0 +1,97 @@
+//! `models` and `--model`: the models that a server knows, and the one its sampling requests name.
+
+use anyhow::Result;
+use refmcp_client::Lifecycle;
+use refmcp_client::model::JsonObject;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::declared::Family;
+use super::fault;
+use super::session::Session;
+use crate::args::{Exit, ExitReason};
+use crate::ui::render;
+
+/// Where a request names its model when no session remembers one.
+const META: &str = "refmcp/model";
+
+/// The answer to `models/list`, as far as people are shown it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelList {
+    #[serde(default)]
+    pub(crate) models: Vec<Model>,
+    #[serde(default)]
+    pub(crate) active: Option<String>,
+}
+
+/// One model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Model {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) context_length: Option<u64>,
+    #[serde(default)]
+    pub(crate) active: bool,
+}
+
+/// `list models`: the models, and which is active.
+pub(crate) async fn list(session: &Session) -> Result<()> {
+    let (written, list) = fetch(session).await?;
+    session.printer.show(&written, |view| render::models(&list, view))
+}
+
+/// The models as the server wrote them, and read.
+pub(crate) async fn fetch(session: &Session) -> Result<(Box<RawValue>, ModelList)> {
+    Family::Models.require(session)?;
+    let request = session.client.raw("models/list", JsonObject::new()).read_as::<Box<RawValue>>();
+    let written = request.await.map_err(|fault| fault::of_request(&fault))?;
+    let list = serde_json::from_str(written.get()).map_err(|fault| {
+        let what = format!("the answer to models/list is not a list of models: {fault}");
+        Exit::new(ExitReason::Failed, what)
+    })?;
+    Ok((written, list))
+}
+
+/// `models select`: selects a model and tells how long that lasts.
+pub(crate) async fn select(session: &Session, name: &str) -> Result<()> {
+    select_quietly(session, name).await?;
+    let server = session.client.server();
+    session.printer.show(&json!({ "active": name }), |_| match server.rules().lifecycle {
+        Lifecycle::PerRequest => format!(
+            "{name} is a model of the server. Under {} there is no session to select it for: every request names its \
+             model, with --model {name}\n",
+            server.revision.as_str()
+        ),
+        _ => format!("{name} is selected for this session, which ends now: calls take --model {name}\n"),
+    })
+}
+
+/// Selects a model: for the session, or for every request from now on where there is none.
+pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> {
+    Family::Models.require(session)?;
+    let client = &session.client;
+    let per_request = client.server().rules().lifecycle == Lifecycle::PerRequest;
+    let named = JsonObject::from_iter([(META.to_owned(), Value::from(name))]);
+    let request = if per_request {
+        // Asked with the model in `_meta`, the list says whether the server takes it.
+        client.raw("models/list", JsonObject::new()).meta(named.clone())
+    } else {
+        client.raw("models/select", JsonObject::from_iter([("name".to_owned(), name.into())]))
+    };
+    let answer = request.await.map_err(|fault| fault::of_request(&fault))?;
+    let active = answer.get("active").and_then(Value::as_str);
+    if active != Some(name) {
+        let active = active.unwrap_or("none");
+        let what = format!("the server did not select {name:?}; its active model is {active}");
+        return Err(Exit::new(ExitReason::Failed, what).into());
+    }
+    if per_request {
+        client.set_meta(named);
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Models and metadata in the shell: what is selected holds for the lines below.
+
+use crate::plain::{run, text};
+
+#[test]
+fn a_model_that_is_selected_stays_selected() {
+    for era in ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        let script = "models\nmodel claude-v2\nmodels\nask_model prompt=hm\nmodel gpt-9\nask_model prompt=hm\nmetadata\n";
+        let output = run(script, &["--era", era, "--sampler", "grep -o '\"name\":\"[^\"]*\"'", "--yes"]);
+        let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{era}: {said}{complaints}");
+        assert!(complaints.contains("unknown model"), "{era}: {complaints}");
+        let active: Vec<&str> = said.lines().filter(|line| line.contains("  yes  ")).collect();
+        assert_eq!(active.len(), 2, "{era}: {said}");
+        assert!(active[0].starts_with("gpt-4 ") && active[1].starts_with("claude-v2 "), "{era}: {said}");
+        assert_eq!(said.matches("\"name\":\"claude-v2\"").count(), 2, "{era}: {said}");
+        assert!(said.contains("authRequired  false"), "{era}: {said}");
+    }
+}
+
+#[test]
+fn the_shell_can_begin_with_a_model() {
+    let output = run("models\n", &["--model", "gpt-3.5-turbo"]);
+    let said = text(&output.stdout);
+    assert!(said.lines().any(|line| line.starts_with("gpt-3.5-turbo ") && line.contains("yes")), "{said}");
+    let output = run("models\n", &["--model", "gpt-9"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("unknown model"));
+}
