@@ -14,6 +14,7 @@ mod lint;
 mod metadata;
 mod npm;
 mod readme;
+mod reference_page;
 mod revisions;
 mod shell;
 mod test;
@@ -43,6 +44,8 @@ usage: cargo xtask COMMAND
   conformance           the official conformance suite against the release build
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
+  reference-page [--update]
+                        the tables of docs/reference-server.md: compare them with a running server, or write them
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
                         stdio, http, memory, fanout or start; --update writes the numbers to docs/benchmarks.md
@@ -100,6 +103,8 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         }
         ["transcripts"] => transcripts::run(transcripts::Mode::Compare)?,
         ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
+        ["reference-page"] => reference_page::run(transcripts::Mode::Compare)?,
+        ["reference-page", "--update"] => reference_page::run(transcripts::Mode::Update)?,
         ["conformance"] => {
             test::release()?;
             let tally = conformance::run()?;

@@ -7,6 +7,7 @@ mod conformance;
 mod files;
 mod lists;
 mod models;
+mod page;
 mod pages;
 mod prompt_files;
 mod prompts;

@@ -1,5 +1,5 @@
-//! The examples of the documents, run as they stand: the guides to HTTP, to the client and to other hosts, and the
-//! README where it uses curl or the client.
+//! The examples of the documents, run as they stand: the guides to HTTP, to the client, to the reference server and to
+//! other hosts, and the README where it uses curl or the client.
 
 #![cfg(unix)]
 
@@ -47,6 +47,11 @@ fn the_guide_to_http() {
 #[test]
 fn the_guide_to_the_client() {
     beside_a_server("docs/client.md");
+}
+
+#[test]
+fn the_guide_to_the_reference_server() {
+    beside_a_server("docs/reference-server.md");
 }
 
 #[test]

@@ -46,3 +46,43 @@ fn faults_name_the_line_of_the_file() {
         assert!(fault.starts_with(said), "{file:?}: {fault}");
     }
 }
+
+/// Files are damaged at random, always in the same way: each is read or refused, and none is a panic.
+#[test]
+fn no_file_is_a_panic() {
+    let file = "---\ntitle: \"T: t\"\ndescription: >-\n  two\n  lines\narguments:\n- name: a\n  default: 'x'\n  values: [b, {c: d}]\n\
+                - {name: e, required: false}\n---\nA {{ a }} \\{{ {{role \"assistant\"}}\n\u{e4} {{e}}\n";
+    let parts = [
+        "---\n", ": ", "- ", "[", "]", "{", "}", "&a ", "*a", "!!t ", "\"", "'", "|\n", ">\n", "#", "%", "@",
+        "\t", "\n", "? ", "...", "{{", "}}", "\\", "role", "\u{feff}", "\u{85}", "\u{2028}", "\0", ",", "<<",
+        "~", "\\x", "\r",
+    ];
+    let mut seed = 7_u64;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..20_000 {
+        let mut damaged: Vec<char> = file.chars().collect();
+        for _ in 0..=next(6) {
+            let at = next(damaged.len());
+            match next(3) {
+                0 => drop(damaged.drain(at..(at + 1 + next(8)).min(damaged.len()))),
+                1 => drop(damaged.splice(at..at, parts[next(parts.len())].chars())),
+                _ => drop(damaged.splice(at..=at, parts[next(parts.len())].chars())),
+            }
+            if damaged.is_empty() {
+                damaged.push('x');
+            }
+        }
+        match Template::parse(&damaged.iter().collect::<String>()) {
+            Ok(template) => {
+                drop(template.prompt("x"));
+                read += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(read > 100 && refused > 100, "{read} {refused}");
+}
