@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
                 }
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
                 event => {
-                    root = Some(self.node(event, line, 0)?).filter(|node| !matches!(node.value, Value::Null))
+                    root = Some(self.node(event, line, 0)?).filter(|node| !matches!(node.value, Value::Null));
                 }
             }
         }
