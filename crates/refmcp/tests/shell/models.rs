@@ -1,5 +1,6 @@
 //! Models and metadata in the shell: what is selected holds for the lines below.
 
+use crate::REFMCP;
 use crate::plain::{run, text};
 
 #[test]
@@ -26,4 +27,18 @@ fn the_shell_can_begin_with_a_model() {
     let output = run("models\n", &["--model", "gpt-9"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("unknown model"));
+}
+
+#[test]
+fn of_several_servers_those_that_know_models_are_asked() {
+    let script = format!(
+        "connect -- {REFMCP} stdio --profile conformance\nservers\nmodel claude-v2\nmodels refmcp\n\
+         models refmcp-2\ndisconnect refmcp\nmodel claude-v2\n"
+    );
+    let output = run(&script, &[]);
+    let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+    assert!(said.contains("refmcp-2 "), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("claude-v2 ") && line.contains("yes")), "{said}");
+    assert_eq!(complaints.matches("the server declares no models").count(), 2, "{complaints}");
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -138,9 +138,9 @@ fn the_name_can_be_changed() {
 
 #[test]
 fn the_version_can_be_changed_and_is_the_same_everywhere() {
-    let mut client = Client::start(SESSION, &["--name", "Somebody", "--server-version", "7.8.9-rc.1"]);
+    let mut client = Client::start(SESSION, &["--name", "Other", "--server-version", "7.8.9-rc.1"]);
     let metadata = client.ask("metadata/get", &json!({}))["result"].clone();
-    assert_eq!((&metadata["name"], &metadata["version"]), (&json!("Somebody"), &json!("7.8.9-rc.1")));
+    assert_eq!((&metadata["name"], &metadata["version"]), (&json!("Other"), &json!("7.8.9-rc.1")));
     let process = Process::stdio(&["--server-version", "7.8.9-rc.1"]);
     process.send_line(Client::initialize("2025-06-18"));
     let answer: Value = serde_json::from_str(&process.next_line().expect("an answer")).expect("JSON");

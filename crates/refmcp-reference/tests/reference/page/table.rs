@@ -35,7 +35,7 @@ impl Table {
         Ok(format!("{before}{}\n\n{text}\n{}{after}", self.begin(), self.end()))
     }
 
-    /// What is missing from the page or is in it without reason, row by row, and cells that nobody has written.
+    /// What is missing from the page or is in it without reason, row by row, and cells that are still to be written.
     pub(super) fn faults(&self, page: &str) -> Vec<String> {
         let (_, old, _) = match self.cut(page) {
             Ok(parts) => parts,
