@@ -1,4 +1,4 @@
-//! Who somebody is, in the header that names an id and a secret (RFC 6749 §2.3.1).
+//! HTTP Basic client authentication: `client_secret_basic` (RFC 6749 §2.3.1).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,11 +8,11 @@ use url::form_urlencoded;
 
 use crate::secret::Secret;
 
-/// The value of `Authorization` for an id and its secret. Both are encoded as in a form before they are joined, so that a
-/// colon in either does not move the border between them. What `Debug` writes of the value does not show it.
+/// The `Authorization` value for a client id and its secret. Both are form-encoded before they are joined, so a colon in
+/// either does not move the border between them. The value is marked sensitive: `Debug` does not print it.
 ///
 /// # Errors
-/// There is no header that could hold it.
+/// The result is not a valid header value.
 pub fn credentials(id: &str, secret: &Secret) -> Result<HeaderValue, InvalidHeaderValue> {
     let plain = format!("{}:{}", encoded(id), encoded(secret.reveal()));
     let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(plain)))?;
@@ -20,7 +20,7 @@ pub fn credentials(id: &str, secret: &Secret) -> Result<HeaderValue, InvalidHead
     Ok(value)
 }
 
-/// A text as it stands in a form.
+/// Form-encodes a text.
 fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_secrets_are_encoded_before_they_are_joined() {
+    fn basic_credentials_are_form_encoded() {
         let value = credentials("a:b c", &Secret::new("p%q:ü")).unwrap();
         let shown = value.to_str().unwrap().strip_prefix("Basic ").unwrap();
         assert_eq!(STANDARD.decode(shown).unwrap(), b"a%3Ab+c:p%25q%3A%C3%BC");

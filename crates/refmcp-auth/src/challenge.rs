@@ -1,14 +1,14 @@
-//! `WWW-Authenticate`: what a server says to whoever may not come in (RFC 9110, 11.6.1).
+//! `WWW-Authenticate` challenges: parsed and written (RFC 9110 §11.6.1).
 
 use std::fmt;
 
-/// Bytes that are looked at; the rest of a longer header is not.
+/// Parsed bytes of a header; the rest of a longer header is ignored.
 const LONGEST: usize = 16 << 10;
 
-/// Challenges in one header, and parameters in one challenge, that are kept.
+/// Limit of challenges in one header, and of parameters in one challenge.
 const MOST: usize = 32;
 
-/// One challenge: a scheme and what it says.
+/// One challenge: a scheme and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     scheme: String,
@@ -16,12 +16,12 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// A challenge of this scheme that says nothing yet.
+    /// A challenge of this scheme without parameters.
     pub fn new(scheme: impl Into<String>) -> Self {
         Self { scheme: scheme.into(), parameters: Vec::new() }
     }
 
-    /// The same with one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.parameters.push((name.to_owned(), value.into()));
@@ -33,19 +33,19 @@ impl Challenge {
         &self.scheme
     }
 
-    /// Whether it is of this scheme; case does not matter.
+    /// Compares the scheme, ignoring case.
     pub fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// The first value of a parameter; the case of its name does not matter.
+    /// The first value of a parameter; its name is compared ignoring case.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The challenges of a header, or of several with commas between them. What makes no sense ends the reading: what
-    /// came before it counts.
+    /// Parses the challenges of a header value, separated by commas. Parsing stops at the first syntax error and keeps what
+    /// came before it.
     pub fn parse_all(text: &str) -> Vec<Self> {
         let end = text.len().min(LONGEST);
         let end = (0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
@@ -67,7 +67,7 @@ impl fmt::Display for Challenge {
         for (place, (name, value)) in self.parameters.iter().enumerate() {
             let separator = if place == 0 { " " } else { ", " };
             write!(f, "{separator}{name}=\"")?;
-            // A header holds one line of visible text.
+            // A header value is one line of visible ASCII.
             for character in value.chars().filter(|character| matches!(character, ' '..='~')) {
                 if matches!(character, '"' | '\\') {
                     f.write_str("\\")?;
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Some(challenge)
     }
 
-    /// A parameter, or nothing when the next challenge begins here.
+    /// Reads a parameter, or nothing where the next challenge begins.
     fn parameter(&mut self) -> Option<(String, String)> {
         let before = self.rest;
         self.skip(|character| matches!(character, ' ' | '\t' | ','));
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         Some((name, value))
     }
 
-    /// Something like a token in base64, which stands in the place of parameters and is not kept.
+    /// Skips a token68, which stands in place of parameters and is not kept.
     fn token68(&mut self) -> bool {
         let is_part = |character: char| character.is_ascii_alphanumeric() || "-._~+/".contains(character);
         let (text, rest) = split(self.rest, is_part);
@@ -167,7 +167,7 @@ fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
 
-/// The longest beginning of these characters, and what follows.
+/// Splits after the longest prefix of these characters.
 fn split(text: &str, wanted: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|character| !wanted(character)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
@@ -180,14 +180,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_challenge_round_trips() {
         let challenge =
             Challenge::new("Bearer").with("scope", "a b").with("error_description", "say \"no\"\\");
         assert_eq!(Challenge::parse_all(&challenge.to_string()), [challenge]);
     }
 
     #[test]
-    fn several_challenges_are_told_apart() {
+    fn several_challenges_are_parsed() {
         let text = r#"Basic realm="x, y=\"z\"" , Negotiate abc==, DPoP algs="ES256", bearer Scope = a,error=b, Custom"#;
         let challenges = Challenge::parse_all(text);
         let schemes: Vec<&str> = challenges.iter().map(Challenge::scheme).collect();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_ends_the_reading() {
+    fn parsing_stops_at_a_syntax_error() {
         assert_eq!(Challenge::parse_all(""), []);
         assert_eq!(Challenge::parse_all("  ,, "), []);
         let unclosed = Challenge::parse_all("Bearer a=\"b\", c=\"never closed");
@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_to_an_end(text in ".{0,300}") {
+        fn parsing_any_text_terminates(text in ".{0,300}") {
             let challenges = Challenge::parse_all(&text);
             prop_assert!(challenges.len() <= MOST);
         }

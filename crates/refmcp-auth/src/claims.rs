@@ -1,4 +1,4 @@
-//! What an access token claims, and whether it is good here and now (RFC 9068).
+//! Claims of an access token and their validation (RFC 9068).
 
 use std::time::Duration;
 
@@ -6,55 +6,55 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Seconds;
-use crate::jose::{Algorithm, BadToken, Jwks, Jws};
+use crate::jose::{Algorithm, Jwks, Jws, JwsError};
 use crate::scope::Scopes;
 
 /// The claims of an access token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Who issued it.
+    /// The issuer.
     pub iss: String,
-    /// On whose behalf it is used.
+    /// The subject.
     pub sub: String,
-    /// Whom it is for.
+    /// The audience.
     pub aud: Audience,
-    /// When it ends.
+    /// The expiration time.
     pub exp: Seconds,
-    /// When it begins.
+    /// The time before which the token is not valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbf: Option<Seconds>,
-    /// When it was issued.
+    /// The time of issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iat: Option<Seconds>,
-    /// Its own name.
+    /// The token's unique id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jti: Option<String>,
-    /// The client that got it.
+    /// The client that the token was issued to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// What it is good for.
+    /// The scopes of the token.
     #[serde(default, skip_serializing_if = "Scopes::is_empty")]
     pub scope: Scopes,
-    /// The key whose owner alone may use it.
+    /// The key that the token is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnf: Option<Confirmation>,
-    /// Everything else.
+    /// All other claims.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Whom a token is for.
+/// The audience of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Audience {
-    /// One.
+    /// One audience.
     One(String),
-    /// Any number.
+    /// A list of audiences.
     Several(Vec<String>),
 }
 
 impl Audience {
-    /// Each of them.
+    /// Iterates over the audiences.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let all = match self {
             Self::One(one) => std::slice::from_ref(one),
@@ -63,107 +63,107 @@ impl Audience {
         all.iter().map(String::as_str)
     }
 
-    /// Whether it is this one and no other.
+    /// True if this is the only audience.
     pub fn is_only(&self, name: &str) -> bool {
         self.iter().any(|audience| audience == name) && self.iter().all(|audience| audience == name)
     }
 }
 
-/// The key that a token is bound to.
+/// The `cnf` claim: the key that a token is bound to (RFC 7800, RFC 9449).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// Its fingerprint.
+    /// The JWK thumbprint of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jkt: Option<String>,
 }
 
-/// What a token has to be.
+/// What a resource server demands of a token.
 #[derive(Debug, Clone)]
-pub struct Expected {
-    /// Who must have issued it.
+pub struct TokenValidation {
+    /// The only accepted issuer.
     pub issuer: String,
-    /// Whom it must be for, by one of these names: the canonical name and what clients also call it.
+    /// Accepted audiences: the canonical resource name and its aliases.
     pub audiences: Vec<String>,
-    /// Whether it may be for others as well; they could use it here.
-    pub others_too: bool,
-    /// The algorithms that are taken.
+    /// Accepts tokens that name other audiences too; those audiences could replay the token here.
+    pub allow_other_audiences: bool,
+    /// The accepted signature algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// How far clocks may differ.
+    /// The tolerated clock difference.
     pub skew: Duration,
 }
 
-impl Expected {
-    /// Tokens of this issuer, for this resource alone; clocks may differ by a minute.
+impl TokenValidation {
+    /// Tokens of this issuer for this resource alone, with a tolerance of one minute.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
             audiences: vec![audience.into()],
-            others_too: false,
+            allow_other_audiences: false,
             algorithms: Algorithm::ALL.to_vec(),
             skew: Duration::from_secs(60),
         }
     }
 
-    /// Checks a token that carries its claims itself.
+    /// Verifies a JWT access token: type, signature and claims.
     ///
     /// # Errors
-    /// Says what is wrong with it, without a word of it.
-    pub fn check(&self, token: &str, keys: &Jwks, now: Seconds) -> Result<Claims, TokenFault> {
+    /// Names what is wrong, and quotes nothing of the token.
+    pub fn check(&self, token: &str, keys: &Jwks, now: Seconds) -> Result<Claims, TokenError> {
         let jws = Jws::parse(token)?;
-        // A token of another kind, such as one that tells who somebody is, opens nothing.
+        // A token of another type, such as an ID token, grants no access.
         if jws.header().typ.is_some() && !jws.header().is_one_of(&["at+jwt", "jwt"]) {
-            return Err(TokenFault::Kind);
+            return Err(TokenError::Kind);
         }
         let claims: Claims = jws.verify(keys, &self.algorithms)?;
         self.check_claims(&claims, now)?;
         Ok(claims)
     }
 
-    /// Checks claims that are vouched for: by a signature, or by their issuer when it was asked.
+    /// Checks claims whose origin is proven, by a signature or by introspection.
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub fn check_claims(&self, claims: &Claims, now: Seconds) -> Result<(), TokenFault> {
+    pub fn check_claims(&self, claims: &Claims, now: Seconds) -> Result<(), TokenError> {
         if claims.iss != self.issuer {
-            return Err(TokenFault::Issuer);
+            return Err(TokenError::Issuer);
         }
         let ours = |audience: &str| self.audiences.iter().any(|name| name == audience);
-        let fits = claims.aud.iter().any(ours) && (self.others_too || claims.aud.iter().all(ours));
+        let fits = claims.aud.iter().any(ours) && (self.allow_other_audiences || claims.aud.iter().all(ours));
         if !fits {
-            return Err(TokenFault::Audience);
+            return Err(TokenError::Audience);
         }
         let skew = self.skew.as_secs();
         if now >= claims.exp.saturating_add(skew) {
-            return Err(TokenFault::Expired);
+            return Err(TokenError::Expired);
         }
         let begins = claims.nbf.max(claims.iat).unwrap_or(0);
         if begins > now.saturating_add(skew) {
-            return Err(TokenFault::NotYet);
+            return Err(TokenError::NotYet);
         }
         Ok(())
     }
 }
 
-/// Why a token opens nothing.
+/// Why a token is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TokenFault {
-    /// It is not what it should be, or nobody known signed it.
+pub enum TokenError {
+    /// It is not a JWS, or its signature cannot be verified.
     #[error("the token is not valid: {0}")]
-    Bad(#[from] BadToken),
-    /// It is for something else than access.
+    Bad(#[from] JwsError),
+    /// Its `typ` is not that of an access token.
     #[error("the token is not an access token")]
     Kind,
-    /// It comes from somebody else.
+    /// It names another issuer.
     #[error("the token was issued by another authorization server")]
     Issuer,
-    /// It is for somebody else.
+    /// It names another audience.
     #[error("the token is not for this server")]
     Audience,
-    /// It is over.
+    /// It has expired.
     #[error("the token has expired")]
     Expired,
-    /// It has not begun.
+    /// Its `nbf` or `iat` is in the future.
     #[error("the token is not valid yet")]
     NotYet,
 }
@@ -177,7 +177,7 @@ mod tests {
 
     const NOW: Seconds = 1_000_000;
 
-    fn check(changes: &Value) -> Result<Claims, TokenFault> {
+    fn check(changes: &Value) -> Result<Claims, TokenError> {
         let mut claims = json!({
             "iss": "https://as", "sub": "me", "aud": "https://rs/mcp", "exp": NOW + 300, "iat": NOW, "scope": "a b",
         });
@@ -186,12 +186,12 @@ mod tests {
         }
         let key = PrivateKey::generate().unwrap();
         let token = key.sign(Header::of_type("at+jwt"), &claims).unwrap();
-        let expected = Expected::new("https://as", "https://rs/mcp");
+        let expected = TokenValidation::new("https://as", "https://rs/mcp");
         expected.check(&token, &Jwks { keys: vec![key.public()] }, NOW)
     }
 
     #[test]
-    fn a_good_token_tells_what_it_is_good_for() {
+    fn a_valid_access_token_verifies() {
         let claims = check(&json!({})).unwrap();
         assert_eq!((claims.sub.as_str(), claims.scope.to_string().as_str()), ("me", "a b"));
     }
@@ -199,19 +199,19 @@ mod tests {
     #[test]
     fn every_claim_counts() {
         for (changes, fault) in [
-            (json!({ "iss": "https://as/" }), TokenFault::Issuer),
-            (json!({ "iss": "https://other" }), TokenFault::Issuer),
-            (json!({ "aud": "https://rs" }), TokenFault::Audience),
-            (json!({ "aud": "https://rs/mcp/" }), TokenFault::Audience),
-            (json!({ "aud": [] }), TokenFault::Audience),
-            (json!({ "aud": ["https://rs/mcp", "https://other"] }), TokenFault::Audience),
-            (json!({ "exp": NOW - 60 }), TokenFault::Expired),
-            (json!({ "nbf": NOW + 61 }), TokenFault::NotYet),
-            (json!({ "iat": NOW + 61 }), TokenFault::NotYet),
-            (json!({ "exp": "soon" }), BadToken::Malformed.into()),
-            (json!({ "exp": null }), BadToken::Malformed.into()),
-            (json!({ "nbf": "0" }), BadToken::Malformed.into()),
-            (json!({ "sub": null }), BadToken::Malformed.into()),
+            (json!({ "iss": "https://as/" }), TokenError::Issuer),
+            (json!({ "iss": "https://other" }), TokenError::Issuer),
+            (json!({ "aud": "https://rs" }), TokenError::Audience),
+            (json!({ "aud": "https://rs/mcp/" }), TokenError::Audience),
+            (json!({ "aud": [] }), TokenError::Audience),
+            (json!({ "aud": ["https://rs/mcp", "https://other"] }), TokenError::Audience),
+            (json!({ "exp": NOW - 60 }), TokenError::Expired),
+            (json!({ "nbf": NOW + 61 }), TokenError::NotYet),
+            (json!({ "iat": NOW + 61 }), TokenError::NotYet),
+            (json!({ "exp": "soon" }), JwsError::Malformed.into()),
+            (json!({ "exp": null }), JwsError::Malformed.into()),
+            (json!({ "nbf": "0" }), JwsError::Malformed.into()),
+            (json!({ "sub": null }), JwsError::Malformed.into()),
         ] {
             assert_eq!(check(&changes).unwrap_err(), fault, "{changes}");
         }

@@ -1,4 +1,4 @@
-//! Proofs that whoever uses a token holds its key (RFC 9449): made and checked.
+//! DPoP proofs of possession (RFC 9449): signed and verified.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,47 +9,47 @@ use subtle::ConstantTimeEq as _;
 use url::Url;
 
 use crate::Seconds;
-use crate::jose::{BadPrivateKey, Header, Jws, PrivateKey, decode};
-use crate::random::unguessable;
+use crate::jose::{Header, Jws, PrivateKey, PrivateKeyError, decode};
+use crate::random::random_token;
 
-/// Seconds for which a proof is taken after it was made.
-pub const WITHIN: Seconds = 300;
+/// Seconds for which a proof is accepted after its `iat`.
+pub const MAX_AGE: Seconds = 300;
 
-/// Seconds by which the clock of whoever made it may be ahead of ours.
-pub const AHEAD: Seconds = 30;
+/// Seconds by which a proof's `iat` may be ahead of the verifier's clock.
+pub const MAX_SKEW: Seconds = 30;
 
-/// Members of a key that are nobody else's business.
+/// Private members of a JWK, which a proof must not carry.
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/// The longest name of a proof that is looked at.
+/// Longest accepted `jti`.
 const LONGEST_NAME: usize = 512;
 
-/// The kind of token that a proof is.
+/// The `typ` of a DPoP proof.
 pub const TYPE: &str = "dpop+jwt";
 
-/// The claims of a proof.
+/// The claims of a DPoP proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
-    /// Its own name, used once.
+pub struct ProofClaims {
+    /// The unique id of the proof, used once.
     pub jti: String,
-    /// The method of the request that it goes with.
+    /// The method of the request.
     pub htm: String,
-    /// Where that request goes, without query and fragment.
+    /// The URL of the request, without query and fragment.
     pub htu: String,
-    /// When it was made.
+    /// The time of creation.
     pub iat: Seconds,
-    /// The digest of the token that it goes with.
+    /// The digest of the access token sent with the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ath: Option<String>,
-    /// What the server asked to have in it.
+    /// The nonce that the server provided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
 }
 
-/// A new proof for one request: without a token for one to a token endpoint, with the token that goes to a resource.
+/// Signs a proof for one request. `token` is the access token sent to a resource; a request to a token endpoint has none.
 ///
 /// # Errors
-/// The system gives no random bytes.
+/// The operating system provides no random bytes.
 pub fn prove(
     key: &PrivateKey,
     method: &str,
@@ -57,9 +57,9 @@ pub fn prove(
     token: Option<&str>,
     nonce: Option<&str>,
     now: Seconds,
-) -> Result<String, BadPrivateKey> {
-    let proof = Proof {
-        jti: unguessable().map_err(|_| BadPrivateKey::NoRandom)?,
+) -> Result<String, PrivateKeyError> {
+    let proof = ProofClaims {
+        jti: random_token().map_err(|_| PrivateKeyError::Random)?,
         htm: method.to_owned(),
         htu: target(url),
         iat: now,
@@ -70,7 +70,7 @@ pub fn prove(
     key.sign(header, &proof)
 }
 
-/// A URL as proofs name it.
+/// A URL as the `htu` claim writes it.
 pub fn target(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
@@ -78,119 +78,119 @@ pub fn target(url: &Url) -> String {
     url.into()
 }
 
-/// What a proof says of the token that it goes with.
+/// The `ath` claim: the digest of an access token.
 pub fn token_digest(token: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, token.as_bytes()))
 }
 
-/// A request that came with a proof, as its server knows it.
+/// The request that a proof came with, as the server sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
-    /// The method.
+pub struct ProofContext<'a> {
+    /// The HTTP method.
     pub method: &'a str,
-    /// Where it went, by each of the names that the server has.
+    /// Accepted URLs of the request: one for each name of the server.
     pub urls: &'a [Url],
-    /// The token that it carries; none at a token endpoint.
+    /// The access token of the request; a request to a token endpoint has none.
     pub token: Option<&'a str>,
 }
 
-/// What a good proof has shown.
+/// The result of a verified proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proven {
-    /// The fingerprint of the key, which the token has to be bound to.
+pub struct VerifiedProof {
+    /// The JWK thumbprint of the key; the token must be bound to it.
     pub jkt: String,
-    /// The proof's own name, to be used once.
+    /// The unique id, to be used once.
     pub jti: String,
-    /// When it was made.
+    /// The time of creation.
     pub iat: Seconds,
-    /// What the server had asked to have in it, by the client's account.
+    /// The nonce that the proof carries. The caller checks it.
     pub nonce: Option<String>,
 }
 
-/// Why a proof shows nothing.
+/// Why a proof is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ProofFault {
-    /// There is none.
+pub enum ProofError {
+    /// No `DPoP` header.
     #[error("no proof of possession")]
     Missing,
-    /// There is more than one.
+    /// More than one `DPoP` header.
     #[error("more than one proof of possession")]
     Several,
-    /// It is no signed token, or not signed by what it carries.
+    /// Not a JWS of type `dpop+jwt`, or without its own public key.
     #[error("the proof is not a signed token of the kind dpop+jwt with its own public key")]
     Malformed,
-    /// It gives its private key away.
+    /// The `jwk` has private members.
     #[error("the proof has a private key in it")]
     PrivateKey,
-    /// It was signed with another key.
+    /// The signature was not made with the proof's own key.
     #[error("the signature of the proof is wrong")]
     Signature,
-    /// It is for another method.
+    /// `htm` is another method.
     #[error("the proof is for another method")]
     Method,
-    /// It is for another place.
+    /// `htu` is another URL.
     #[error("the proof is for another URL")]
     Target,
-    /// It is too old, or of the future.
-    #[error("the proof was not made just now")]
+    /// `iat` is too old or in the future.
+    #[error("the proof is too old or from the future")]
     Time,
-    /// It goes with another token.
+    /// `ath` is the digest of another token.
     #[error("the proof goes with another token")]
     Token,
-    /// It lacks what the server wants to have in it.
+    /// The nonce is missing or too old.
     #[error("the proof lacks the nonce of this server, or has an old one")]
     Nonce,
-    /// It was used before.
+    /// The `jti` was used before.
     #[error("the proof was used before")]
     Replayed,
-    /// It was made with another key than the token's.
+    /// The access token is bound to another key.
     #[error("the token is bound to another key")]
     Binding,
 }
 
-/// Checks a proof against the request that it came with: all but whether it was used before, whether its nonce is ours,
-/// and whether its key is the token's.
+/// Verifies a proof against its request. Replay, nonce and the binding of the token are checked by the caller, who has
+/// their state.
 ///
 /// # Errors
-/// Says what is wrong with it, without a word of it.
-pub fn check(proof: &str, asked: &Asked<'_>, now: Seconds) -> Result<Proven, ProofFault> {
-    let jws = Jws::parse(proof).map_err(|_| ProofFault::Malformed)?;
+/// Names what is wrong, and quotes nothing of the proof.
+pub fn check(proof: &str, asked: &ProofContext<'_>, now: Seconds) -> Result<VerifiedProof, ProofError> {
+    let jws = Jws::parse(proof).map_err(|_| ProofError::Malformed)?;
     if !jws.header().is_one_of(&[TYPE]) {
-        return Err(ProofFault::Malformed);
+        return Err(ProofError::Malformed);
     }
     if shows_private_key(proof) {
-        return Err(ProofFault::PrivateKey);
+        return Err(ProofError::PrivateKey);
     }
-    let key = jws.header().jwk.as_ref().ok_or(ProofFault::Malformed)?;
-    let jkt = key.thumbprint().map_err(|_| ProofFault::Malformed)?;
+    let key = jws.header().jwk.as_ref().ok_or(ProofError::Malformed)?;
+    let jkt = key.thumbprint().map_err(|_| ProofError::Malformed)?;
     if !jws.is_signed_with(key) {
-        return Err(ProofFault::Signature);
+        return Err(ProofError::Signature);
     }
-    let said: Proof = jws.claims_unchecked().map_err(|_| ProofFault::Malformed)?;
+    let said: ProofClaims = jws.claims_unchecked().map_err(|_| ProofError::Malformed)?;
     if said.jti.is_empty() || said.jti.len() > LONGEST_NAME {
-        return Err(ProofFault::Malformed);
+        return Err(ProofError::Malformed);
     }
     if said.htm != asked.method {
-        return Err(ProofFault::Method);
+        return Err(ProofError::Method);
     }
-    let said_to = Url::parse(&said.htu).map(|url| target(&url)).map_err(|_| ProofFault::Target)?;
+    let said_to = Url::parse(&said.htu).map(|url| target(&url)).map_err(|_| ProofError::Target)?;
     if !asked.urls.iter().any(|url| target(url) == said_to) {
-        return Err(ProofFault::Target);
+        return Err(ProofError::Target);
     }
-    if said.iat.saturating_add(WITHIN) < now || said.iat > now.saturating_add(AHEAD) {
-        return Err(ProofFault::Time);
+    if said.iat.saturating_add(MAX_AGE) < now || said.iat > now.saturating_add(MAX_SKEW) {
+        return Err(ProofError::Time);
     }
     if let Some(token) = asked.token {
         let named = said.ath.as_deref().unwrap_or_default();
         if !bool::from(named.as_bytes().ct_eq(token_digest(token).as_bytes())) {
-            return Err(ProofFault::Token);
+            return Err(ProofError::Token);
         }
     }
-    Ok(Proven { jkt, jti: said.jti, iat: said.iat, nonce: said.nonce })
+    Ok(VerifiedProof { jkt, jti: said.jti, iat: said.iat, nonce: said.nonce })
 }
 
-/// Whether the key in the header has parts that nobody else should know; reading the header leaves them out.
+/// True if the proof's `jwk` has private members. [`Jws`] does not read them, so the raw header is searched.
 fn shows_private_key(proof: &str) -> bool {
     let header = proof.split('.').next().and_then(decode).unwrap_or_default();
     let header: Map<String, Value> = serde_json::from_slice(&header).unwrap_or_default();
@@ -211,13 +211,13 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    fn checked(proof: &str) -> Result<Proven, ProofFault> {
+    fn checked(proof: &str) -> Result<VerifiedProof, ProofError> {
         let urls = [url("https://localhost/mcp"), url("https://rs.example/mcp")];
-        check(proof, &Asked { method: "POST", urls: &urls, token: Some("token") }, NOW)
+        check(proof, &ProofContext { method: "POST", urls: &urls, token: Some("token") }, NOW)
     }
 
     #[test]
-    fn a_proof_shows_who_holds_the_key() {
+    fn a_dpop_proof_verifies() {
         let key = PrivateKey::generate().unwrap();
         let proof =
             prove(&key, "POST", &url("https://rs.example/mcp?a=b#c"), Some("token"), Some("n"), NOW).unwrap();
@@ -226,8 +226,8 @@ mod tests {
         assert_eq!((proven.iat, proven.nonce.as_deref()), (NOW, Some("n")));
         let urls = [url("https://as/token")];
         let proof = prove(&key, "POST", &urls[0], None, None, NOW).unwrap();
-        let asked = Asked { method: "POST", urls: &urls, token: None };
-        assert!(check(&proof, &asked, NOW + WITHIN).is_ok(), "without a token, for a token endpoint");
+        let asked = ProofContext { method: "POST", urls: &urls, token: None };
+        assert!(check(&proof, &asked, NOW + MAX_AGE).is_ok(), "without a token, for a token endpoint");
     }
 
     #[test]
@@ -247,38 +247,38 @@ mod tests {
             json!({}),
             json!({ "htu": "HTTPS://RS.example:443/mcp?x=1" }),
             json!({ "htu": "https://localhost/mcp" }),
-            json!({ "iat": NOW - WITHIN }),
-            json!({ "iat": NOW + AHEAD }),
+            json!({ "iat": NOW - MAX_AGE }),
+            json!({ "iat": NOW + MAX_SKEW }),
         ] {
             assert!(with(good.clone()).is_ok(), "{good}");
         }
         for (bad, fault) in [
-            (json!({ "htm": "GET" }), ProofFault::Method),
-            (json!({ "htm": "post" }), ProofFault::Method),
-            (json!({ "htu": "https://rs.example/mcp/" }), ProofFault::Target),
-            (json!({ "htu": "https://rs.example/MCP" }), ProofFault::Target),
-            (json!({ "htu": "http://rs.example/mcp" }), ProofFault::Target),
-            (json!({ "htu": "https://evil.example/mcp" }), ProofFault::Target),
-            (json!({ "htu": "https://rs.example:444/mcp" }), ProofFault::Target),
-            (json!({ "htu": "/mcp" }), ProofFault::Target),
-            (json!({ "iat": NOW - WITHIN - 1 }), ProofFault::Time),
-            (json!({ "iat": NOW + AHEAD + 1 }), ProofFault::Time),
-            (json!({ "iat": u64::MAX }), ProofFault::Time),
-            (json!({ "iat": 0 }), ProofFault::Time),
-            (json!({ "iat": "now" }), ProofFault::Malformed),
-            (json!({ "jti": "" }), ProofFault::Malformed),
-            (json!({ "jti": "j".repeat(LONGEST_NAME + 1) }), ProofFault::Malformed),
-            (json!({ "jti": null }), ProofFault::Malformed),
-            (json!({ "ath": null }), ProofFault::Token),
-            (json!({ "ath": token_digest("other") }), ProofFault::Token),
-            (json!({ "ath": "" }), ProofFault::Token),
+            (json!({ "htm": "GET" }), ProofError::Method),
+            (json!({ "htm": "post" }), ProofError::Method),
+            (json!({ "htu": "https://rs.example/mcp/" }), ProofError::Target),
+            (json!({ "htu": "https://rs.example/MCP" }), ProofError::Target),
+            (json!({ "htu": "http://rs.example/mcp" }), ProofError::Target),
+            (json!({ "htu": "https://evil.example/mcp" }), ProofError::Target),
+            (json!({ "htu": "https://rs.example:444/mcp" }), ProofError::Target),
+            (json!({ "htu": "/mcp" }), ProofError::Target),
+            (json!({ "iat": NOW - MAX_AGE - 1 }), ProofError::Time),
+            (json!({ "iat": NOW + MAX_SKEW + 1 }), ProofError::Time),
+            (json!({ "iat": u64::MAX }), ProofError::Time),
+            (json!({ "iat": 0 }), ProofError::Time),
+            (json!({ "iat": "now" }), ProofError::Malformed),
+            (json!({ "jti": "" }), ProofError::Malformed),
+            (json!({ "jti": "j".repeat(LONGEST_NAME + 1) }), ProofError::Malformed),
+            (json!({ "jti": null }), ProofError::Malformed),
+            (json!({ "ath": null }), ProofError::Token),
+            (json!({ "ath": token_digest("other") }), ProofError::Token),
+            (json!({ "ath": "" }), ProofError::Token),
         ] {
             assert_eq!(with(bad.clone()), Err(fault), "{bad}");
         }
     }
 
     #[test]
-    fn the_key_is_the_one_that_signed_and_shows_nothing_private() {
+    fn a_dpop_proof_is_signed_by_its_own_public_jwk() {
         let (key, other) = (PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap());
         let claims = json!({
             "jti": "j", "htm": "POST", "htu": "https://rs.example/mcp", "iat": NOW, "ath": token_digest("token"),
@@ -286,12 +286,12 @@ mod tests {
         let header = |jwk, typ: &str| Header { jwk, ..Header::of_type(typ) };
         let signed = |header| checked(&key.sign(header, &claims).unwrap());
         assert!(signed(header(Some(key.public()), TYPE)).is_ok());
-        assert_eq!(signed(header(Some(other.public()), TYPE)), Err(ProofFault::Signature));
-        assert_eq!(signed(header(None, TYPE)), Err(ProofFault::Malformed));
-        assert_eq!(signed(header(Some(key.public()), "JWT")), Err(ProofFault::Malformed));
+        assert_eq!(signed(header(Some(other.public()), TYPE)), Err(ProofError::Signature));
+        assert_eq!(signed(header(None, TYPE)), Err(ProofError::Malformed));
+        assert_eq!(signed(header(Some(key.public()), "JWT")), Err(ProofError::Malformed));
         assert_eq!(
             signed(Header { jwk: Some(key.public()), ..Header::default() }),
-            Err(ProofFault::Malformed)
+            Err(ProofError::Malformed)
         );
         let jwk = serde_json::to_value(key.public()).unwrap();
         for private in PRIVATE {
@@ -299,15 +299,15 @@ mod tests {
             jwk[private] = "c2VjcmV0".into();
             let header = encode(json!({ "alg": "ES256", "typ": TYPE, "jwk": jwk }).to_string());
             let proof = format!("{header}.{}.", encode(claims.to_string()));
-            assert_eq!(checked(&proof), Err(ProofFault::PrivateKey), "{private}");
+            assert_eq!(checked(&proof), Err(ProofError::PrivateKey), "{private}");
         }
         for alg in ["none", "HS256", ""] {
             let header = encode(json!({ "alg": alg, "typ": TYPE, "jwk": jwk }).to_string());
             let proof = format!("{header}.{}.", encode(claims.to_string()));
-            assert_eq!(checked(&proof), Err(ProofFault::Malformed), "{alg}");
+            assert_eq!(checked(&proof), Err(ProofError::Malformed), "{alg}");
         }
         for nonsense in ["", "a", "a.b.c", &"a".repeat(100_000)] {
-            assert_eq!(checked(nonsense), Err(ProofFault::Malformed));
+            assert_eq!(checked(nonsense), Err(ProofError::Malformed));
         }
     }
 }

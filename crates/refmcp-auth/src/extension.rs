@@ -1,10 +1,10 @@
-//! The extensions of MCP that are about authorization, by the names under which capabilities list them. None has settings.
+//! Identifiers of MCP's authorization extensions, as `capabilities.extensions` lists them. None has settings.
 
-/// Clients speak for themselves: the grant of client credentials.
+/// The client credentials grant.
 pub const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 
-/// An enterprise's identity provider decides who is let in: its word is the grant (ID-JAG).
+/// Enterprise-managed authorization: the enterprise's identity provider issues an ID-JAG, which is the grant.
 pub const ENTERPRISE: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
-/// How an authorization server says in its metadata that it takes that word.
+/// The grant profile by which an authorization server's metadata announces ID-JAG support.
 pub const ID_JAG_PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";

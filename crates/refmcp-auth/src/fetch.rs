@@ -1,4 +1,4 @@
-//! Whoever does the fetching for the steps that want something fetched.
+//! The HTTP fetcher that drives the flows.
 
 use std::fmt;
 use std::future::Future;
@@ -7,33 +7,33 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::{Request, Response};
 
-/// A future in a box.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Fetches over HTTP, within limits of its own: of time, of size, of where it may go. Redirections are not followed: they
-/// come back as what they are. A response of any status is one.
+/// Fetches over HTTP within its own limits of time, size and address. Redirects are returned, not followed. A response of
+/// any status is a success.
 pub trait Fetch: Send + Sync + fmt::Debug {
     /// Sends a request and reads the whole response.
-    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>>;
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>>;
 }
 
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unfetched {
-    /// It must not be asked for: the address is one that strangers must not make us call.
-    #[error("it is not asked for: {0}")]
+pub enum FetchError {
+    /// The address must not be contacted: a remote party named an address of a private network.
+    #[error("the address is not allowed: {0}")]
     Forbidden(String),
-    /// Nobody answers there.
+    /// The connection failed.
     #[error("{0}")]
     Unreachable(String),
-    /// It took too long.
-    #[error("no answer in time")]
-    TooSlow,
-    /// The answer is too long to be what was asked for.
-    #[error("the answer is longer than {0} bytes")]
-    TooLong(usize),
-    /// What came is no answer.
-    #[error("the answer makes no sense: {0}")]
+    /// The time limit passed.
+    #[error("no response in time")]
+    TimedOut,
+    /// The response exceeds the size limit.
+    #[error("the response is longer than {0} bytes")]
+    TooLarge(usize),
+    /// The response is not valid HTTP.
+    #[error("the response is malformed: {0}")]
     Broken(String),
 }

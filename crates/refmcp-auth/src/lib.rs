@@ -1,12 +1,13 @@
-//! OAuth 2.1 as MCP uses it, for both roles.
+//! OAuth 2.1 as MCP uses it, for clients, resource servers and authorization servers. Sans-IO.
 //!
-//! Everything here is a step: values and a time go in, requests of HTTP and verdicts come out as values. Nothing waits,
-//! nothing is fetched, and no clock is read; whoever drives the steps does that, so each rule is tested without a socket.
+//! Values and a time go in; HTTP requests, decisions and errors come out as values. No function waits, fetches or reads a
+//! clock. The caller does that, so every rule is tested without a socket.
 //!
-//! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the words of the protocol.
-//! - [`fetch`]: whoever does the fetching. [`basic`]: how an id and a secret are sent.
-//! - [`extension`]: what MCP calls the ways in that are beyond its core.
-//! - [`jose`], [`claims`], [`dpop`]: signed tokens, made and checked.
+//! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the vocabulary of OAuth.
+//! - [`client`]: the authorization flow of a client. [`resource`]: token validation of a resource server.
+//! - [`fetch`]: the trait of an HTTP fetcher. [`basic`]: HTTP Basic client authentication.
+//! - [`extension`]: the identifiers of MCP's authorization extensions.
+//! - [`jose`], [`claims`], [`dpop`]: JWS, JWT claims and proofs of possession, signed and verified.
 
 pub mod basic;
 pub mod challenge;
@@ -28,5 +29,5 @@ pub use challenge::Challenge;
 pub use scope::Scopes;
 pub use secret::Secret;
 
-/// Seconds since the Unix epoch, as tokens count time.
+/// Seconds since the Unix epoch (`NumericDate` of RFC 7519).
 pub type Seconds = u64;

@@ -1,31 +1,31 @@
-//! Proof that whoever redeems a code is whoever asked for it (RFC 7636). Only S256 exists here.
+//! PKCE with S256 (RFC 7636). The method `plain` is not supported.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest;
 
-use crate::random::{NoRandom, unguessable};
+use crate::random::{RandomError, random_token};
 use crate::secret::Secret;
 
-/// The name of the only method.
+/// The name of the only supported method.
 pub const S256: &str = "S256";
 
-/// A new verifier.
-pub fn verifier() -> Result<Secret, NoRandom> {
-    unguessable().map(Secret::from)
+/// A new code verifier.
+pub fn verifier() -> Result<Secret, RandomError> {
+    random_token().map(Secret::from)
 }
 
-/// What is shown of a verifier beforehand.
+/// The code challenge of a verifier.
 pub fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, verifier.as_bytes()))
 }
 
-/// Whether a text can be a verifier at all: 43 to 128 of the characters that URLs leave alone.
+/// True if a text has the form of a verifier: 43 to 128 unreserved characters.
 pub fn is_verifier(text: &str) -> bool {
     (43..=128).contains(&text.len()) && is_unreserved(text)
 }
 
-/// Whether a text can be an S256 challenge.
+/// True if a text has the form of an S256 challenge.
 pub fn is_challenge(text: &str) -> bool {
     text.len() == 43 && is_unreserved(text)
 }
@@ -34,7 +34,7 @@ fn is_unreserved(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// Whether a verifier is the one that a challenge was made from.
+/// True if the challenge was made from this verifier.
 pub fn proves(verifier: &str, challenge: &str) -> bool {
     is_verifier(verifier) && Secret::new(self::challenge(verifier)).is(challenge)
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_rfc_holds() {
+    fn the_example_of_rfc_7636_holds() {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         assert_eq!(challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
         assert!(proves(verifier, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn verifiers_are_long_enough_and_plain() {
+    fn verifiers_have_the_required_form() {
         assert!(is_verifier(super::verifier().unwrap().reveal()));
         let short = "a".repeat(42);
         assert!(!is_verifier(&short) && !is_verifier(&"a".repeat(129)) && !is_verifier(&"ä".repeat(30)));

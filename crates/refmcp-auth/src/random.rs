@@ -1,17 +1,17 @@
-//! Values that nobody can guess.
+//! Random tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The system gives nothing to make secrets from.
+/// The operating system provides no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random bytes: {0}")]
-pub struct NoRandom(getrandom::Error);
+#[error("the operating system provides no random bytes: {0}")]
+pub struct RandomError(getrandom::Error);
 
-/// 256 random bits in characters that are safe in URLs, headers and file names.
-pub fn unguessable() -> Result<String, NoRandom> {
+/// 256 random bits as base64url, safe in URLs, headers and file names.
+pub fn random_token() -> Result<String, RandomError> {
     let mut bits = [0; 32];
-    getrandom::fill(&mut bits).map_err(NoRandom)?;
+    getrandom::fill(&mut bits).map_err(RandomError)?;
     Ok(URL_SAFE_NO_PAD.encode(bits))
 }
 
@@ -20,8 +20,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_differ() {
-        let (one, other) = (unguessable().unwrap(), unguessable().unwrap());
+    fn random_tokens_differ() {
+        let (one, other) = (random_token().unwrap(), random_token().unwrap());
         assert_ne!(one, other);
         assert_eq!(one.len(), 43);
     }

@@ -1,50 +1,50 @@
-//! What a token is good for.
+//! Scopes of tokens.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// So many scopes are looked at; a list of more is nobody's need.
+/// Limit of scopes in a list.
 const MOST: usize = 1000;
 
-/// The longest scope.
+/// Limit of bytes in a scope.
 const LONGEST: usize = 1024;
 
-/// Scopes, each once, in the order in which they were named.
+/// A set of scopes in the order of their first appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scopes(Vec<Box<str>>);
 
-/// A text that no scope can be, or more scopes than anybody needs.
+/// A text that is not a scope, or too many scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadScope(String);
+pub struct InvalidScope(String);
 
 impl Scopes {
-    /// No scope.
+    /// The empty set.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// The scopes of a text, with spaces between them, as requests and tokens name them.
+    /// Parses a list of scopes separated by spaces.
     ///
     /// # Errors
-    /// One of them is too long or has characters that no scope can have, or there are too many.
-    pub fn parse(text: &str) -> Result<Self, BadScope> {
+    /// A scope is too long or has invalid characters, or there are too many scopes.
+    pub fn parse(text: &str) -> Result<Self, InvalidScope> {
         let mut scopes = Self::none();
         for (count, scope) in text.split(' ').filter(|scope| !scope.is_empty()).enumerate() {
             if count == MOST {
-                return Err(BadScope(format!("there are more than {MOST} scopes")));
+                return Err(InvalidScope(format!("there are more than {MOST} scopes")));
             }
             if !is_scope(scope) {
                 let shown: String = scope.chars().take(40).collect();
-                return Err(BadScope(format!("{shown:?} is no scope")));
+                return Err(InvalidScope(format!("{shown:?} is no scope")));
             }
             scopes.add(scope);
         }
         Ok(scopes)
     }
 
-    /// The same, of somebody who may err: what can be no scope is left out, and so is what comes after too many.
+    /// Parses a list of scopes of a peer that may err: invalid scopes, and scopes beyond the limit, are left out.
     pub fn parse_leniently(text: &str) -> Self {
         text.split(' ').collect()
     }
@@ -55,33 +55,33 @@ impl Scopes {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is no scope.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of the text that names them all.
+    /// The length of the text that lists all scopes.
     pub fn written(&self) -> usize {
         let spaces = self.0.len().saturating_sub(1);
         self.iter().map(str::len).sum::<usize>() + spaces
     }
 
-    /// Each of them.
+    /// Iterates over the scopes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|scope| &**scope)
     }
 
-    /// Whether this is one of them.
+    /// True if the scope is in the set.
     pub fn contains(&self, scope: &str) -> bool {
         self.iter().any(|known| known == scope)
     }
 
-    /// Whether all of the others are among them.
+    /// True if all of the others are in the set.
     pub fn cover(&self, others: &Self) -> bool {
         others.iter().all(|scope| self.contains(scope))
     }
 
-    /// Those of either.
+    /// The union of both sets.
     #[must_use]
     pub fn union(&self, others: &Self) -> Self {
         let mut all = self.clone();
@@ -89,7 +89,7 @@ impl Scopes {
         all
     }
 
-    /// Those of both.
+    /// The intersection of both sets.
     #[must_use]
     pub fn intersection(&self, others: &Self) -> Self {
         self.iter().filter(|scope| others.contains(scope)).collect()
@@ -102,7 +102,7 @@ fn is_scope(text: &str) -> bool {
 }
 
 impl<'a> FromIterator<&'a str> for Scopes {
-    /// What can be no scope is left out, and so is what comes after too many: each is compared with those before it.
+    /// Leaves out invalid scopes and those beyond the limit, since each is compared with all before it.
     fn from_iter<I: IntoIterator<Item = &'a str>>(scopes: I) -> Self {
         let mut all = Self::none();
         for scope in scopes.into_iter().filter(|scope| is_scope(scope)).take(MOST) {
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn strange_scopes_are_refused_or_left_out() {
+    fn invalid_scopes_are_refused_or_left_out() {
         assert!(Scopes::parse("a \"b\"").is_err() && Scopes::parse("ä").is_err());
         assert_eq!(Scopes::parse_leniently("a b\\ c\u{7}").to_string(), "a");
     }
 
     #[test]
-    fn a_list_without_end_is_read_to_a_point() {
+    fn scope_lists_are_bounded() {
         let names: Vec<String> = (0..200_000).map(|number| format!("s{number}")).collect();
         let scopes: Scopes = names.iter().map(String::as_str).collect();
         assert_eq!((scopes.iter().count(), scopes.iter().last()), (MOST, Some("s999")));
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<Scopes>(text.clone().into()).unwrap(), scopes);
         assert_eq!(Scopes::parse(&text).unwrap_err().to_string(), "there are more than 1000 scopes");
         assert_eq!(Scopes::parse(&names[..MOST].join(" ")).unwrap(), scopes);
-        // One that is named again and again is compared only so often.
+        // Repetitions count towards the limit.
         let again: Scopes =
             names.iter().take(999).map(String::as_str).chain(["s998"; 10_000]).chain(["x"]).collect();
         assert!(!again.contains("x"));
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_without_end_is_none() {
+    fn overlong_scopes_are_invalid() {
         let (longest, longer) = ("a".repeat(LONGEST), "a".repeat(LONGEST + 1));
         assert!(Scopes::parse(&longest).is_ok() && Scopes::parse(&longer).is_err());
         assert!(Scopes::parse_leniently(&longer).is_empty());
     }
 
     #[test]
-    fn the_length_of_what_is_written_is_known_before() {
+    fn written_is_the_length_of_the_text() {
         for text in ["", "a", "a bc", "a bc d"] {
             assert_eq!(scopes(text).written(), text.len());
         }

@@ -1,19 +1,19 @@
-//! Text that must not be shown.
+//! Secret texts.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-/// A token, a code, a password. It is not in what `Debug` writes, and comparing two takes the same time wherever they
-/// differ. Serialising it does reveal it: that is how it is sent and stored.
+/// A token, a code or a password. `Debug` does not print it, and comparison takes constant time. Serialising reveals it:
+/// that is how it is sent and stored.
 ///
 /// ```
 /// # use refmcp_auth::Secret;
 /// assert!(Secret::new("hush").is("hush"));
 /// ```
 ///
-/// It cannot be held against a text by `==`, which would end where they differ:
+/// It cannot be compared with a text by `==`, which would not take constant time:
 ///
 /// ```compile_fail
 /// # use refmcp_auth::Secret;
@@ -24,17 +24,17 @@ use subtle::ConstantTimeEq;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// A secret text.
+    /// Wraps a secret text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for whoever has to send it.
+    /// The text itself, to be sent or stored.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is this text.
+    /// Compares with a text in constant time.
     pub fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }

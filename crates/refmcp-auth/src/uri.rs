@@ -1,17 +1,17 @@
-//! How servers are named, and where they tell about themselves.
+//! Resource names and well-known URLs.
 
 use url::Url;
 
-/// Where a resource tells which authorization servers it trusts (RFC 9728).
+/// Path of protected resource metadata (RFC 9728).
 pub const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-/// Where an authorization server tells about itself (RFC 8414).
+/// Path of authorization server metadata (RFC 8414).
 pub const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 
-/// Where an `OpenID` provider does.
+/// Path of `OpenID` provider metadata.
 pub const OPENID: &str = "/.well-known/openid-configuration";
 
-/// The name of a server that tokens are issued for: scheme and host in lower case, no fragment, no trailing slash.
+/// The canonical resource name of a URL: lower-case scheme and host, no fragment, no trailing slash.
 pub fn canonical(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
@@ -20,7 +20,7 @@ pub fn canonical(url: &Url) -> String {
     if bare { text.trim_end_matches('/').to_owned() } else { text.to_owned() }
 }
 
-/// The address of a well-known document of whatever is at a URL: between its host and its path.
+/// The well-known URL of a document: its path stands between the host and the path of the URL.
 pub fn well_known(url: &Url, document: &str) -> Url {
     let mut place = url.clone();
     place.set_query(None);
@@ -29,14 +29,14 @@ pub fn well_known(url: &Url, document: &str) -> Url {
     place
 }
 
-/// Where to look for what a resource tells, in this order.
+/// The URLs of protected resource metadata, in the order in which they are tried.
 pub fn resource_metadata(resource: &Url) -> Vec<Url> {
     let mut root = resource.clone();
     root.set_path("/");
     distinct([well_known(resource, PROTECTED_RESOURCE), well_known(&root, PROTECTED_RESOURCE)])
 }
 
-/// Where to look for what an authorization server tells, in this order.
+/// The URLs of authorization server metadata, in the order in which they are tried.
 pub fn server_metadata(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut appended = issuer.clone();
@@ -56,7 +56,7 @@ fn distinct<const N: usize>(urls: [Url; N]) -> Vec<Url> {
     kept
 }
 
-/// Whether a host is this machine by its name alone: what may be spoken to without TLS.
+/// True if the host is a loopback name or address. Loopback needs no TLS.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -66,8 +66,8 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether nobody else reads what is sent there, and what comes from there surely does: https, or http on this machine.
-pub fn is_confidential(url: &Url) -> bool {
+/// True if traffic is confidential and authentic: https, or http on loopback.
+pub fn is_secure(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_canonical() {
+    fn resource_identifiers_are_canonical() {
         for (given, name) in [
             ("HTTPS://Example.COM", "https://example.com"),
             ("https://example.com/mcp/", "https://example.com/mcp"),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_looked_for_in_order() {
+    fn well_known_urls_are_tried_in_order() {
         assert_eq!(
             texts(resource_metadata(&url("https://h/a/mcp?x=1"))),
             [
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_looked_for_where_the_server_is_whatever_its_path_is() {
+    fn well_known_urls_stay_on_the_origin() {
         for path in [
             "/../../x",
             "/%2e%2e/%2E%2e/x",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known_by_name() {
+    fn loopback_is_recognised() {
         for near in ["http://localhost:1/", "http://127.0.0.1", "http://[::1]:2/x"] {
             assert!(is_loopback(&url(near)), "{near}");
         }
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn secrets_go_by_tls_or_stay_on_this_machine() {
+    fn secure_urls_are_https_or_loopback() {
         for good in ["https://h/", "HTTPS://10.0.0.1", "http://localhost:1/", "http://[::1]/"] {
-            assert!(is_confidential(&url(good)), "{good}");
+            assert!(is_secure(&url(good)), "{good}");
         }
         for bad in
             ["http://h/", "http://10.0.0.1", "ws://localhost/", "wss://h/", "ftp://127.0.0.1", "file:///x"]
         {
-            assert!(!is_confidential(&url(bad)), "{bad}");
+            assert!(!is_secure(&url(bad)), "{bad}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_auth::Challenge;
-use refmcp_auth::resource::Denied;
+use refmcp_auth::resource::AccessError;
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 
 use crate::guard::Foreign;
@@ -189,14 +189,14 @@ impl Refusal {
 
     /// Somebody is not let in.
     #[cold]
-    pub(crate) fn denied(denied: &Denied, challenged: Challenged) -> Self {
+    pub(crate) fn denied(denied: &AccessError, challenged: Challenged) -> Self {
         let reason = match denied {
-            Denied::Malformed(_) => Reason::Credentials,
-            Denied::Scopes(_) => Reason::Forbidden,
-            Denied::Unknowable => Reason::Issuer,
+            AccessError::Malformed(_) => Reason::Credentials,
+            AccessError::InsufficientScope(_) => Reason::Forbidden,
+            AccessError::Undecided => Reason::Issuer,
             _ => Reason::Unauthorized,
         };
-        let retry_after = matches!(denied, Denied::Unknowable).then_some(10);
+        let retry_after = matches!(denied, AccessError::Undecided).then_some(10);
         let refusal = Self::new(denied.status(), reason, denied.to_string());
         Self { retry_after, challenged: Some(Box::new(challenged)), ..refusal }
     }

@@ -1,6 +1,6 @@
 //! The keys that tokens are signed with.
 
-use refmcp_auth::jose::{BadPrivateKey, Jwk, Jwks, PrivateKey};
+use refmcp_auth::jose::{Jwk, Jwks, PrivateKey, PrivateKeyError};
 
 /// Keys that stay published after others have taken their place.
 const KEPT: usize = 3;
@@ -20,9 +20,9 @@ pub(crate) struct Named {
 
 impl Named {
     /// A new key, named by its fingerprint.
-    pub(crate) fn generate() -> Result<Self, BadPrivateKey> {
+    pub(crate) fn generate() -> Result<Self, PrivateKeyError> {
         let key = PrivateKey::generate()?;
-        let kid = key.public().thumbprint().map_err(|_| BadPrivateKey::NoRandom)?;
+        let kid = key.public().thumbprint().map_err(|_| PrivateKeyError::Random)?;
         Ok(Self { kid, key })
     }
 
@@ -33,12 +33,12 @@ impl Named {
 
 impl Keys {
     /// One new key.
-    pub(crate) fn generate() -> Result<Self, BadPrivateKey> {
+    pub(crate) fn generate() -> Result<Self, PrivateKeyError> {
         Ok(Self { current: Named::generate()?, former: Vec::new() })
     }
 
     /// Puts a new key in the place of the current one, which stays published for a while.
-    pub(crate) fn rotate(&mut self) -> Result<(), BadPrivateKey> {
+    pub(crate) fn rotate(&mut self) -> Result<(), PrivateKeyError> {
         let former = std::mem::replace(&mut self.current, Named::generate()?);
         self.former.insert(0, former.public());
         self.former.truncate(KEPT);

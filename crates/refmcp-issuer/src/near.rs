@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use refmcp_auth::fetch::{BoxFuture, Fetch, Unfetched};
+use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use url::Url;
 
 use crate::serve::Issuer;
@@ -26,7 +26,7 @@ impl Near {
 }
 
 impl Fetch for Near {
-    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         let asked = Url::parse(&request.uri().to_string()).ok();
         if asked.is_some_and(|url| url.origin() == self.issuer.settings().origin.origin()) {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -37,7 +37,7 @@ impl Fetch for Near {
             Some(elsewhere) => elsewhere.fetch(request),
             None => {
                 let why = "only the authorization server of this process is asked".to_owned();
-                Box::pin(async move { Err(Unfetched::Forbidden(why)) })
+                Box::pin(async move { Err(FetchError::Forbidden(why)) })
             }
         }
     }
@@ -66,7 +66,7 @@ mod tests {
         for other in
             ["http://127.0.0.1:3001/jwks", "https://127.0.0.1:3000/jwks", "http://localhost:3000/jwks"]
         {
-            assert!(matches!(fetch(other.to_owned()), Err(Unfetched::Forbidden(_))), "{other}");
+            assert!(matches!(fetch(other.to_owned()), Err(FetchError::Forbidden(_))), "{other}");
         }
     }
 }

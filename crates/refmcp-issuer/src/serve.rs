@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use refmcp_auth::fetch::BoxFuture;
-use refmcp_auth::jose::{BadPrivateKey, Jwks};
+use refmcp_auth::jose::{Jwks, PrivateKeyError};
 use refmcp_auth::metadata::ServerMetadata;
-use refmcp_auth::random::unguessable;
+use refmcp_auth::random::random_token;
 use refmcp_auth::{Seconds, Secret};
 
 use crate::clients::{self, Client};
@@ -86,8 +86,8 @@ impl Issuer {
     ///
     /// # Errors
     /// The system gives no random bytes.
-    pub fn new(settings: Settings) -> Result<Self, BadPrivateKey> {
-        let secret = unguessable().map_err(|_| BadPrivateKey::NoRandom)?;
+    pub fn new(settings: Settings) -> Result<Self, PrivateKeyError> {
+        let secret = random_token().map_err(|_| PrivateKeyError::Random)?;
         let server = Server {
             name: settings.issuer(),
             resource_server: Arc::new(Client::with_secret(RESOURCE_SERVER, secret).without_grants()),
@@ -127,7 +127,7 @@ impl Issuer {
     ///
     /// # Errors
     /// The system gives no random bytes.
-    pub fn rotate_keys(&self) -> Result<(), BadPrivateKey> {
+    pub fn rotate_keys(&self) -> Result<(), PrivateKeyError> {
         self.0.state().keys.rotate()
     }
 

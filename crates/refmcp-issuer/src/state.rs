@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use refmcp_auth::claims::Claims;
-use refmcp_auth::jose::BadPrivateKey;
-use refmcp_auth::resource::{Nonces, Replays};
+use refmcp_auth::jose::PrivateKeyError;
+use refmcp_auth::resource::{DpopNonces, ReplayCache};
 use refmcp_auth::{Scopes, Seconds};
 
 use crate::authorize::Asked;
@@ -42,12 +42,12 @@ pub(crate) struct State {
     /// By its digest.
     pub(crate) refresh: Bounded<Refresh>,
     /// The proofs that were used to get tokens.
-    pub(crate) proofs: Replays,
+    pub(crate) proofs: ReplayCache,
     /// The assertions of those who were known beforehand that were used.
     pub(crate) assertions: Once,
     /// The assertions of all other clients that were used: anybody can be one of those, and as many as they like.
     pub(crate) assertions_of_strangers: Once,
-    pub(crate) nonces: Nonces,
+    pub(crate) nonces: DpopNonces,
 }
 
 /// A page that somebody was asked on.
@@ -102,7 +102,7 @@ pub(crate) struct Refresh {
 
 impl State {
     /// Nothing but a key.
-    pub(crate) fn new() -> Result<Self, BadPrivateKey> {
+    pub(crate) fn new() -> Result<Self, PrivateKeyError> {
         Ok(Self {
             keys: Keys::generate()?,
             clients: Registry::new(),
@@ -112,10 +112,10 @@ impl State {
             families: Bounded::new(MOST),
             access: Bounded::new(MOST),
             refresh: Bounded::new(MOST),
-            proofs: Replays::new(MOST, MOST_OF_ONE),
+            proofs: ReplayCache::new(MOST, MOST_OF_ONE),
             assertions: Once::new(MOST, MOST_OF_ONE),
             assertions_of_strangers: Once::new(MOST, MOST_OF_ONE),
-            nonces: Nonces::new().map_err(|_| BadPrivateKey::NoRandom)?,
+            nonces: DpopNonces::new().map_err(|_| PrivateKeyError::Random)?,
         })
     }
 

@@ -1,164 +1,172 @@
-//! The flow: where it is, and what moves it on.
+//! The authorization flow as a state machine.
 
 use bytes::Bytes;
 use http::Response;
 use url::Url;
 
-use super::authorize::Pending;
-use super::course::{self, Job, Place, Purpose, Then};
-use super::discovery::{Search, Target};
+use super::authorization::PendingAuthorization;
+use super::discovery::{MetadataSearch, Target};
 use super::identity::Client;
-use super::token::Errand;
-use super::{FlowError, Grant, Identity, Known, Next, Save, Step, Wanted};
+use super::token_request::TokenRequest;
+use super::transitions::{self, AfterRedirect, FlowContext, FlowInput, TokenPurpose};
+use super::{
+    ClientIdentity, FlowAction, FlowError, FlowRequest, FlowStep, StoreUpdate, StoredState, TokenSet,
+};
 use crate::Seconds;
-use crate::fetch::Unfetched;
-use crate::metadata::Registered;
+use crate::fetch::FetchError;
+use crate::metadata::ClientRegistration;
 
-/// More than any flow needs.
+/// Limit of requests in one flow; far more than any flow needs.
 const MOST_FETCHES: u32 = 40;
 
-/// One attempt to get a token.
+/// One attempt to get an access token.
 ///
-/// Each call says what comes next. Whatever comes out of turn, a second callback of the same login included, ends the
-/// flow.
+/// Each method returns the next [`FlowAction`]. A call out of order ends the flow, a second redirect of the same login
+/// included.
 pub struct Flow {
     stage: Stage,
-    steps: Vec<Step>,
+    steps: Vec<FlowStep>,
     fetches: u32,
 }
 
-/// Where a flow is: what it waits for, with all that is needed to go on from there.
+/// The state of a flow: what it waits for, with the data to continue.
 pub(crate) enum Stage {
-    /// For what the server tells.
-    Resource(Job, Search),
-    /// For what its authorization server tells.
-    Server(Job, Target, Search),
-    /// For what the enterprise's identity provider tells.
-    Provider(Box<Place>, Client, Search),
-    /// For our registration.
-    Registering(Box<Place>, Url),
-    /// For our registration to be kept.
-    Registered(Box<Place>, Box<Registered>),
-    /// For the token endpoint to show that it knows us.
-    Recognition(Box<Place>, Box<Errand>),
-    /// For our registration to be put aside, before a person is sent out.
-    SettingOut(Box<Place>, Box<Pending>, Url),
-    /// For a person.
-    Browsing(Box<Place>, Box<Pending>),
-    /// For our registration to be kept again, since a person is back.
-    Back(Box<Then>),
-    /// For an answer of a token endpoint.
-    Token(Box<Errand>, Purpose),
-    /// For the grant to be kept.
-    Saving(Box<Grant>),
-    /// For nothing more.
-    Over,
+    /// Waits for protected resource metadata.
+    ResourceMetadata(FlowInput, MetadataSearch),
+    /// Waits for authorization server metadata.
+    ServerMetadata(FlowInput, Target, MetadataSearch),
+    /// Waits for the metadata of the enterprise's identity provider.
+    IdpMetadata(Box<FlowContext>, Client, MetadataSearch),
+    /// Waits for the response to a registration.
+    Registration(Box<FlowContext>, Url),
+    /// Waits until the registration is stored.
+    StoringRegistration(Box<FlowContext>, Box<ClientRegistration>),
+    /// Waits for the token endpoint to confirm a stored registration.
+    RegistrationCheck(Box<FlowContext>, Box<TokenRequest>),
+    /// Waits until the store has set a registration aside, before the browser is opened.
+    BeforeRedirect(Box<FlowContext>, Box<PendingAuthorization>, Url),
+    /// Waits for the redirect of the browser.
+    AwaitingRedirect(Box<FlowContext>, Box<PendingAuthorization>),
+    /// Waits until the registration is stored again, after the redirect.
+    AfterRedirect(Box<AfterRedirect>),
+    /// Waits for a token response.
+    TokenResponse(Box<TokenRequest>, TokenPurpose),
+    /// Waits until the tokens are stored.
+    StoringTokens(Box<TokenSet>),
+    /// The flow has ended.
+    Finished,
 }
 
-/// Where a flow goes.
-pub(crate) type Move = Result<(Stage, Next), FlowError>;
+/// The next state and action, or the end of the flow.
+pub(crate) type Transition = Result<(Stage, FlowAction), FlowError>;
 
 impl Flow {
-    /// Begins to get a token.
-    pub fn begin(wanted: Wanted, known: Known, _now: Seconds) -> (Self, Next) {
-        Self::start(|steps| course::begin(wanted, known, steps))
+    /// Starts a flow that gets new tokens.
+    pub fn start(flow_request: FlowRequest, stored: StoredState, _now: Seconds) -> (Self, FlowAction) {
+        Self::with_first(|steps| transitions::begin(flow_request, stored, steps))
     }
 
-    /// Begins to renew a grant, without asking anybody but its issuer. Whether a new login is needed instead,
-    /// [`FlowError::needs_login`] tells.
-    pub fn refresh(grant: Grant, identity: &Identity, now: Seconds) -> (Self, Next) {
-        Self::start(|_| course::renew(grant, identity, None, now))
+    /// Starts a flow that refreshes tokens at their issuer, without a user. [`FlowError::needs_login`] tells whether a new
+    /// login is needed instead.
+    pub fn refresh(grant: TokenSet, identity: &ClientIdentity, now: Seconds) -> (Self, FlowAction) {
+        Self::with_first(|_| transitions::refresh(grant, identity, None, now))
     }
 
-    fn start(begin: impl FnOnce(&mut Vec<Step>) -> Move) -> (Self, Next) {
-        let mut flow = Self { stage: Stage::Over, steps: Vec::new(), fetches: 0 };
+    fn with_first(begin: impl FnOnce(&mut Vec<FlowStep>) -> Transition) -> (Self, FlowAction) {
+        let mut flow = Self { stage: Stage::Finished, steps: Vec::new(), fetches: 0 };
         let begun = begin(&mut flow.steps);
         let next = flow.go(begun);
         (flow, next)
     }
 
-    /// Goes on with what came.
-    pub fn fetched(&mut self, response: Result<Response<Bytes>, Unfetched>, now: Seconds) -> Next {
+    /// Continues with a response.
+    pub fn on_response(&mut self, response: Result<Response<Bytes>, FetchError>, now: Seconds) -> FlowAction {
         let steps = &mut self.steps;
-        let moved = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Resource(job, search) => course::resource_came(job, search, response, steps),
-            Stage::Server(job, target, search) => {
-                course::server_came(job, target, search, response, steps, now)
+        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
+            Stage::ResourceMetadata(input, search) => {
+                transitions::on_resource_metadata(input, search, response, steps)
             }
-            Stage::Provider(place, client, search) => {
-                course::provider_came(place, client, search, response, steps, now)
+            Stage::ServerMetadata(input, target, search) => {
+                transitions::on_server_metadata(input, target, search, response, steps, now)
             }
-            Stage::Registering(place, endpoint) => {
-                course::registration_came(place, &endpoint, response, steps)
+            Stage::IdpMetadata(context, client, search) => {
+                transitions::on_idp_metadata(context, client, search, response, steps, now)
             }
-            Stage::Recognition(place, errand) => {
-                course::recognition_came(place, errand, response, steps, now)
+            Stage::Registration(context, endpoint) => {
+                transitions::on_registration(context, &endpoint, response, steps)
             }
-            Stage::Token(errand, purpose) => course::tokens_came(errand, purpose, response, steps, now),
-            _ => Err(FlowError::OutOfTurn),
+            Stage::RegistrationCheck(context, token_request) => {
+                transitions::on_registration_check(context, token_request, response, steps, now)
+            }
+            Stage::TokenResponse(token_request, purpose) => {
+                transitions::on_token_response(token_request, purpose, response, steps, now)
+            }
+            _ => Err(FlowError::OutOfOrder),
         };
         self.go(moved)
     }
 
-    /// Whether a browser that was sent back to this URL was sent out by this flow, which waits for it. Of several flows
-    /// at once, this tells which one to tell.
-    pub fn awaits(&self, redirect: &Url) -> bool {
-        matches!(&self.stage, Stage::Browsing(_, pending) if pending.awaits(redirect))
+    /// True if a redirect answers this flow's authorization request. With several flows at once, it selects the flow to
+    /// continue.
+    pub fn awaits_redirect(&self, redirect: &Url) -> bool {
+        matches!(&self.stage, Stage::AwaitingRedirect(_, pending) if pending.awaits(redirect))
     }
 
-    /// Goes on with where the browser was sent back to.
-    pub fn returned(&mut self, redirect: &Url, now: Seconds) -> Next {
-        let moved = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Browsing(place, pending) => {
-                course::person_came(place, *pending, redirect, &mut self.steps, now)
+    /// Continues with the URL that the browser was redirected to.
+    pub fn on_redirect(&mut self, redirect: &Url, now: Seconds) -> FlowAction {
+        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
+            Stage::AwaitingRedirect(context, pending) => {
+                transitions::on_redirect(context, *pending, redirect, &mut self.steps, now)
             }
-            _ => Err(FlowError::OutOfTurn),
+            _ => Err(FlowError::OutOfOrder),
         };
         self.go(moved)
     }
 
-    /// Ends the flow, since the person was not sent anywhere after all; gives what has to be kept then. Where they were,
-    /// and only did not come back, the flow is to be left as it is.
-    pub fn stayed(&mut self) -> Option<Save> {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Browsing(place, pending) => course::stays(&place, &pending),
+    /// Ends the flow because the browser was not opened, and returns what has to be stored. A flow whose user does not come
+    /// back is simply dropped.
+    pub fn cancel_redirect(&mut self) -> Option<StoreUpdate> {
+        match std::mem::replace(&mut self.stage, Stage::Finished) {
+            Stage::AwaitingRedirect(context, pending) => transitions::cancel_redirect(&context, &pending),
             _ => None,
         }
     }
 
-    /// Goes on, now that what had to be kept is kept.
-    pub fn saved(&mut self, now: Seconds) -> Next {
-        let moved = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Registered(place, registered) => {
-                course::registration_kept(place, &registered, &mut self.steps, now)
+    /// Continues after a store update was written.
+    pub fn on_stored(&mut self, now: Seconds) -> FlowAction {
+        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
+            Stage::StoringRegistration(context, registered) => {
+                transitions::on_registration_stored(context, &registered, &mut self.steps, now)
             }
-            Stage::SettingOut(place, pending, url) => Ok(course::set_out(place, pending, url)),
-            Stage::Back(then) => course::go_on(*then, now),
-            Stage::Saving(grant) => Ok((Stage::Over, Next::Done(grant))),
-            _ => Err(FlowError::OutOfTurn),
+            Stage::BeforeRedirect(context, pending, url) => {
+                Ok(transitions::open_browser(context, pending, url))
+            }
+            Stage::AfterRedirect(then) => transitions::resume_after_redirect(*then, now),
+            Stage::StoringTokens(grant) => Ok((Stage::Finished, FlowAction::Done(grant))),
+            _ => Err(FlowError::OutOfOrder),
         };
         self.go(moved)
     }
 
-    /// What was done since this was last asked.
-    pub fn steps(&mut self) -> Vec<Step> {
+    /// Takes the steps since the last call.
+    pub fn take_steps(&mut self) -> Vec<FlowStep> {
         std::mem::take(&mut self.steps)
     }
 
-    fn go(&mut self, moved: Move) -> Next {
+    fn go(&mut self, moved: Transition) -> FlowAction {
         let (stage, next) = match moved {
             Ok(moved) => moved,
-            Err(fault) => (Stage::Over, Next::Failed(fault)),
+            Err(fault) => (Stage::Finished, FlowAction::Failed(fault)),
         };
-        if matches!(next, Next::Fetch(_)) {
+        if matches!(next, FlowAction::Fetch(_)) {
             self.fetches += 1;
             if self.fetches > MOST_FETCHES {
-                self.stage = Stage::Over;
-                return Next::Failed(FlowError::TooManySteps);
+                self.stage = Stage::Finished;
+                return FlowAction::Failed(FlowError::TooManySteps);
             }
         }
-        if let Next::Failed(fault) = &next {
-            self.steps.push(Step::new("gave up", fault.to_string()).then(fault.advice()));
+        if let FlowAction::Failed(fault) = &next {
+            self.steps.push(FlowStep::new("gave up", fault.to_string()).next(fault.advice()));
         }
         self.stage = stage;
         next

@@ -1,4 +1,4 @@
-//! Who we are to an authorization server, and how we prove it.
+//! Client identities and client authentication at the token endpoint.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use serde_json::json;
 use url::Url;
 
 use super::discovery::Server;
-use super::register::is_bound;
-use super::step::brief;
-use super::{FlowError, Grant, Identity, Known, PreRegistered, Wanted, Way};
+use super::flow_step::excerpt;
+use super::registration::is_bound;
+use super::{ClientIdentity, FlowError, FlowRequest, GrantKind, PreRegistered, StoredState, TokenSet};
 use crate::Seconds;
 use crate::basic;
 use crate::jose::{Header, PrivateKey};
-use crate::metadata::{Registered, ServerMetadata};
-use crate::random::unguessable;
+use crate::metadata::{ClientRegistration, ServerMetadata};
+use crate::random::random_token;
 use crate::secret::Secret;
 
-/// How a client proves who it is at the token endpoint.
+/// A client authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AuthMethod {
-    /// By id and secret in the `Authorization` header.
+    /// HTTP Basic with client id and secret.
     #[serde(rename = "client_secret_basic")]
     Basic,
-    /// By id and secret in the body.
+    /// Client id and secret in the request body.
     #[serde(rename = "client_secret_post")]
     Post,
-    /// By something signed with its key.
+    /// A JWT signed with the client's key.
     #[serde(rename = "private_key_jwt")]
     PrivateKey,
-    /// Not at all.
+    /// No authentication: a public client.
     #[serde(rename = "none")]
     None,
 }
 
 impl AuthMethod {
-    /// Every one, what is used first first.
+    /// All methods in order of preference.
     pub const ALL: [Self; 4] = [Self::Basic, Self::Post, Self::PrivateKey, Self::None];
 
-    /// The name on the wire.
+    /// The registered name of the method.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Basic => "client_secret_basic",
@@ -50,19 +50,19 @@ impl AuthMethod {
         }
     }
 
-    /// The method of this name, if it is one that is understood.
+    /// The method of this name, if it is supported.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
-/// A form's fields.
+/// Form fields.
 pub(crate) type Form = Vec<(&'static str, String)>;
 
-/// How long something that proves who we are is good.
+/// Lifetime of a client assertion.
 const ASSERTION_LIFE: Seconds = 120;
 
-/// Who we are to one authorization server.
+/// The client as one authorization server knows it.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) id: Option<String>,
@@ -70,31 +70,31 @@ pub(crate) struct Client {
     pub(crate) secret: Option<Secret>,
     key: Option<Arc<PrivateKey>>,
     kid: Option<String>,
-    /// Whether it registered itself, so that its secret is ours to keep and it can register again.
+    /// True for a dynamic registration, whose secret is stored and which can be renewed.
     pub(crate) dynamic: bool,
 }
 
-/// Who we are, or where we have to register first.
-pub(crate) enum Who {
-    /// We are this one, for this reason.
-    Known(Client, &'static str),
-    /// Nobody yet.
+/// The result of choosing a client identity.
+pub(crate) enum ClientChoice {
+    /// A client that exists already, with the reason of the choice.
+    Existing(Client, &'static str),
+    /// A new registration at this endpoint.
     Register(Url),
 }
 
 impl Client {
-    /// Nobody in particular.
-    pub(crate) fn unnamed() -> Self {
+    /// A request without a client id.
+    pub(crate) fn anonymous() -> Self {
         Self { id: None, method: AuthMethod::None, secret: None, key: None, kid: None, dynamic: false }
     }
 
-    /// A client with a secret or without, known by other means than registration.
+    /// A client with or without a secret, not registered by this program.
     pub(crate) fn plain(id: &str, secret: Option<Secret>) -> Self {
         let method = if secret.is_some() { AuthMethod::Basic } else { AuthMethod::None };
-        Self { id: Some(id.to_owned()), method, secret, ..Self::unnamed() }
+        Self { id: Some(id.to_owned()), method, secret, ..Self::anonymous() }
     }
 
-    fn registered_before(client: &PreRegistered, metadata: &ServerMetadata) -> Self {
+    fn pre_registered(client: &PreRegistered, metadata: &ServerMetadata) -> Self {
         let (has_secret, has_key) = (client.secret.is_some(), client.key.is_some());
         let listed = metadata.token_endpoint_auth_methods_supported.as_ref();
         Self {
@@ -107,8 +107,8 @@ impl Client {
         }
     }
 
-    /// A client that registered itself.
-    pub(crate) fn registered(client: &Registered, metadata: &ServerMetadata) -> Self {
+    /// A dynamically registered client.
+    pub(crate) fn registered(client: &ClientRegistration, metadata: &ServerMetadata) -> Self {
         let said = client.metadata.token_endpoint_auth_method.as_deref().and_then(AuthMethod::named);
         let said = said.filter(|method| match method {
             AuthMethod::Basic | AuthMethod::Post => client.client_secret.is_some(),
@@ -124,11 +124,11 @@ impl Client {
         }
     }
 
-    /// The client that a grant was given to, if it can still prove who it is.
-    pub(crate) fn of_grant(grant: &Grant, identity: &Identity) -> Option<Self> {
+    /// The client that tokens were issued to, if it can still authenticate.
+    pub(crate) fn of_tokens(grant: &TokenSet, identity: &ClientIdentity) -> Option<Self> {
         let before = identity.registered.as_ref();
         let before = before.filter(|client| Some(&client.client_id) == grant.client_id.as_ref());
-        // What belongs to one issuer is not shown to another, whatever was kept.
+        // Credentials of one issuer are never sent to another.
         if before.and_then(|client| client.issuer.as_ref()).is_some_and(|owner| *owner != grant.issuer) {
             return None;
         }
@@ -148,7 +148,7 @@ impl Client {
         able.then_some(client)
     }
 
-    /// Proves who we are in a request to a token endpoint.
+    /// Adds client authentication to a token request.
     pub(crate) fn prove(
         &self,
         issuer: &str,
@@ -156,10 +156,11 @@ impl Client {
         headers: &mut HeaderMap,
         now: Seconds,
     ) -> Result<(), FlowError> {
-        let cannot = |why: &str| FlowError::CannotProve { issuer: brief(issuer), why: why.to_owned() };
+        let cannot =
+            |why: &str| FlowError::ClientAuthentication { issuer: excerpt(issuer), why: why.to_owned() };
         let Some(id) = &self.id else { return Ok(()) };
         let secret = || self.secret.as_ref().ok_or_else(|| cannot("there is no secret"));
-        // Also beside a header that says it: some authorization servers look for it nowhere else.
+        // Also beside HTTP Basic: some authorization servers look for the client id only in the body.
         form.push(("client_id", id.clone()));
         match self.method {
             AuthMethod::Basic => {
@@ -177,7 +178,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the authorization server takes signatures of our key's kind.
+    /// Checks that the authorization server accepts the algorithm of the client's key.
     pub(crate) fn check_algorithm(&self, server: &Server) -> Result<(), FlowError> {
         let listed = server.metadata().token_endpoint_auth_signing_alg_values_supported.as_ref();
         match (&self.key, listed) {
@@ -186,7 +187,7 @@ impl Client {
                     && !ServerMetadata::lists(Some(listed), key.algorithm().name()) =>
             {
                 let why = format!("it takes no signatures by {}", key.algorithm());
-                Err(FlowError::CannotProve { issuer: server.issuer().to_owned(), why })
+                Err(FlowError::ClientAuthentication { issuer: server.issuer().to_owned(), why })
             }
             _ => Ok(()),
         }
@@ -202,14 +203,14 @@ fn assertion(
     issuer: &str,
     now: Seconds,
 ) -> Result<String, FlowError> {
-    let jti = unguessable().map_err(|fault| FlowError::NoKeys(fault.to_string()))?;
+    let jti = random_token().map_err(|fault| FlowError::Crypto(fault.to_string()))?;
     let end = now.saturating_add(ASSERTION_LIFE);
     let claims = json!({ "iss": id, "sub": id, "aud": issuer, "jti": jti, "iat": now, "exp": end });
     let header = Header { kid: kid.map(str::to_owned), ..Header::of_type("JWT") };
-    key.sign(header, &claims).map_err(|fault| FlowError::NoKeys(fault.to_string()))
+    key.sign(header, &claims).map_err(|fault| FlowError::Crypto(fault.to_string()))
 }
 
-/// How to prove who we are, of what an authorization server lists and what we have.
+/// Chooses an authentication method that the authorization server lists and the client is capable of.
 fn method(listed: Option<&Vec<String>>, has_secret: bool, has_key: bool) -> AuthMethod {
     let able = |method: &AuthMethod| match method {
         AuthMethod::Basic | AuthMethod::Post => has_secret,
@@ -221,78 +222,90 @@ fn method(listed: Option<&Vec<String>>, has_secret: bool, has_key: bool) -> Auth
     fitting.or_else(|| AuthMethod::ALL.into_iter().find(able)).unwrap_or(AuthMethod::None)
 }
 
-/// Decides who we are to an authorization server, for tokens that are bound to a key or not.
+/// Chooses the client identity for an authorization server, for DPoP-bound tokens or not.
 pub(crate) fn choose(
-    wanted: &Wanted,
-    known: &Known,
+    flow_request: &FlowRequest,
+    stored: &StoredState,
     server: &Server,
     bound: bool,
     now: Seconds,
-) -> Result<Who, FlowError> {
-    let Wanted { identity, way, .. } = wanted;
+) -> Result<ClientChoice, FlowError> {
+    let FlowRequest { identity, grant_kind, .. } = flow_request;
     let (issuer, metadata) = (server.issuer(), server.metadata());
     if let Some(client) = &identity.registered {
-        belongs(client, known, issuer)?;
-        let client = Client::registered_before(client, metadata);
+        check_owner(client, stored, issuer)?;
+        let client = Client::pre_registered(client, metadata);
         client.check_algorithm(server)?;
-        return Ok(Who::Known(client, "it was registered beforehand"));
+        return Ok(ClientChoice::Existing(client, "it was registered beforehand"));
     }
-    let Way::Code { redirect_uri } = way else {
-        return match way {
-            Way::JwtBearer { .. } => Ok(Who::Known(Client::unnamed(), "the assertion is enough")),
-            _ => Err(no_identity(issuer, "this grant is only for clients that were registered beforehand")),
+    let GrantKind::AuthorizationCode { redirect_uri } = grant_kind else {
+        return match grant_kind {
+            GrantKind::JwtBearer { .. } => {
+                Ok(ClientChoice::Existing(Client::anonymous(), "the assertion is enough"))
+            }
+            _ => Err(no_client_identity(
+                issuer,
+                "this grant is only for clients that were registered beforehand",
+            )),
         };
     };
     let reads = metadata.client_id_metadata_document_supported == Some(true);
     match &identity.document {
         Some(document) if reads => {
             if document.scheme() != "https" || document.path() == "/" {
-                return Err(no_identity(issuer, "the URL of our own document is not https with a path"));
+                return Err(no_client_identity(
+                    issuer,
+                    "the URL of our own document is not https with a path",
+                ));
             }
             let client = Client::plain(document.as_str(), None);
-            return Ok(Who::Known(client, "the authorization server reads our own document"));
+            return Ok(ClientChoice::Existing(client, "the authorization server reads our own document"));
         }
         _ => {}
     }
-    // A client that gets only bound tokens is of no use where they are not to be bound.
-    let fits = |one: &&Registered| is_good(one, redirect_uri, now) && (bound || !is_bound(one));
-    if let Some(registered) = known.registrations.get(issuer).filter(fits) {
-        return Ok(Who::Known(Client::registered(registered, metadata), "it registered here earlier"));
+    // A registration for DPoP-bound tokens is of no use for others.
+    let fits = |one: &&ClientRegistration| is_good(one, redirect_uri, now) && (bound || !is_bound(one));
+    if let Some(registered) = stored.registrations.get(issuer).filter(fits) {
+        return Ok(ClientChoice::Existing(
+            Client::registered(registered, metadata),
+            "it registered here earlier",
+        ));
     }
     let endpoint = server.registration_endpoint()?;
     match (endpoint, &identity.dynamic) {
-        (Some(endpoint), Some(_)) => Ok(Who::Register(endpoint)),
+        (Some(endpoint), Some(_)) => Ok(ClientChoice::Register(endpoint)),
         (Some(_), None) => {
-            Err(no_identity(issuer, "it would register this client, which was not to be done"))
+            Err(no_client_identity(issuer, "it would register this client, which was not to be done"))
         }
-        (None, _) if identity.document.is_some() => {
-            Err(no_identity(issuer, "it registers no clients by itself and reads no documents of clients"))
-        }
-        (None, _) => Err(no_identity(issuer, "it registers no clients by itself")),
+        (None, _) if identity.document.is_some() => Err(no_client_identity(
+            issuer,
+            "it registers no clients by itself and reads no documents of clients",
+        )),
+        (None, _) => Err(no_client_identity(issuer, "it registers no clients by itself")),
     }
 }
 
-fn no_identity(issuer: &str, why: &str) -> FlowError {
-    FlowError::NoIdentity { issuer: issuer.to_owned(), why: why.to_owned() }
+fn no_client_identity(issuer: &str, why: &str) -> FlowError {
+    FlowError::NoClientIdentity { issuer: issuer.to_owned(), why: why.to_owned() }
 }
 
-/// A client that was registered with one authorization server is not shown to another.
-fn belongs(client: &PreRegistered, known: &Known, issuer: &str) -> Result<(), FlowError> {
-    match known.owner(client) {
-        Some(owner) if owner != issuer => Err(FlowError::OtherClient {
-            client_id: brief(&client.client_id),
-            of: brief(owner),
+/// Checks that a pre-registered client belongs to this authorization server.
+fn check_owner(client: &PreRegistered, stored: &StoredState, issuer: &str) -> Result<(), FlowError> {
+    match stored.owner(client) {
+        Some(owner) if owner != issuer => Err(FlowError::ClientOfOtherIssuer {
+            client_id: excerpt(&client.client_id),
+            of: excerpt(owner),
             issuer: issuer.to_owned(),
         }),
         _ => Ok(()),
     }
 }
 
-/// Whether a registration can still be used.
-fn is_good(registered: &Registered, redirect_uri: &Url, now: Seconds) -> bool {
+/// True if a registration is usable.
+fn is_good(registered: &ClientRegistration, redirect_uri: &Url, now: Seconds) -> bool {
     let end = registered.client_secret_expires_at.unwrap_or(0);
     let over = registered.client_secret.is_some() && end != 0 && end <= now;
-    !over && registered.metadata.redirect_uris.iter().any(|known| known == redirect_uri.as_str())
+    !over && registered.metadata.redirect_uris.iter().any(|stored| stored == redirect_uri.as_str())
 }
 
 #[cfg(test)]
@@ -300,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_method_is_one_that_both_can() {
+    fn the_client_authentication_method_suits_both_sides() {
         let listed = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         for (names, has_secret, has_key, expected) in [
             (listed(&["client_secret_post", "client_secret_basic"]), true, false, AuthMethod::Basic),

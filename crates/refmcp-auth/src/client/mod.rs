@@ -1,23 +1,23 @@
-//! The client's side: everything from a refusal to a token, as steps without IO and without a clock.
+//! The authorization flow of a client, from a challenge to an access token. Sans-IO.
 //!
-//! A [`Flow`] says what comes [`Next`]: a request to send, a person to send somewhere, something to keep. Whoever drives
-//! it does that and tells it what came, until there is a [`Grant`] or a [`FlowError`].
+//! A [`Flow`] returns a [`FlowAction`]: a request to send, a URL to open in a browser, data to store. The caller performs it
+//! and passes the outcome back, until the flow ends with a [`TokenSet`] or a [`FlowError`].
 
-mod assertion;
-mod authorize;
-mod course;
+mod assertion_audience;
+mod authorization;
 mod discovery;
-mod error;
-mod exchange;
 mod flow;
-mod grant;
+mod flow_error;
+mod flow_step;
 mod identity;
-mod register;
-mod step;
+mod registration;
+mod request;
 #[cfg(test)]
 mod tests;
-mod token;
-mod wanted;
+mod token_forms;
+mod token_request;
+mod token_set;
+mod transitions;
 
 use std::fmt;
 
@@ -25,39 +25,42 @@ use bytes::Bytes;
 use http::Request;
 use url::Url;
 
-pub use error::{Blame, FlowError};
-pub use exchange::revocations;
 pub use flow::Flow;
-pub use grant::{BoundKey, Grant, Save, TokenType};
+pub use flow_error::{Blame, FlowError};
+pub use flow_step::FlowStep;
 pub use identity::AuthMethod;
-pub use step::Step;
-pub use wanted::{Enterprise, Identity, Known, PreRegistered, Proofs, Refusal, Used, Wanted, Way};
+pub use request::{
+    ChallengeResponse, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowRequest, GrantKind, LastClient,
+    PreRegistered, StoredState,
+};
+pub use token_forms::revocations;
+pub use token_set::{BoundKey, StoreUpdate, TokenSet, TokenType};
 
-/// The grant type of assertions (RFC 7523).
+/// The JWT bearer grant type (RFC 7523).
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// What has to be done next.
+/// What the caller of a [`Flow`] has to do next.
 #[derive(Clone)]
-pub enum Next {
-    /// Send this and tell [`Flow::fetched`] what came.
+pub enum FlowAction {
+    /// Send this request and pass the response to [`Flow::on_response`].
     Fetch(Request<Bytes>),
-    /// Keep this, then tell [`Flow::saved`].
-    Save(Save),
-    /// Send a person there, and tell [`Flow::returned`] where their browser was sent back to.
-    Browse(Url),
-    /// There is a token.
-    Done(Box<Grant>),
-    /// There will be none.
+    /// Store this, then call [`Flow::on_stored`].
+    Store(StoreUpdate),
+    /// Open this URL in a browser and pass the redirect to [`Flow::on_redirect`].
+    OpenBrowser(Url),
+    /// The flow succeeded.
+    Done(Box<TokenSet>),
+    /// The flow failed.
     Failed(FlowError),
 }
 
-impl fmt::Debug for Next {
-    /// Bodies, headers and queries are left out: they hold secrets.
+impl fmt::Debug for FlowAction {
+    /// Leaves out bodies, headers and queries: they contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fetch(request) => write!(f, "Fetch({} {})", request.method(), request.uri().path()),
-            Self::Save(save) => f.debug_tuple("Save").field(save).finish(),
-            Self::Browse(url) => write!(f, "Browse({})", step::place(url)),
+            Self::Store(save) => f.debug_tuple("Store").field(save).finish(),
+            Self::OpenBrowser(url) => write!(f, "OpenBrowser({})", flow_step::redacted_url(url)),
             Self::Done(grant) => f.debug_tuple("Done").field(grant).finish(),
             Self::Failed(error) => f.debug_tuple("Failed").field(error).finish(),
         }

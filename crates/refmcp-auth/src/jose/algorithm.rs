@@ -1,10 +1,10 @@
-//! The algorithms that are understood.
+//! Supported signature algorithms.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An algorithm of signatures with asymmetric keys.
+/// An asymmetric signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Algorithm {
     /// ECDSA on P-256 with SHA-256.
@@ -25,10 +25,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Every one.
+    /// All supported algorithms.
     pub const ALL: [Self; 5] = [Self::Es256, Self::Es384, Self::EdDsa, Self::Ps256, Self::Rs256];
 
-    /// The name on the wire.
+    /// The JOSE name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
@@ -39,7 +39,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of this name, if it is one that is understood.
+    /// The algorithm of a JOSE name, if it is supported.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }

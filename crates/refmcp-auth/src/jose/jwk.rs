@@ -1,4 +1,4 @@
-//! Public keys.
+//! Public keys as JWK and JWK Set (RFC 7517).
 
 use ring::digest;
 use ring::signature::{
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, decode, encode};
 
-/// A public key. Members that it must not have in public are not read.
+/// A public key. Private members are not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jwk {
-    /// The kind: `EC`, `OKP`, `RSA`.
+    /// The key type: `EC`, `OKP`, `RSA`.
     pub kty: String,
-    /// Its name among the keys of its owner.
+    /// The key id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
-    /// What it is for: `sig`.
+    /// The intended use: `sig`.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub used_for: Option<String>,
-    /// The only algorithm it is for.
+    /// The only algorithm of the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alg: Option<String>,
     /// The curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crv: Option<String>,
-    /// A coordinate, or the key itself.
+    /// The x coordinate, or the Ed25519 public key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// The other coordinate.
+    /// The y coordinate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<String>,
     /// The modulus.
@@ -40,7 +40,7 @@ pub struct Jwk {
     pub e: Option<String>,
 }
 
-/// Public keys of one owner.
+/// A JWK Set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jwks {
     /// The keys.
@@ -49,16 +49,16 @@ pub struct Jwks {
 
 /// A key that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the key is of a kind that is not understood, or broken")]
-pub struct BadKey;
+#[error("the key is malformed or of an unsupported type")]
+pub struct InvalidKey;
 
 impl Jwk {
-    /// Whether a signature over a message was made with this key, by an algorithm that the key is for.
+    /// Verifies a signature over a message, if the key is of this algorithm.
     pub fn verify(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         self.is_for(algorithm) && self.check(algorithm, message, signature).unwrap_or(false)
     }
 
-    /// Whether the key is for signatures by an algorithm.
+    /// True if the key makes signatures of this algorithm.
     pub fn is_for(&self, algorithm: Algorithm) -> bool {
         let kind = match algorithm {
             Algorithm::Es256 => ("EC", Some("P-256")),
@@ -100,12 +100,12 @@ impl Jwk {
         })
     }
 
-    /// The key's fingerprint (RFC 7638).
+    /// The JWK thumbprint (RFC 7638).
     ///
     /// # Errors
-    /// It lacks what makes a key of its kind.
-    pub fn thumbprint(&self) -> Result<String, BadKey> {
-        let part = |part: &Option<String>| part.clone().ok_or(BadKey);
+    /// The key lacks members of its type.
+    pub fn thumbprint(&self) -> Result<String, InvalidKey> {
+        let part = |part: &Option<String>| part.clone().ok_or(InvalidKey);
         let members = match self.kty.as_str() {
             "EC" => vec![
                 ("crv", part(&self.crv)?),
@@ -115,7 +115,7 @@ impl Jwk {
             ],
             "OKP" => vec![("crv", part(&self.crv)?), ("kty", "OKP".into()), ("x", part(&self.x)?)],
             "RSA" => vec![("e", part(&self.e)?), ("kty", "RSA".into()), ("n", part(&self.n)?)],
-            _ => return Err(BadKey),
+            _ => return Err(InvalidKey),
         };
         let members: serde_json::Map<_, _> =
             members.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -125,7 +125,7 @@ impl Jwk {
 }
 
 impl Jwks {
-    /// The keys that a token of this algorithm and key name may have been signed with.
+    /// The keys that may have signed a token with this algorithm and key id.
     pub fn candidates(&self, algorithm: Algorithm, kid: Option<&str>) -> impl Iterator<Item = &Jwk> {
         self.keys.iter().filter(move |key| {
             key.is_for(algorithm) && kid.is_none_or(|kid| key.kid.as_deref().is_none_or(|known| known == kid))
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fingerprint_is_that_of_the_rfc() {
+    fn the_thumbprint_matches_rfc_7638() {
         let n = "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw";
         let key = Jwk { kty: "RSA".into(), n: Some(n.into()), e: Some("AQAB".into()), ..Jwk::default() };
         assert_eq!(key.thumbprint().unwrap(), "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");

@@ -1,56 +1,56 @@
-//! Tokens in their compact form: header, claims and signature.
+//! JWS in compact serialisation (RFC 7515).
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Jwk, Jwks, decode};
 
-/// Bytes of a token that are looked at.
+/// Longest accepted token in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// What a token says of how it was signed.
+/// The JOSE header.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The algorithm.
     pub alg: String,
-    /// The kind of token.
+    /// The media type of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typ: Option<String>,
-    /// The name of the key.
+    /// The key id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
-    /// The key itself, where that is what is proven.
+    /// The public key itself, in DPoP proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwk: Option<Jwk>,
-    /// Extensions that must be understood; none is.
+    /// Critical extensions; none is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crit: Option<Vec<String>>,
 }
 
 impl Header {
-    /// A header for a kind of token.
+    /// A header with this `typ`.
     pub fn of_type(typ: &str) -> Self {
         Self { typ: Some(typ.to_owned()), ..Self::default() }
     }
 
-    /// Whether the token is of one of these kinds; case and `application/` do not matter.
+    /// True if `typ` is one of these; case and a prefix `application/` are ignored.
     pub fn is_one_of(&self, types: &[&str]) -> bool {
         let typ = self.typ.as_deref().unwrap_or_default().to_ascii_lowercase();
         types.contains(&typ.strip_prefix("application/").unwrap_or(&typ))
     }
 }
 
-/// Why a token is not taken.
+/// Why a JWS is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadToken {
-    /// It is no signed token.
+pub enum JwsError {
+    /// It is not a JWS.
     #[error("it is not a signed token")]
     Malformed,
-    /// It is signed in a way that is not taken.
+    /// Its algorithm is not accepted.
     #[error("its algorithm is not one of those that are taken")]
     Algorithm,
-    /// No key is known by which it can be checked.
+    /// No known key fits.
     #[error("it is signed with a key that is not known")]
     UnknownKey,
     /// The signature is wrong.
@@ -58,7 +58,7 @@ pub enum BadToken {
     Signature,
 }
 
-/// A token that was taken apart and not checked yet.
+/// A parsed JWS whose signature is not verified yet.
 #[derive(Clone)]
 pub struct Jws<'a> {
     header: Header,
@@ -69,64 +69,64 @@ pub struct Jws<'a> {
 }
 
 impl<'a> Jws<'a> {
-    /// Takes a token apart.
+    /// Parses a token.
     ///
     /// # Errors
-    /// It is no token, or one of an algorithm that is never taken.
-    pub fn parse(token: &'a str) -> Result<Self, BadToken> {
+    /// It is not a JWS, or its algorithm is never accepted.
+    pub fn parse(token: &'a str) -> Result<Self, JwsError> {
         if token.len() > LONGEST {
-            return Err(BadToken::Malformed);
+            return Err(JwsError::Malformed);
         }
-        let (message, signature) = token.rsplit_once('.').ok_or(BadToken::Malformed)?;
-        let (header, claims) = message.split_once('.').ok_or(BadToken::Malformed)?;
-        let part = |text: &str| decode(text).ok_or(BadToken::Malformed);
-        let header: Header = serde_json::from_slice(&part(header)?).map_err(|_| BadToken::Malformed)?;
+        let (message, signature) = token.rsplit_once('.').ok_or(JwsError::Malformed)?;
+        let (header, claims) = message.split_once('.').ok_or(JwsError::Malformed)?;
+        let part = |text: &str| decode(text).ok_or(JwsError::Malformed);
+        let header: Header = serde_json::from_slice(&part(header)?).map_err(|_| JwsError::Malformed)?;
         if header.crit.is_some() {
-            return Err(BadToken::Malformed);
+            return Err(JwsError::Malformed);
         }
-        let algorithm = Algorithm::named(&header.alg).ok_or(BadToken::Algorithm)?;
+        let algorithm = Algorithm::named(&header.alg).ok_or(JwsError::Algorithm)?;
         Ok(Self { algorithm, message, claims: part(claims)?, signature: part(signature)?, header })
     }
 
-    /// What it says of itself. Nothing of it is proven.
+    /// The header, unverified.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The algorithm it says it was signed by.
+    /// The algorithm that the header names.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its claims, when one of these keys signed them by one of these algorithms.
+    /// The claims, verified by one of these keys and algorithms.
     ///
     /// # Errors
-    /// It was not, or the claims make no sense.
-    pub fn verify<T: DeserializeOwned>(&self, keys: &Jwks, algorithms: &[Algorithm]) -> Result<T, BadToken> {
+    /// No key verifies the signature, or the claims have another shape.
+    pub fn verify<T: DeserializeOwned>(&self, keys: &Jwks, algorithms: &[Algorithm]) -> Result<T, JwsError> {
         if !algorithms.contains(&self.algorithm) {
-            return Err(BadToken::Algorithm);
+            return Err(JwsError::Algorithm);
         }
         let mut known = keys.candidates(self.algorithm, self.header.kid.as_deref()).peekable();
         if known.peek().is_none() {
-            return Err(BadToken::UnknownKey);
+            return Err(JwsError::UnknownKey);
         }
         if !known.any(|key| self.is_signed_with(key)) {
-            return Err(BadToken::Signature);
+            return Err(JwsError::Signature);
         }
         self.claims_unchecked()
     }
 
-    /// Whether this key signed it.
+    /// True if this key signed the token.
     pub fn is_signed_with(&self, key: &Jwk) -> bool {
         key.verify(self.algorithm, self.message.as_bytes(), &self.signature)
     }
 
-    /// Its claims, which nobody has vouched for: only to find out whom to ask.
+    /// The claims without verification, only for finding the key or the issuer.
     ///
     /// # Errors
-    /// They make no sense.
-    pub fn claims_unchecked<T: DeserializeOwned>(&self) -> Result<T, BadToken> {
-        serde_json::from_slice(&self.claims).map_err(|_| BadToken::Malformed)
+    /// The claims have another shape.
+    pub fn claims_unchecked<T: DeserializeOwned>(&self) -> Result<T, JwsError> {
+        serde_json::from_slice(&self.claims).map_err(|_| JwsError::Malformed)
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_verified() {
+    fn a_signed_jws_verifies() {
         let key = PrivateKey::generate().unwrap();
         let token = key.sign(Header::of_type("at+jwt"), &json!({ "sub": "me" })).unwrap();
         let jws = Jws::parse(&token).unwrap();
@@ -158,32 +158,32 @@ mod tests {
         let stranger = PrivateKey::generate().unwrap();
         let verify =
             |jws: &Jws<'_>, keys: &Jwks, algorithms: &[Algorithm]| jws.verify::<Value>(keys, algorithms);
-        assert_eq!(verify(&jws, &keys(&stranger), &[Algorithm::Es256]), Err(BadToken::Signature));
-        assert_eq!(verify(&jws, &keys(&key), &[Algorithm::Rs256]), Err(BadToken::Algorithm));
-        assert_eq!(verify(&jws, &Jwks::default(), &[Algorithm::Es256]), Err(BadToken::UnknownKey));
+        assert_eq!(verify(&jws, &keys(&stranger), &[Algorithm::Es256]), Err(JwsError::Signature));
+        assert_eq!(verify(&jws, &keys(&key), &[Algorithm::Rs256]), Err(JwsError::Algorithm));
+        assert_eq!(verify(&jws, &Jwks::default(), &[Algorithm::Es256]), Err(JwsError::UnknownKey));
     }
 
     #[test]
-    fn tokens_cannot_choose_how_they_are_checked() {
+    fn a_jws_cannot_choose_its_algorithm() {
         let claims = encode(r#"{"sub":"me"}"#);
         for header in [r#"{"alg":"none"}"#, r#"{"alg":"HS256"}"#, r#"{"alg":"es256"}"#, r#"{"alg":""}"#] {
             let token = format!("{}.{claims}.", encode(header));
-            assert_eq!(Jws::parse(&token).unwrap_err(), BadToken::Algorithm, "{header}");
+            assert_eq!(Jws::parse(&token).unwrap_err(), JwsError::Algorithm, "{header}");
         }
         for token in ["", ".", "..", "a.b.c", "a.b", "💥.💥.💥", &"a".repeat(LONGEST + 1)] {
-            assert_eq!(Jws::parse(token).unwrap_err(), BadToken::Malformed);
+            assert_eq!(Jws::parse(token).unwrap_err(), JwsError::Malformed);
         }
         let critical = format!("{}.{claims}.", encode(r#"{"alg":"ES256","crit":["x"]}"#));
-        assert_eq!(Jws::parse(&critical).unwrap_err(), BadToken::Malformed);
+        assert_eq!(Jws::parse(&critical).unwrap_err(), JwsError::Malformed);
     }
 
     #[test]
-    fn changed_claims_are_noticed() {
+    fn changed_claims_fail_verification() {
         let key = PrivateKey::generate().unwrap();
         let token = key.sign(Header::default(), &json!({ "sub": "me" })).unwrap();
         let parts: Vec<&str> = token.split('.').collect();
         let forged = format!("{}.{}.{}", parts[0], encode(r#"{"sub":"you"}"#), parts[2]);
         let forged = Jws::parse(&forged).unwrap();
-        assert_eq!(forged.verify::<Value>(&keys(&key), &Algorithm::ALL), Err(BadToken::Signature));
+        assert_eq!(forged.verify::<Value>(&keys(&key), &Algorithm::ALL), Err(JwsError::Signature));
     }
 }

@@ -1,17 +1,17 @@
-//! Signed tokens: keys, signatures and the compact form of JWS (RFC 7515, 7517, 7518, 8037).
+//! JOSE: keys, signatures and JWS (RFC 7515, 7517, 7518, 8037).
 //!
-//! Only signatures by asymmetric keys exist here; `none` and the algorithms of shared secrets cannot be named, and which
-//! algorithm fits is decided by the key and never by the token.
+//! Only asymmetric signatures exist here. `none` and HMAC algorithms cannot be named, and the key decides which algorithm
+//! is used, never the token.
 
 mod algorithm;
 mod jwk;
 mod jws;
-mod private;
+mod private_key;
 
 pub use algorithm::Algorithm;
-pub use jwk::{BadKey, Jwk, Jwks};
-pub use jws::{BadToken, Header, Jws};
-pub use private::{BadPrivateKey, PrivateKey};
+pub use jwk::{InvalidKey, Jwk, Jwks};
+pub use jws::{Header, Jws, JwsError};
+pub use private_key::{PrivateKey, PrivateKeyError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! What a client tells, when it registers or in a document at its own URL (RFC 7591).
+//! Client metadata and registrations (RFC 7591).
 
 use std::fmt;
 
@@ -9,46 +9,46 @@ use crate::Seconds;
 use crate::jose::Jwks;
 use crate::secret::Secret;
 
-/// A client, by its own account.
+/// Client metadata: sent at registration, or published as a client ID metadata document.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientMetadata {
-    /// Its name for people.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Its home, for people.
+    /// The home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_uri: Option<String>,
-    /// Where people may be sent back to.
+    /// Allowed redirect URIs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redirect_uris: Vec<String>,
     /// `native` or `web`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application_type: Option<String>,
-    /// What it wants tokens for.
+    /// The grant types that the client uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_types: Option<Vec<String>>,
-    /// The kinds of responses it wants.
+    /// The response types that the client uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_types: Option<Vec<String>>,
-    /// How it proves who it is.
+    /// The client authentication method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_method: Option<String>,
-    /// The scopes it may ask for, with spaces between them.
+    /// The scopes that the client may request, separated by spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Its public keys.
+    /// The public keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks: Option<Jwks>,
-    /// Where its public keys are.
+    /// The URL of the public keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
 impl fmt::Debug for ClientMetadata {
-    /// Of everything else, only the names: what it is is unknown, and some of it may be secret.
+    /// Prints only the names of other members: a value may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientMetadata")
             .field("client_name", &self.client_name)
@@ -66,21 +66,21 @@ impl fmt::Debug for ClientMetadata {
     }
 }
 
-/// A client that an authorization server knows now.
+/// A registered client: the response of a registration endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Registered {
-    /// Its id there.
+pub struct ClientRegistration {
+    /// The client id.
     pub client_id: String,
-    /// Its secret, if it got one.
+    /// The client secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Secret>,
-    /// When the secret ends; 0 for never.
+    /// When the secret expires; 0 for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_expires_at: Option<Seconds>,
-    /// When it was registered.
+    /// When the client id was issued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id_issued_at: Option<Seconds>,
-    /// What was registered.
+    /// The registered metadata.
     #[serde(flatten)]
     pub metadata: ClientMetadata,
 }
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_kept_and_not_shown() {
+    fn unknown_client_metadata_is_kept_and_not_printed() {
         let text = json!({ "client_id": "c", "client_secret": "hush", "client_name": "we", "registration_access_token": "hush" });
-        let registered: Registered = serde_json::from_value(text.clone()).unwrap();
+        let registered: ClientRegistration = serde_json::from_value(text.clone()).unwrap();
         assert_eq!(serde_json::to_value(&registered).unwrap(), text);
         for shown in [format!("{registered:?}"), format!("{:#?}", registered.metadata)] {
             assert!(shown.contains("we") && shown.contains("registration_access_token"), "{shown}");

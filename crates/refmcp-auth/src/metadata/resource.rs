@@ -1,35 +1,35 @@
-//! What a protected resource tells (RFC 9728).
+//! Protected resource metadata (RFC 9728).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Which authorization servers a resource trusts, and for what.
+/// Protected resource metadata.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceMetadata {
-    /// The resource's own name.
+    /// The resource identifier.
     pub resource: String,
-    /// The issuers whose tokens it takes.
+    /// The issuers whose tokens are accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authorization_servers: Vec<String>,
-    /// The scopes it knows.
+    /// The scopes of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes_supported: Option<Vec<String>>,
-    /// Where it takes tokens: in the header.
+    /// How bearer tokens are sent: `header`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer_methods_supported: Option<Vec<String>>,
-    /// Its name for people.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
-    /// Where people read about it.
+    /// The documentation page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_documentation: Option<String>,
-    /// How proofs of possession may be signed.
+    /// Accepted algorithms of DPoP proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Whether only tokens that are bound to a key are taken.
+    /// True if only DPoP-bound tokens are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_bound_access_tokens_required: Option<bool>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! What an authorization server tells (RFC 8414, `OpenID` Connect Discovery).
+//! Authorization server metadata (RFC 8414, `OpenID` Connect Discovery).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,77 +6,77 @@ use serde_json::{Map, Value};
 use crate::client::JWT_BEARER;
 use crate::extension::{CLIENT_CREDENTIALS, ENTERPRISE, ID_JAG_PROFILE};
 
-/// Where an authorization server does what, and what it can.
+/// Authorization server metadata.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerMetadata {
-    /// The server's own name.
+    /// The issuer identifier.
     pub issuer: String,
-    /// Where people are sent.
+    /// The authorization endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
-    /// Where tokens are had.
+    /// The token endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint: Option<String>,
-    /// Where clients make themselves known (RFC 7591).
+    /// The registration endpoint (RFC 7591).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_endpoint: Option<String>,
-    /// Where tokens are given back (RFC 7009).
+    /// The revocation endpoint (RFC 7009).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
-    /// Where resources ask about tokens (RFC 7662).
+    /// The introspection endpoint (RFC 7662).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection_endpoint: Option<String>,
-    /// Where its public keys are.
+    /// The URL of the JWK Set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// The scopes it knows.
+    /// The supported scopes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes_supported: Option<Vec<String>>,
-    /// The kinds of responses of its authorization endpoint.
+    /// Response types of the authorization endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_types_supported: Option<Vec<String>>,
-    /// The ways in which its responses come back.
+    /// Response modes of the authorization endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_modes_supported: Option<Vec<String>>,
-    /// What tokens are given for.
+    /// The supported grant types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_types_supported: Option<Vec<String>>,
-    /// How subjects are named; `OpenID` providers have to say.
+    /// Subject types; required of `OpenID` providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject_types_supported: Option<Vec<String>>,
-    /// How identity tokens are signed; `OpenID` providers have to say.
+    /// Algorithms of ID tokens; required of `OpenID` providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_token_signing_alg_values_supported: Option<Vec<String>>,
-    /// How clients prove who they are.
+    /// Client authentication methods of the token endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// How they may sign what proves it.
+    /// Algorithms of client assertions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
-    /// The kinds of PKCE.
+    /// PKCE methods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// Whether a client may be named by the URL of a document about it.
+    /// True if a client id may be the URL of a client ID metadata document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id_metadata_document_supported: Option<bool>,
-    /// Whether responses say who gives them (RFC 9207).
+    /// True if authorization responses carry `iss` (RFC 9207).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_response_iss_parameter_supported: Option<bool>,
-    /// How proofs of possession may be signed (RFC 9449).
+    /// Accepted algorithms of DPoP proofs (RFC 9449).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
 impl ServerMetadata {
-    /// Whether a list names a value; a list that is not there names nothing.
+    /// True if a list has a value. An absent list has none.
     pub fn lists(list: Option<&Vec<String>>, value: &str) -> bool {
         list.is_some_and(|values| values.iter().any(|known| known == value))
     }
 
-    /// The extensions of MCP by which clients can get a token here, by their identifiers.
+    /// The identifiers of the MCP extensions whose grants this authorization server supports.
     pub fn extensions(&self) -> Vec<&'static str> {
         let grants = self.grant_types_supported.as_ref();
         let profiles = self.more.get("authorization_grant_profiles_supported").and_then(Value::as_array);
@@ -96,14 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extensions_are_those_whose_grants_are_given() {
+    fn extensions_follow_the_supported_grants() {
         let extensions = |mut document: Value| {
             document["issuer"] = json!("https://as");
             serde_json::from_value::<ServerMetadata>(document).unwrap().extensions()
         };
         let both = json!(["client_credentials", JWT_BEARER]);
         let profiles = json!([ID_JAG_PROFILE]);
-        assert_eq!(extensions(json!({})), [""; 0], "whoever says nothing gives codes");
+        assert_eq!(extensions(json!({})), [""; 0], "without a list, only codes");
         assert_eq!(extensions(json!({ "grant_types_supported": both })), [CLIENT_CREDENTIALS]);
         let all =
             json!({ "grant_types_supported": both, "authorization_grant_profiles_supported": profiles });

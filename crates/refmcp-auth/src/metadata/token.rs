@@ -1,44 +1,44 @@
-//! What a token endpoint answers.
+//! Token endpoint responses (RFC 6749 §5).
 
 use serde::{Deserialize, Serialize};
 
 use crate::scope::Scopes;
 use crate::secret::Secret;
 
-/// Tokens.
+/// A successful token response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenResponse {
-    /// What opens the resource.
+    /// The access token.
     pub access_token: Secret,
-    /// How it is presented: `Bearer`, `DPoP`.
+    /// The token type: `Bearer`, `DPoP`.
     pub token_type: String,
-    /// Seconds for which it is good.
+    /// Lifetime in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u64>,
-    /// What brings the next one.
+    /// The refresh token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// What it is good for, if that is not what was asked for.
+    /// The granted scopes, if they differ from the requested ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scopes>,
-    /// Which kind of token it is, when tokens were exchanged (RFC 8693).
+    /// The type of the issued token in a token exchange (RFC 8693).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issued_token_type: Option<String>,
 }
 
-/// A refusal.
+/// An OAuth error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{error}{}", .error_description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
 pub struct OAuthError {
-    /// A word for it, such as `invalid_grant`.
+    /// The error code, such as `invalid_grant`.
     pub error: String,
-    /// Words for a developer.
+    /// A description for developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }
 
 impl OAuthError {
-    /// A refusal with an explanation.
+    /// An error with a description.
     pub fn new(error: impl Into<String>, description: impl Into<String>) -> Self {
         Self { error: error.into(), error_description: Some(description.into()) }
     }

@@ -1,4 +1,4 @@
-//! Asking an issuer about a token (RFC 7662).
+//! Token introspection (RFC 7662).
 
 use bytes::Bytes;
 use http::{Request, Response, header};
@@ -6,30 +6,30 @@ use serde_json::{Map, Value};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::denied::Denied;
+use super::access_error::AccessError;
 use crate::Seconds;
 use crate::basic;
-use crate::claims::{Claims, Expected, TokenFault};
-use crate::jose::BadToken;
+use crate::claims::{Claims, TokenError, TokenValidation};
+use crate::jose::JwsError;
 use crate::secret::Secret;
 
-/// Seconds for which an answer without an end of its own is good.
+/// Seconds for which a response without `exp` is valid.
 const ENDLESS: Seconds = 300;
 
-/// How a resource server makes itself known to the issuer that it asks.
+/// The credentials of a resource server at the introspection endpoint.
 #[derive(Debug, Clone)]
 pub struct Introspection {
-    /// Its id there.
+    /// The client id.
     pub client_id: String,
-    /// Its secret there.
+    /// The client secret.
     pub client_secret: Secret,
 }
 
 impl Introspection {
-    /// The question about a token.
+    /// Builds the introspection request.
     ///
     /// # Errors
-    /// The address is none that a request can go to.
+    /// The endpoint is not a valid URI.
     pub fn request(&self, endpoint: &Url, token: &str) -> Result<Request<Bytes>, http::Error> {
         let form = Serializer::new(String::new())
             .append_pair("token", token)
@@ -42,39 +42,39 @@ impl Introspection {
             .body(form.into())
     }
 
-    /// What the issuer answers about a token, if that makes it good here and now.
+    /// Reads the introspection response and checks its claims.
     ///
     /// # Errors
-    /// It is not good, or the answer is none.
+    /// The token is not accepted, or the response is malformed.
     pub fn read(
         &self,
         response: &Response<Bytes>,
-        expected: &Expected,
+        expected: &TokenValidation,
         now: Seconds,
-    ) -> Result<Claims, Denied> {
+    ) -> Result<Claims, AccessError> {
         if !response.status().is_success() {
-            return Err(Denied::Unknowable);
+            return Err(AccessError::Undecided);
         }
         let mut said: Map<String, Value> =
-            serde_json::from_slice(response.body()).map_err(|_| Denied::Unknowable)?;
+            serde_json::from_slice(response.body()).map_err(|_| AccessError::Undecided)?;
         match said.get("active") {
             Some(Value::Bool(true)) => {}
-            Some(Value::Bool(false)) => return Err(Denied::Inactive),
-            _ => return Err(Denied::Unknowable),
+            Some(Value::Bool(false)) => return Err(AccessError::Inactive),
+            _ => return Err(AccessError::Undecided),
         }
-        // Of what tokens have to say, an answer may leave out some; but never whom the token is for.
+        // A response may leave out some claims, but never the audience.
         if said.get("aud").is_none_or(Value::is_null) {
-            return Err(TokenFault::Audience.into());
+            return Err(TokenError::Audience.into());
         }
         said.retain(|_, value| !value.is_null());
         said.entry("iss").or_insert_with(|| expected.issuer.clone().into());
         said.entry("exp").or_insert_with(|| (now + ENDLESS).into());
         if let Some(client) = said.get("client_id").cloned() {
-            // A token without a person is its client's.
+            // A token without a user has its client as subject.
             said.entry("sub").or_insert(client);
         }
         let claims: Claims =
-            serde_json::from_value(Value::Object(said)).map_err(|_| TokenFault::Bad(BadToken::Malformed))?;
+            serde_json::from_value(Value::Object(said)).map_err(|_| TokenError::Bad(JwsError::Malformed))?;
         expected.check_claims(&claims, now)?;
         Ok(claims)
     }
@@ -94,13 +94,13 @@ mod tests {
         Introspection { client_id: "rs:1".into(), client_secret: Secret::new("hush %") }
     }
 
-    fn read(status: u16, body: &Value) -> Result<Claims, Denied> {
+    fn read(status: u16, body: &Value) -> Result<Claims, AccessError> {
         let response = Response::builder().status(status).body(Bytes::from(body.to_string())).unwrap();
-        asker().read(&response, &Expected::new("https://as", "https://rs/mcp"), NOW)
+        asker().read(&response, &TokenValidation::new("https://as", "https://rs/mcp"), NOW)
     }
 
     #[test]
-    fn a_question_shows_no_token_where_it_could_be_seen() {
+    fn introspection_sends_the_token_in_the_body() {
         let endpoint = Url::parse("https://as/introspect").unwrap();
         let request = asker().request(&endpoint, "the+token").unwrap();
         assert_eq!(request.uri(), "https://as/introspect");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_checked_as_a_token_is() {
+    fn introspection_claims_are_validated() {
         let good =
             json!({ "active": true, "sub": "me", "aud": "https://rs/mcp", "scope": "a", "exp": NOW + 9 });
         assert_eq!(read(200, &good).unwrap().iss, "https://as");
@@ -121,14 +121,14 @@ mod tests {
             read(200, &changed)
         };
         assert_eq!(with("exp", Value::Null).unwrap().exp, NOW + ENDLESS);
-        assert_eq!(with("iss", json!("https://evil")).unwrap_err(), TokenFault::Issuer.into());
-        assert_eq!(with("aud", Value::Null).unwrap_err(), TokenFault::Audience.into());
-        assert_eq!(with("aud", json!("https://other")).unwrap_err(), TokenFault::Audience.into());
-        assert_eq!(with("exp", json!(NOW - 60)).unwrap_err(), TokenFault::Expired.into());
-        assert_eq!(with("active", json!(false)).unwrap_err(), Denied::Inactive);
-        assert_eq!(with("active", json!("true")).unwrap_err(), Denied::Unknowable);
-        assert_eq!(with("sub", Value::Null).unwrap_err(), TokenFault::Bad(BadToken::Malformed).into());
-        assert_eq!(read(401, &good).unwrap_err(), Denied::Unknowable);
-        assert_eq!(read(200, &json!([])).unwrap_err(), Denied::Unknowable);
+        assert_eq!(with("iss", json!("https://evil")).unwrap_err(), TokenError::Issuer.into());
+        assert_eq!(with("aud", Value::Null).unwrap_err(), TokenError::Audience.into());
+        assert_eq!(with("aud", json!("https://other")).unwrap_err(), TokenError::Audience.into());
+        assert_eq!(with("exp", json!(NOW - 60)).unwrap_err(), TokenError::Expired.into());
+        assert_eq!(with("active", json!(false)).unwrap_err(), AccessError::Inactive);
+        assert_eq!(with("active", json!("true")).unwrap_err(), AccessError::Undecided);
+        assert_eq!(with("sub", Value::Null).unwrap_err(), TokenError::Bad(JwsError::Malformed).into());
+        assert_eq!(read(401, &good).unwrap_err(), AccessError::Undecided);
+        assert_eq!(read(200, &json!([])).unwrap_err(), AccessError::Undecided);
     }
 }

@@ -1,33 +1,35 @@
-//! The steps of a resource server: whom it lets in, and what it says to the others (RFC 6750, 7662, 9068, 9449, 9728).
+//! A resource server's validation of requests (RFC 6750, 7662, 9068, 9449, 9728). Sans-IO.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | `credentials` | what a request's head presents |
-//! | `denied` | why somebody is not let in, and the challenge that says so |
-//! | `names` | what the resource is called, and where it tells about itself |
-//! | `discovery`, `keys` | finding an issuer's keys, and keeping them |
-//! | `introspection` | asking the issuer about a token |
-//! | `replays`, `nonces` | proofs of possession are good once, and soon |
+//! | `credentials` | the credentials of a request |
+//! | `access_error` | why a request has no access, and the challenges |
+//! | `resource_names` | resource identifiers and metadata URLs |
+//! | `discovery`, `jwks_cache` | an issuer's metadata and keys |
+//! | `introspection` | token introspection |
+//! | `replay_cache`, `dpop_nonces` | DPoP proofs are used once, and soon |
 
+mod access_error;
 mod credentials;
-mod denied;
 mod discovery;
+mod dpop_nonces;
 mod introspection;
-mod keys;
-mod names;
-mod nonces;
-mod replays;
+mod jwks_cache;
+mod replay_cache;
+mod resource_names;
 
 use std::sync::Arc;
 
-pub use credentials::{IN_A_FORM, Presented, Scheme, WEBSOCKET_BEARER, form_names_token, is_form, presented};
-pub use denied::{Denied, Says};
-pub use discovery::{Undiscovered, discovered};
+pub use access_error::{AccessError, ChallengeContext};
+pub use credentials::{
+    IN_A_FORM, PresentedToken, Scheme, WEBSOCKET_BEARER, form_names_token, is_form, read_credentials,
+};
+pub use discovery::{DiscoveryError, read_issuer_metadata};
+pub use dpop_nonces::DpopNonces;
 pub use introspection::Introspection;
-pub use keys::{BadKeys, Keys};
-pub use names::Names;
-pub use nonces::Nonces;
-pub use replays::Replays;
+pub use jwks_cache::{InvalidJwks, JwksCache};
+pub use replay_cache::ReplayCache;
+pub use resource_names::ResourceNames;
 
 use ring::digest;
 use serde_json::Value;
@@ -36,24 +38,24 @@ use crate::Seconds;
 use crate::claims::Claims;
 use crate::scope::Scopes;
 
-/// What a good token grants.
+/// What a validated token grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Granted {
-    /// Who it is: one text for each issuer, subject and client.
+pub struct VerifiedAccess {
+    /// The principal: one text for each issuer, subject and client.
     pub principal: Arc<str>,
-    /// What the token is good for.
+    /// The scopes of the token.
     pub scopes: Scopes,
-    /// When it ends.
+    /// The expiration time.
     pub expires_at: Seconds,
-    /// The fingerprint of the key without which it is good for nothing.
+    /// The thumbprint of the key that the token is bound to.
     pub jkt: Option<String>,
 }
 
-impl Granted {
-    /// What claims that were checked grant.
+impl VerifiedAccess {
+    /// Converts validated claims.
     pub fn by(claims: &Claims) -> Self {
-        // Where there is no client's name, the one that OpenID has for it may be there.
+        // `OpenID` providers name the client in `azp`.
         let authorized = || claims.more.get("azp").and_then(Value::as_str);
         let client = claims.client_id.as_deref().or_else(authorized);
         Self {
@@ -65,7 +67,7 @@ impl Granted {
     }
 }
 
-/// The digest of a token, by which it can be remembered without being kept.
+/// The digest of a token, as a cache key that does not contain the token.
 pub fn digest(token: &str) -> [u8; 32] {
     let mut digest = [0; 32];
     let whole = digest::digest(&digest::SHA256, token.as_bytes());
@@ -73,9 +75,9 @@ pub fn digest(token: &str) -> [u8; 32] {
     digest
 }
 
-/// One text for an issuer, a subject there and a client: different ones have different texts.
+/// The principal of an issuer, subject and client.
 pub fn principal(issuer: &str, subject: &str, client: Option<&str>) -> Arc<str> {
-    // A list in JSON says where each of them ends, and whether there is a client at all.
+    // A JSON list is unambiguous, whatever the parts contain.
     serde_json::json!([issuer, subject, client]).to_string().into()
 }
 
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn principals_are_told_apart() {
+    fn principals_are_unambiguous() {
         let all = [
             principal("https://a", "b", Some("c")),
             principal("https://a", "b", Some("d")),

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::header::{HeaderName, HeaderValue};
-use refmcp_auth::client::{Flow, FlowError, Grant, Known, Next, Refusal, Save, Wanted, Way};
+use refmcp_auth::client::{
+    ChallengeResponse, Flow, FlowAction, FlowError, FlowRequest, GrantKind, StoreUpdate, StoredState,
+    TokenSet,
+};
 use refmcp_auth::fetch::Fetch;
-use refmcp_auth::uri::is_confidential;
+use refmcp_auth::uri::is_secure;
 use refmcp_auth::{Scopes, Seconds};
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::revision::Revision;
@@ -39,7 +42,7 @@ pub(super) struct Login {
     /// Who waits for the token listens here.
     pub(super) lands: Lands,
     /// The grant that there is, which will not do.
-    pub(super) before: Option<Grant>,
+    pub(super) before: Option<TokenSet>,
 }
 
 /// Why there is no token.
@@ -74,9 +77,9 @@ impl From<Fault> for WireError {
 
 impl Login {
     /// What the store has.
-    pub(super) async fn load(&self) -> Option<Grant> {
+    pub(super) async fn load(&self) -> Option<TokenSet> {
         match self.settings.store.load(&self.name).await {
-            Ok(known) => known.grant,
+            Ok(known) => known.tokens,
             // The server may let everybody in. If it does not, the store is asked again, and its fault is the end of it.
             Err(fault) => {
                 tracing::warn!(server = %self.name, %fault, "the store of tokens fails");
@@ -86,7 +89,7 @@ impl Login {
     }
 
     /// Another token without asking anybody but the authorization server; none where there is no way to get one.
-    pub(super) async fn renew(&self) -> Result<Option<Grant>, WireError> {
+    pub(super) async fn renew(&self) -> Result<Option<TokenSet>, WireError> {
         let _held = self.lock().await?;
         let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
@@ -98,23 +101,23 @@ impl Login {
     /// A token, in whatever way it takes.
     pub(super) async fn run(
         &self,
-        refusal: &Refusal,
+        refusal: &ChallengeResponse,
         thorough: bool,
         version: Option<HeaderValue>,
-    ) -> Result<Grant, WireError> {
+    ) -> Result<TokenSet, WireError> {
         // Held while a person logs in as well: whoever comes meanwhile gets in by the same login.
         let _held = self.lock().await?;
         let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
             return Ok(newer);
         }
-        if let (true, Some(grant)) = (thorough, &mut known.grant) {
+        if let (true, Some(grant)) = (thorough, &mut known.tokens) {
             grant.refresh_token = None;
         }
         let way = match self.way().await {
             Ok(way) => way,
             // Where nobody can log in, at least what is kept is renewed.
-            Err(nobody) if !refusal.wants_more() => {
+            Err(nobody) if !refusal.is_insufficient_scope() => {
                 return Ok(self.refresh(&known).await?.ok_or(nobody)?);
             }
             // Whoever can do something about it wants to know what is missing.
@@ -137,28 +140,28 @@ impl Login {
         }
     }
 
-    async fn way(&self) -> Result<Way, Fault> {
+    async fn way(&self) -> Result<GrantKind, Fault> {
         match (&self.settings.way, &self.settings.browser) {
             (Some(way), _) => Ok(way.clone()),
             (None, Some(browser)) => {
                 let redirect_uri = self.while_wanted(browser.redirect_uri()).await??;
-                Ok(Way::Code { redirect_uri })
+                Ok(GrantKind::AuthorizationCode { redirect_uri })
             }
             (None, None) => Err(BrowserFault::Nobody.into()),
         }
     }
 
     /// The grant that somebody else has got meanwhile.
-    fn newer(&self, known: &Known) -> Option<Grant> {
-        let grant = known.grant.as_ref().filter(|grant| !grant.ends_within(0, now()))?;
+    fn newer(&self, known: &StoredState) -> Option<TokenSet> {
+        let grant = known.tokens.as_ref().filter(|grant| !grant.ends_within(0, now()))?;
         let refused = self.before.as_ref().is_some_and(|before| before.token == grant.token);
         (!refused).then(|| grant.clone())
     }
 
     /// Renews the grant that is kept, where that is possible; none where only a new login helps. One that is no longer
     /// kept is not renewed: somebody has logged out.
-    async fn refresh(&self, known: &Known) -> Result<Option<Grant>, Fault> {
-        let kept = known.grant.as_ref().filter(|grant| grant.refresh_token.is_some());
+    async fn refresh(&self, known: &StoredState) -> Result<Option<TokenSet>, Fault> {
+        let kept = known.tokens.as_ref().filter(|grant| grant.refresh_token.is_some());
         let Some(grant) = kept else { return Ok(None) };
         let (flow, next) = Flow::refresh(grant.clone(), &self.settings.identity, now());
         match self.drive(flow, next).await {
@@ -166,8 +169,8 @@ impl Login {
             Err(Fault::Flow(fault)) if fault.needs_login() => {
                 tracing::debug!(server = %self.name, %fault, "a new login is needed");
                 // Kept without what works no more, or it would be tried again and again.
-                let spent = Grant { refresh_token: None, ..grant.clone() };
-                self.settings.store.save(&self.name, &Save::Grant(Box::new(spent))).await?;
+                let spent = TokenSet { refresh_token: None, ..grant.clone() };
+                self.settings.store.save(&self.name, &StoreUpdate::Tokens(Box::new(spent))).await?;
                 Ok(None)
             }
             Err(fault) => Err(fault),
@@ -177,62 +180,63 @@ impl Login {
     /// Asks the server whom it trusts, and them for a token: by renewing what is kept of them, or by a login.
     async fn begin(
         &self,
-        way: Way,
-        refusal: &Refusal,
-        known: Known,
+        way: GrantKind,
+        refusal: &ChallengeResponse,
+        known: StoredState,
         version: Option<HeaderValue>,
-    ) -> Result<Grant, Fault> {
+    ) -> Result<TokenSet, Fault> {
         let settings = &*self.settings;
-        let before = known.grant.as_ref().or(self.before.as_ref());
-        let earlier = before.filter(|_| refusal.wants_more());
-        let mut wanted = Wanted::new(self.server.clone(), way, settings.identity.clone());
-        wanted.refusal = Some(refusal.clone());
+        let before = known.tokens.as_ref().or(self.before.as_ref());
+        let earlier = before.filter(|_| refusal.is_insufficient_scope());
+        let mut wanted = FlowRequest::new(self.server.clone(), way, settings.identity.clone());
+        wanted.challenge = Some(refusal.clone());
         wanted.scopes = settings.scopes.clone();
-        wanted.earlier = earlier.map_or_else(Scopes::none, |grant| grant.scope.union(&grant.asked));
-        wanted.proofs = settings.proofs;
-        wanted.legacy = settings.legacy;
+        wanted.previous_scopes =
+            earlier.map_or_else(Scopes::none, |grant| grant.scope.union(&grant.requested_scope));
+        wanted.dpop = settings.proofs;
+        wanted.legacy_discovery = settings.legacy;
         let version = version.unwrap_or_else(|| HeaderValue::from_static(Revision::LATEST.as_str()));
         wanted.headers.insert(PROTOCOL_VERSION, version);
-        let (flow, next) = Flow::begin(wanted, known, now());
+        let (flow, next) = Flow::start(wanted, known, now());
         self.drive(flow, next).await
     }
 
     /// Does what a flow wants done until it has come to its end.
-    async fn drive(&self, mut flow: Flow, mut next: Next) -> Result<Grant, Fault> {
+    async fn drive(&self, mut flow: Flow, mut next: FlowAction) -> Result<TokenSet, Fault> {
         let fetcher = self.fetcher();
         loop {
-            for step in flow.steps() {
+            for step in flow.take_steps() {
                 tracing::debug!(server = %self.name, %step, "a step of the login");
                 if let Some(heard) = &self.settings.on_step {
                     heard(&step);
                 }
             }
             next = match next {
-                Next::Fetch(request) => flow.fetched(fetcher.fetch(request).await, now()),
-                Next::Save(save) => {
+                FlowAction::Fetch(request) => flow.on_response(fetcher.fetch(request).await, now()),
+                FlowAction::Store(save) => {
                     self.settings.store.save(&self.name, &save).await?;
-                    flow.saved(now())
+                    flow.on_stored(now())
                 }
-                Next::Browse(url) => match self.visit(url).await {
-                    Ok(back) => flow.returned(&back, now()),
+                FlowAction::OpenBrowser(url) => match self.visit(url).await {
+                    Ok(back) => flow.on_redirect(&back, now()),
                     Err(fault) => {
                         if fault.is_before_leaving()
-                            && let Some(save) = flow.stayed()
+                            && let Some(save) = flow.cancel_redirect()
                         {
                             self.settings.store.save(&self.name, &save).await?;
                         }
                         return Err(fault);
                     }
                 },
-                Next::Done(grant) => return Ok(*grant),
-                Next::Failed(fault) => return Err(fault.into()),
+                FlowAction::Done(grant) => return Ok(*grant),
+                FlowAction::Failed(fault) => return Err(fault.into()),
             };
         }
     }
 
     /// Sends a person somewhere, and waits until they are back.
     async fn visit(&self, url: Url) -> Result<Url, Fault> {
-        if !is_confidential(&url) {
+        if !is_secure(&url) {
             let shown: String = format!("{}:{}", url.scheme(), url.path()).chars().take(100).collect();
             return Err(Fault::Unvisitable(shown));
         }
@@ -252,7 +256,7 @@ impl Login {
 }
 
 /// A refusal as it was, for whoever asked.
-fn told(refusal: &Refusal) -> WireError {
+fn told(refusal: &ChallengeResponse) -> WireError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
     WireError::Unauthorized { status: refusal.status.as_u16(), challenge }

@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use refmcp_auth::Scopes;
-use refmcp_auth::client::{Identity, Proofs, Step, Way};
+use refmcp_auth::client::{ClientIdentity, DpopPolicy, FlowStep, GrantKind};
 use refmcp_auth::fetch::Fetch;
 use refmcp_proto::model::JsonObject;
 
@@ -85,20 +85,20 @@ impl Authorization {
     /// Who we are to authorization servers; a client that registers itself, by the name of this library, unless it is
     /// set.
     #[must_use]
-    pub fn identity(self, identity: Identity) -> Self {
+    pub fn identity(self, identity: ClientIdentity) -> Self {
         self.set(|settings| settings.identity = identity)
     }
 
     /// How tokens are got, instead of by a person with a browser.
     #[must_use]
-    pub fn way(self, way: Way) -> Self {
+    pub fn way(self, way: GrantKind) -> Self {
         self.set(|settings| settings.way = Some(way))
     }
 
     /// Whether tokens are always bound to a key of ours, or never; where the server takes no others unless it is set.
     #[must_use]
     pub fn dpop(self, always: bool) -> Self {
-        self.set(|settings| settings.proofs = if always { Proofs::Always } else { Proofs::Never })
+        self.set(|settings| settings.proofs = if always { DpopPolicy::Always } else { DpopPolicy::Never })
     }
 
     /// Who fetches documents and tokens; a guarded [`Fetcher`](crate::http::Fetcher) with the settings of the connector
@@ -110,7 +110,7 @@ impl Authorization {
 
     /// Hears of every step that is taken.
     #[must_use]
-    pub fn on_step(self, heard: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+    pub fn on_step(self, heard: impl Fn(&FlowStep) + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.on_step = Some(Arc::new(heard)))
     }
 
@@ -142,7 +142,7 @@ impl Authorization {
 
     /// The extension of the protocol that the way in is, if it is one.
     pub(crate) fn extensions(&self) -> JsonObject {
-        let id = self.settings.way.as_ref().and_then(Way::extension);
+        let id = self.settings.way.as_ref().and_then(GrantKind::extension);
         id.map(|id| (id.to_owned(), JsonObject::new().into())).into_iter().collect()
     }
 
@@ -165,7 +165,7 @@ impl fmt::Debug for Authorization {
 #[cfg(test)]
 mod tests {
     use refmcp_auth::Secret;
-    use refmcp_auth::client::Enterprise;
+    use refmcp_auth::client::EnterpriseIdp;
     use serde_json::json;
 
     use super::*;
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn ways_in_that_are_extensions_are_told_of() {
-        let enterprise = Enterprise {
+        let enterprise = EnterpriseIdp {
             issuer: "https://idp".to_owned(),
             token_endpoint: None,
             client_id: "c".to_owned(),
@@ -186,9 +186,9 @@ mod tests {
         let managed = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
         for (way, told) in [
             (None, json!({})),
-            (Some(Way::JwtBearer { assertion: Secret::new("a") }), json!({})),
-            (Some(Way::ClientCredentials), credentials),
-            (Some(Way::Enterprise(Box::new(enterprise))), managed),
+            (Some(GrantKind::JwtBearer { assertion: Secret::new("a") }), json!({})),
+            (Some(GrantKind::ClientCredentials), credentials),
+            (Some(GrantKind::EnterpriseManaged(Box::new(enterprise))), managed),
         ] {
             let authorization = Authorization::without_browser();
             let authorization = match way {

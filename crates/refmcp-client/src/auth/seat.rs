@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
-use refmcp_auth::client::{Grant, Refusal};
+use refmcp_auth::client::{ChallengeResponse, TokenSet};
 use refmcp_auth::{Scopes, Seconds};
 use refmcp_proto::engine::client::WireError;
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ enum Purpose {
     Renew,
     /// The one there is was refused, or there is none.
     Login {
-        refusal: Refusal,
+        refusal: ChallengeResponse,
         /// Whether renewing the old one has not helped before.
         thorough: bool,
         /// The protocol's version in the request that was refused.
@@ -95,7 +95,7 @@ pub(crate) enum Verdict {
     /// The request has to be sent again, with what the server wants repeated.
     Again,
     /// A token is wanted.
-    Refused(Refusal),
+    Refused(ChallengeResponse),
 }
 
 impl Seat {
@@ -159,7 +159,7 @@ impl Seat {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Verdict::Final;
         }
-        let refusal = Refusal::read(status, headers);
+        let refusal = ChallengeResponse::read(status, headers);
         let error = refusal.get("error");
         if error == Some("use_dpop_nonce") && token.is_some_and(Token::is_bound) {
             // It is about the proof: with another token it would be no better.
@@ -172,7 +172,7 @@ impl Seat {
             StatusCode::UNAUTHORIZED => ours || refusal.challenges.is_empty(),
             _ => error == Some("insufficient_scope"),
         };
-        let asked = token.is_some_and(|token| token.grant.asked.cover(&scopes(&refusal)));
+        let asked = token.is_some_and(|token| token.grant.requested_scope.cover(&scopes(&refusal)));
         let in_vain = status == StatusCode::FORBIDDEN && attempts.made > 0 && asked;
         if !about_tokens || in_vain || attempts.made >= self.settings.max_attempts {
             return Verdict::Final;
@@ -183,7 +183,7 @@ impl Seat {
     /// Gets a token after a refusal, or waits for whoever gets one; whether there is another one now that is worth a try.
     pub(crate) async fn authorize(
         self: &Arc<Self>,
-        refusal: Refusal,
+        refusal: ChallengeResponse,
         refused: Option<&Token>,
         attempts: &mut Attempts,
         manner: Manner,
@@ -249,7 +249,7 @@ impl Seat {
     }
 
     /// Takes over what was got.
-    fn land(&self, purpose: &Purpose, got: Result<Option<Grant>, WireError>) -> Result<(), WireError> {
+    fn land(&self, purpose: &Purpose, got: Result<Option<TokenSet>, WireError>) -> Result<(), WireError> {
         let mut state = self.state();
         state.flight = None;
         if matches!(purpose, Purpose::Renew) && !matches!(got, Ok(Some(_))) {
@@ -295,7 +295,7 @@ impl Purpose {
     }
 }
 
-fn scopes(refusal: &Refusal) -> Scopes {
+fn scopes(refusal: &ChallengeResponse) -> Scopes {
     Scopes::parse_leniently(refusal.get("scope").unwrap_or_default())
 }
 
@@ -356,7 +356,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_that_lasts_does_not_wait_for_somebody_who_logs_in() {
-        let refusal = Refusal::read(StatusCode::FORBIDDEN, &HeaderMap::new());
+        let refusal = ChallengeResponse::read(StatusCode::FORBIDDEN, &HeaderMap::new());
         let mut amid_login = state(Purpose::Login { refusal, thorough: false, version: None });
         let due =
             |state: &State, manner| [1074, 1075, 1099, 1100].map(|now| state.is_renewal_due(manner, now));

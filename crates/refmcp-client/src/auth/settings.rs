@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_auth::Scopes;
-use refmcp_auth::client::{Identity, Proofs, Step, Way};
+use refmcp_auth::client::{ClientIdentity, DpopPolicy, FlowStep, GrantKind};
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::metadata::ClientMetadata;
 
@@ -27,16 +27,16 @@ pub fn ourselves() -> ClientMetadata {
 }
 
 /// Hears of steps.
-pub(super) type OnStep = Arc<dyn Fn(&Step) + Send + Sync>;
+pub(super) type OnStep = Arc<dyn Fn(&FlowStep) + Send + Sync>;
 
 /// What was set about getting in.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) browser: Option<Arc<dyn Browser>>,
     pub(super) store: Arc<dyn Store>,
-    pub(super) identity: Identity,
-    pub(super) way: Option<Way>,
-    pub(super) proofs: Proofs,
+    pub(super) identity: ClientIdentity,
+    pub(super) way: Option<GrantKind>,
+    pub(super) proofs: DpopPolicy,
     pub(super) fetcher: Option<Arc<dyn Fetch>>,
     pub(super) on_step: Option<OnStep>,
     pub(super) scopes: Scopes,
@@ -50,9 +50,9 @@ impl Settings {
         Self {
             browser,
             store: Arc::new(MemoryStore::new()),
-            identity: Identity { dynamic: Some(ourselves()), ..Identity::default() },
+            identity: ClientIdentity { dynamic: Some(ourselves()), ..ClientIdentity::default() },
             way: None,
-            proofs: Proofs::default(),
+            proofs: DpopPolicy::default(),
             fetcher: None,
             on_step: None,
             scopes: Scopes::none(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use refmcp_auth::client::{Grant, Known, Save};
-use refmcp_auth::metadata::Registered;
+use refmcp_auth::client::{StoreUpdate, StoredState, TokenSet};
+use refmcp_auth::metadata::ClientRegistration;
 use refmcp_auth::uri::canonical;
 use url::Url;
 
@@ -24,10 +24,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>>;
 
     /// What is kept: the server's grant, and our registrations with every issuer.
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>>;
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>>;
 
     /// Keeps something. When this is answered it must not be lost.
-    fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>>;
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>>;
 }
 
 /// The name of a server in a [`Store`]: its URL, of scheme `http` or `https` also where it is a WebSocket, without query
@@ -72,8 +72,8 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Kept {
-    grants: HashMap<String, Grant>,
-    registrations: BTreeMap<String, Registered>,
+    grants: HashMap<String, TokenSet>,
+    registrations: BTreeMap<String, ClientRegistration>,
     locks: HashMap<String, Arc<tokio::sync::Mutex<()>>>,
 }
 
@@ -105,23 +105,23 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(Held::by(lock.lock_owned().await)) })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
         let kept = self.kept();
         let (grant, registrations) = (kept.grants.get(server).cloned(), kept.registrations.clone());
-        let known = Known { grant, registrations, ..Known::default() };
+        let known = StoredState { tokens: grant, registrations, ..StoredState::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
         let mut kept = self.kept();
         match save {
-            Save::Registration { issuer, registered } => {
+            StoreUpdate::Registration { issuer, registered } => {
                 kept.registrations.insert(issuer.clone(), (**registered).clone());
             }
-            Save::NoRegistration { issuer, client_id } => {
+            StoreUpdate::ForgetRegistration { issuer, client_id } => {
                 kept.registrations.retain(|of, one| of != issuer || one.client_id != *client_id);
             }
-            Save::Grant(grant) => {
+            StoreUpdate::Tokens(grant) => {
                 kept.grants.insert(server.to_owned(), (**grant).clone());
             }
             other => {
@@ -151,14 +151,14 @@ mod tests {
     #[tokio::test]
     async fn only_the_registration_that_is_meant_is_forgotten() {
         let (store, issuer) = (MemoryStore::new(), "https://h".to_owned());
-        let registered: Registered =
+        let registered: ClientRegistration =
             serde_json::from_value(serde_json::json!({ "client_id": "new" })).unwrap();
-        let keep = Save::Registration { issuer: issuer.clone(), registered: Box::new(registered) };
+        let keep = StoreUpdate::Registration { issuer: issuer.clone(), registered: Box::new(registered) };
         store.save("s", &keep).await.unwrap();
         let mut left = Vec::new();
         for (issuer, client_id) in [("https://other", "new"), ("https://h", "old"), ("https://h", "new")] {
             let (issuer, client_id) = (issuer.to_owned(), client_id.to_owned());
-            store.save("s", &Save::NoRegistration { issuer, client_id }).await.unwrap();
+            store.save("s", &StoreUpdate::ForgetRegistration { issuer, client_id }).await.unwrap();
             left.push(store.load("s").await.unwrap().registrations.len());
         }
         assert_eq!(left, [1, 1, 0]);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Uri};
 use refmcp_auth::Seconds;
-use refmcp_auth::client::{Grant, TokenType};
+use refmcp_auth::client::{TokenSet, TokenType};
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
 use url::Url;
@@ -22,7 +22,7 @@ const MARGIN: Seconds = 30;
 /// A token that is in use.
 #[derive(Debug)]
 pub(crate) struct Token {
-    pub(super) grant: Grant,
+    pub(super) grant: TokenSet,
     /// No two tokens of a server have the same.
     pub(super) number: u64,
     /// When to get the next.
@@ -33,7 +33,7 @@ pub(crate) struct Token {
 
 impl Token {
     /// An error says why it cannot be used.
-    pub(super) fn new(grant: Grant, number: u64, now: Seconds) -> Result<Self, String> {
+    pub(super) fn new(grant: TokenSet, number: u64, now: Seconds) -> Result<Self, String> {
         let text = format!("{} {}", grant.token_type.name(), grant.token.reveal());
         let mut header =
             HeaderValue::try_from(text).map_err(|_| "the token has characters that no header can hold")?;

@@ -10,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper::header::{self, HeaderValue};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use refmcp_auth::fetch::{Fetch, Unfetched};
+use refmcp_auth::fetch::{Fetch, FetchError};
 use refmcp_auth::uri::is_loopback;
 use tokio::time::timeout;
 use url::Url;
@@ -74,8 +74,8 @@ impl Fetcher {
         self
     }
 
-    async fn run(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Unfetched> {
-        let forbidden = |why: &dyn std::fmt::Display| Unfetched::Forbidden(why.to_string());
+    async fn run(&self, request: Request<Bytes>) -> Result<Response<Bytes>, FetchError> {
+        let forbidden = |why: &dyn std::fmt::Display| FetchError::Forbidden(why.to_string());
         let text = request.uri().to_string();
         let url = Url::parse(&text).map_err(|fault| forbidden(&fault))?;
         let address = Address::http(&text).map_err(|fault| forbidden(&fault))?;
@@ -86,9 +86,9 @@ impl Fetcher {
         let guard = Guard { from: self.from, only_machine: plain };
         let dialer = Dialer::new(address.clone(), self.settings.clone(), PROTOCOLS);
         let stream = dialer.guarded(guard, self.tls.clone()).try_dial().await.map_err(|why| match why {
-            Undialed::Forbidden(why) => Unfetched::Forbidden(why),
-            Undialed::Unreachable(why) => Unfetched::Unreachable(why),
-            Undialed::TooSlow(_) => Unfetched::TooSlow,
+            Undialed::Forbidden(why) => FetchError::Forbidden(why),
+            Undialed::Unreachable(why) => FetchError::Unreachable(why),
+            Undialed::TooSlow(_) => FetchError::TimedOut,
         })?;
         let mut request = request.map(Full::new);
         *request.uri_mut() = address.target().map_err(|fault| forbidden(&fault))?.in_origin;
@@ -100,7 +100,7 @@ impl Fetcher {
             .max_buf_size(HEAD)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(|fault| Unfetched::Unreachable(describe(&fault)))?;
+            .map_err(|fault| FetchError::Unreachable(describe(&fault)))?;
         let asking = async {
             let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
             self.read(response).await
@@ -119,17 +119,17 @@ impl Fetcher {
         Ok(response)
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Response<Bytes>, Unfetched> {
+    async fn read(&self, response: Response<Incoming>) -> Result<Response<Bytes>, FetchError> {
         let (head, mut incoming) = response.into_parts();
         let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > self.size {
-            return Err(Unfetched::TooLong(self.size));
+            return Err(FetchError::TooLarge(self.size));
         }
         let mut body = Vec::new();
         while let Some(frame) = incoming.frame().await {
             let data = frame.map_err(|fault| blame(&fault))?.into_data().unwrap_or_default();
             if body.len().saturating_add(data.len()) > self.size {
-                return Err(Unfetched::TooLong(self.size));
+                return Err(FetchError::TooLarge(self.size));
             }
             body.extend_from_slice(&data);
         }
@@ -138,17 +138,17 @@ impl Fetcher {
 }
 
 impl Fetch for Fetcher {
-    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         Box::pin(
-            async move { timeout(self.time, self.run(request)).await.unwrap_or(Err(Unfetched::TooSlow)) },
+            async move { timeout(self.time, self.run(request)).await.unwrap_or(Err(FetchError::TimedOut)) },
         )
     }
 }
 
-fn blame(fault: &hyper::Error) -> Unfetched {
+fn blame(fault: &hyper::Error) -> FetchError {
     if fault.is_parse() {
-        Unfetched::Broken(format!("it is not HTTP: {}", describe(fault)))
+        FetchError::Broken(format!("it is not HTTP: {}", describe(fault)))
     } else {
-        Unfetched::Broken(describe(fault))
+        FetchError::Broken(describe(fault))
     }
 }

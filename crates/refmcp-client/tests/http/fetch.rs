@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::{Request, Response};
-use refmcp_auth::fetch::{Fetch, Unfetched};
+use refmcp_auth::fetch::{Fetch, FetchError};
 use refmcp_client::http::{Fetcher, HttpSettings, Reach};
 
 use crate::raw_server::Server;
 
-type Fetched = Result<Response<Bytes>, Unfetched>;
+type Fetched = Result<Response<Bytes>, FetchError>;
 
 async fn get(fetcher: &Fetcher, url: &str) -> Fetched {
     fetcher.fetch(Request::get(url).body(Bytes::new()).unwrap()).await
@@ -39,7 +39,7 @@ fn at(ip: &str, port: u16) -> SocketAddr {
 }
 
 fn is_forbidden(fetched: &Fetched) -> bool {
-    matches!(fetched, Err(Unfetched::Forbidden(_)))
+    matches!(fetched, Err(FetchError::Forbidden(_)))
 }
 
 /// What no stranger may send us to, whatever is near.
@@ -200,14 +200,20 @@ async fn fetch_from(fetcher: Fetcher, head: &str, for_ever: &[u8]) -> Fetched {
 async fn long_answers_are_cut_off() {
     let fetcher = || Fetcher::guarded(Reach::Machine).at_most(1000);
     let announced = "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n";
-    assert_eq!(fetch_from(fetcher(), announced, &[b'x'; 4096]).await.unwrap_err(), Unfetched::TooLong(1000));
+    assert_eq!(
+        fetch_from(fetcher(), announced, &[b'x'; 4096]).await.unwrap_err(),
+        FetchError::TooLarge(1000)
+    );
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let chunk = b"4\r\nabcd\r\n".repeat(100);
-    assert_eq!(fetch_from(fetcher(), chunked, &chunk).await.unwrap_err(), Unfetched::TooLong(1000));
+    assert_eq!(fetch_from(fetcher(), chunked, &chunk).await.unwrap_err(), FetchError::TooLarge(1000));
     let to_the_end = "HTTP/1.1 200 OK\r\n\r\n";
-    assert_eq!(fetch_from(fetcher(), to_the_end, &[b'x'; 4096]).await.unwrap_err(), Unfetched::TooLong(1000));
+    assert_eq!(
+        fetch_from(fetcher(), to_the_end, &[b'x'; 4096]).await.unwrap_err(),
+        FetchError::TooLarge(1000)
+    );
     let headers = fetch_from(fetcher(), "HTTP/1.1 200 OK\r\nX: ", &[b'x'; 4096]).await;
-    assert!(matches!(headers, Err(Unfetched::Broken(_))), "{headers:?}");
+    assert!(matches!(headers, Err(FetchError::Broken(_))), "{headers:?}");
 }
 
 #[tokio::test]
@@ -216,26 +222,26 @@ async fn slow_answers_are_not_waited_for() {
     for head in ["", "HTTP/1.1 200 OK\r\nX-Slow: ", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"] {
         let started = Instant::now();
         let fetched = fetch_from(Fetcher::guarded(Reach::Machine).within(within), head, b"").await;
-        assert_eq!(fetched.unwrap_err(), Unfetched::TooSlow, "{head}");
+        assert_eq!(fetched.unwrap_err(), FetchError::TimedOut, "{head}");
         assert!(started.elapsed() < Duration::from_secs(5));
     }
     // Bytes that keep coming do not make the time longer.
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let patient = Fetcher::guarded(Reach::Machine).within(within).at_most(usize::MAX);
-    assert_eq!(fetch_from(patient, head, b"1\r\nx\r\n").await.unwrap_err(), Unfetched::TooSlow);
+    assert_eq!(fetch_from(patient, head, b"1\r\nx\r\n").await.unwrap_err(), FetchError::TimedOut);
 }
 
 #[tokio::test]
 async fn what_is_no_answer_is_said_to_be_none() {
     for nonsense in ["SSH-2.0-OpenSSH_9.6\r\n\r\n", "HTTP/1.1 2000 X\r\n\r\n"] {
         let fetched = fetch_from(Fetcher::guarded(Reach::Machine), nonsense, b"").await;
-        assert!(matches!(fetched, Err(Unfetched::Broken(_))), "{nonsense:?}: {fetched:?}");
+        assert!(matches!(fetched, Err(FetchError::Broken(_))), "{nonsense:?}: {fetched:?}");
     }
     let server = Server::start().await;
     let url = server.url();
     drop(server);
     let fetched = get(&Fetcher::guarded(Reach::Machine), &url).await;
-    assert!(matches!(fetched, Err(Unfetched::Unreachable(_))), "{fetched:?}");
+    assert!(matches!(fetched, Err(FetchError::Unreachable(_))), "{fetched:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use refmcp_auth::Secret;
-use refmcp_auth::client::{Enterprise, Identity, PreRegistered, Way};
+use refmcp_auth::client::{ClientIdentity, EnterpriseIdp, GrantKind, PreRegistered};
 use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::metadata::ClientMetadata;
 use refmcp_client::Host;
@@ -23,7 +23,7 @@ const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Logs in as the server wants it, and uses what it guards.
 pub(super) async fn login(assignment: Assignment) -> Result<(), Fault> {
-    let ourselves = Identity { document: Some(DOCUMENT.parse()?), ..identity(None) };
+    let ourselves = ClientIdentity { document: Some(DOCUMENT.parse()?), ..identity(None) };
     use_server(&assignment, Authorization::new(Follower).identity(ourselves)).await
 }
 
@@ -36,7 +36,8 @@ pub(super) async fn pre_registration(assignment: Assignment) -> Result<(), Fault
 /// Speaks for itself, by its secret.
 pub(super) async fn client_credentials(assignment: Assignment) -> Result<(), Fault> {
     let ourselves = identity(Some(with_secret(&assignment)?));
-    let authorization = Authorization::without_browser().identity(ourselves).way(Way::ClientCredentials);
+    let authorization =
+        Authorization::without_browser().identity(ourselves).way(GrantKind::ClientCredentials);
     use_server(&assignment, authorization).await
 }
 
@@ -47,14 +48,15 @@ pub(super) async fn client_assertion(assignment: Assignment) -> Result<(), Fault
     let key = PrivateKey::from_pem(algorithm, assignment.told("private_key_pem")?)?;
     let client = PreRegistered::with_key(assignment.told("client_id")?, Arc::new(key));
     let ourselves = identity(Some(client));
-    let authorization = Authorization::without_browser().identity(ourselves).way(Way::ClientCredentials);
+    let authorization =
+        Authorization::without_browser().identity(ourselves).way(GrantKind::ClientCredentials);
     use_server(&assignment, authorization).await
 }
 
 /// Is let in by the identity provider of an enterprise.
 pub(super) async fn enterprise(assignment: Assignment) -> Result<(), Fault> {
     let ourselves = identity(Some(with_secret(&assignment)?));
-    let way = Way::Enterprise(Box::new(Enterprise {
+    let way = GrantKind::EnterpriseManaged(Box::new(EnterpriseIdp {
         issuer: assignment.told("idp_issuer")?.to_owned(),
         token_endpoint: Some(assignment.told("idp_token_endpoint")?.parse()?),
         client_id: assignment.told("idp_client_id")?.to_owned(),
@@ -67,7 +69,7 @@ pub(super) async fn enterprise(assignment: Assignment) -> Result<(), Fault> {
 /// Is let in by what its platform signed.
 pub(super) async fn workload(assignment: Assignment) -> Result<(), Fault> {
     let ourselves = identity(Some(PreRegistered::new(assignment.told("client_id")?, None)));
-    let way = Way::JwtBearer { assertion: Secret::new(assignment.told("valid_jwt")?) };
+    let way = GrantKind::JwtBearer { assertion: Secret::new(assignment.told("valid_jwt")?) };
     use_server(&assignment, Authorization::without_browser().identity(ourselves).way(way)).await
 }
 
@@ -77,13 +79,13 @@ pub(super) async fn proofs(assignment: Assignment) -> Result<(), Fault> {
 }
 
 /// Who we are: this client, if there is one, else one that registers itself.
-fn identity(registered: Option<PreRegistered>) -> Identity {
+fn identity(registered: Option<PreRegistered>) -> ClientIdentity {
     let dynamic = registered.is_none().then(|| ClientMetadata {
         client_name: Some("refmcp-conformance-client".to_owned()),
         application_type: Some("native".to_owned()),
         ..ClientMetadata::default()
     });
-    Identity { registered, document: None, dynamic }
+    ClientIdentity { registered, document: None, dynamic }
 }
 
 fn with_secret(assignment: &Assignment) -> Result<PreRegistered, Fault> {

@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, header};
-use refmcp_auth::claims::{Claims, Expected, TokenFault};
-use refmcp_auth::dpop::{self, Asked, ProofFault, Proven};
+use refmcp_auth::claims::{Claims, TokenError, TokenValidation};
+use refmcp_auth::dpop::{self, ProofContext, ProofError, VerifiedProof};
 use refmcp_auth::jose::Jws;
 use refmcp_auth::resource::{
-    Denied, Granted, IN_A_FORM, Introspection, Presented, Says, Scheme, digest, presented,
+    AccessError, ChallengeContext, IN_A_FORM, Introspection, PresentedToken, Scheme, VerifiedAccess, digest,
+    read_credentials,
 };
 use refmcp_auth::{Scopes, Seconds, Secret};
 use serde::Deserialize;
@@ -23,7 +24,7 @@ use crate::routes::{self, Target};
 
 /// What a token that was checked grants.
 pub(crate) struct Grant {
-    pub(crate) granted: Granted,
+    pub(crate) granted: VerifiedAccess,
     /// Its scopes, as servers keep them.
     pub(crate) scopes: Arc<[Box<str>]>,
     /// When it is over, with all that clocks may differ.
@@ -52,7 +53,7 @@ pub(crate) struct Check {
     token: Secret,
     digest: Digest,
     scheme: Scheme,
-    proof: Option<Proven>,
+    proof: Option<VerifiedProof>,
     place: Place,
 }
 
@@ -93,28 +94,28 @@ impl Authority {
     /// Lets a request in by its head, if its token was checked just now, or says what is left to check.
     pub(crate) fn admit(&self, head: &Head<'_>) -> Result<Admission, Refusal> {
         let place = || self.place(head);
-        let presented =
-            presented(head.uri, head.headers).map_err(|denied| self.refuse(&denied, None, &place()))?;
-        let scheme = presented.scheme;
-        let refuse = |denied: Denied| self.refuse(&denied, Some(scheme), &place());
+        let read_credentials = read_credentials(head.uri, head.headers)
+            .map_err(|denied| self.refuse(&denied, None, &place()))?;
+        let scheme = read_credentials.scheme;
+        let refuse = |denied: AccessError| self.refuse(&denied, Some(scheme), &place());
         let now = now();
-        let proof = self.proof(head, &presented, now).map_err(refuse)?;
-        let digest = digest(presented.token);
+        let proof = self.proof(head, &read_credentials, now).map_err(refuse)?;
+        let digest = digest(read_credentials.token);
         if let Some(grant) = self.state.verdicts.good(&digest, now).filter(|grant| now < grant.until) {
             self.bind(&grant, scheme, proof.as_ref(), now).map_err(refuse)?;
             return Ok(Admission::Granted(grant));
         }
         if self.state.verdicts.is_bad(&digest, now) {
-            return Err(refuse(Denied::Inactive));
+            return Err(refuse(AccessError::Inactive));
         }
-        let token = Secret::new(presented.token);
+        let token = Secret::new(read_credentials.token);
         Ok(Admission::Check(Box::new(Check { token, digest, scheme, proof, place: place() })))
     }
 
     /// Checks a token.
     pub(crate) async fn check(&self, check: Box<Check>) -> Result<Arc<Grant>, Refusal> {
         let Check { token, digest, scheme, proof, place } = *check;
-        let refuse = |denied: Denied| self.refuse(&denied, Some(scheme), &place);
+        let refuse = |denied: AccessError| self.refuse(&denied, Some(scheme), &place);
         let grant = self.verify(&token, digest).await.map_err(refuse)?;
         self.bind(&grant, scheme, proof.as_ref(), now()).map_err(refuse)?;
         Ok(grant)
@@ -124,17 +125,18 @@ impl Authority {
     fn proof(
         &self,
         head: &Head<'_>,
-        presented: &Presented<'_>,
+        read_credentials: &PresentedToken<'_>,
         now: Seconds,
-    ) -> Result<Option<Proven>, Denied> {
-        let Some(proof) = presented.proof else { return Ok(None) };
+    ) -> Result<Option<VerifiedProof>, AccessError> {
+        let Some(proof) = read_credentials.proof else { return Ok(None) };
         let urls = self.settings.names.urls(routes::path(head.target), head.uri.path());
-        let asked = Asked { method: head.method.as_str(), urls: &urls, token: Some(presented.token) };
+        let asked =
+            ProofContext { method: head.method.as_str(), urls: &urls, token: Some(read_credentials.token) };
         let proven = dpop::check(proof, &asked, now)?;
         if let Some(nonces) = &self.settings.nonces
             && !proven.nonce.as_deref().is_some_and(|nonce| nonces.is_good(nonce, now))
         {
-            return Err(ProofFault::Nonce.into());
+            return Err(ProofError::Nonce.into());
         }
         Ok(Some(proven))
     }
@@ -145,25 +147,25 @@ impl Authority {
         &self,
         grant: &Grant,
         scheme: Scheme,
-        proof: Option<&Proven>,
+        proof: Option<&VerifiedProof>,
         now: Seconds,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), AccessError> {
         match (&grant.granted.jkt, scheme, proof) {
-            (Some(_), Scheme::Bearer, _) => Err(Denied::Unproven),
-            (None, Scheme::Dpop, _) => Err(Denied::Unbound),
-            (None, Scheme::Bearer, _) if self.settings.only_bound => Err(Denied::Unbound),
+            (Some(_), Scheme::Bearer, _) => Err(AccessError::ProofRequired),
+            (None, Scheme::Dpop, _) => Err(AccessError::NotBound),
+            (None, Scheme::Bearer, _) if self.settings.only_bound => Err(AccessError::NotBound),
             (None, Scheme::Bearer, _) => Ok(()),
             (Some(jkt), Scheme::Dpop, Some(proof)) if proof.jkt == *jkt => {
                 let mut replays = self.state.replays.lock().unwrap_or_else(PoisonError::into_inner);
                 Ok(replays.use_once(proof, now)?)
             }
-            (Some(_), Scheme::Dpop, Some(_)) => Err(ProofFault::Binding.into()),
-            (Some(_), Scheme::Dpop, None) => Err(ProofFault::Missing.into()),
+            (Some(_), Scheme::Dpop, Some(_)) => Err(ProofError::Binding.into()),
+            (Some(_), Scheme::Dpop, None) => Err(ProofError::Missing.into()),
         }
     }
 
     /// What a token grants, by its signature or by what its issuer says, and remembers it.
-    async fn verify(&self, token: &Secret, digest: Digest) -> Result<Arc<Grant>, Denied> {
+    async fn verify(&self, token: &Secret, digest: Digest) -> Result<Arc<Grant>, AccessError> {
         let issuer = self.issuer_of(token.reveal())?;
         let first = self.settings.issuers.first().is_some_and(|first| Arc::ptr_eq(first, issuer));
         if first && let Some(introspection) = &self.settings.introspection {
@@ -185,17 +187,17 @@ impl Authority {
         issuer: &Arc<Issuer>,
         token: &Secret,
         digest: Digest,
-    ) -> Result<Arc<Grant>, Denied> {
+    ) -> Result<Arc<Grant>, AccessError> {
         // Somebody may have asked in the meantime.
         let now = now();
         if let Some(grant) = self.state.verdicts.good(&digest, now) {
             return Ok(grant);
         }
         if self.state.verdicts.is_bad(&digest, now) {
-            return Err(Denied::Inactive);
+            return Err(AccessError::Inactive);
         }
         let answer = self.ask(introspection, issuer, token).await;
-        if let Err(Denied::Inactive | Denied::Token(_)) = answer {
+        if let Err(AccessError::Inactive | AccessError::Token(_)) = answer {
             self.state.verdicts.found_bad(digest, now, now + REMEMBERED_ANSWER.as_secs());
         }
         let remembered = REMEMBERED_ANSWER.min(self.settings.asked_again);
@@ -211,7 +213,7 @@ impl Authority {
         remembered: Duration,
     ) -> Arc<Grant> {
         let now = now();
-        let granted = Granted::by(claims);
+        let granted = VerifiedAccess::by(claims);
         let until = granted.expires_at.saturating_add(self.settings.skew.as_secs());
         let scheme = if granted.jkt.is_some() { Scheme::Dpop } else { Scheme::Bearer };
         let scopes = granted.scopes.iter().map(Box::from).collect();
@@ -221,7 +223,7 @@ impl Authority {
     }
 
     /// The issuer of a token, by its own account; tokens that say nothing are the first issuer's, if it can be asked.
-    fn issuer_of(&self, token: &str) -> Result<&Arc<Issuer>, Denied> {
+    fn issuer_of(&self, token: &str) -> Result<&Arc<Issuer>, AccessError> {
         #[derive(Deserialize)]
         struct Issued {
             iss: String,
@@ -230,27 +232,27 @@ impl Authority {
         match said {
             Ok(Issued { iss }) => {
                 let known = self.settings.issuers.iter().find(|issuer| issuer.name == iss);
-                known.ok_or_else(|| TokenFault::Issuer.into())
+                known.ok_or_else(|| TokenError::Issuer.into())
             }
             Err(fault) => {
                 let first = self.settings.issuers.first().filter(|_| self.settings.introspection.is_some());
-                first.ok_or_else(|| TokenFault::from(fault).into())
+                first.ok_or_else(|| TokenError::from(fault).into())
             }
         }
     }
 
-    fn expected(&self, issuer: &Issuer) -> Expected {
-        Expected {
+    fn expected(&self, issuer: &Issuer) -> TokenValidation {
+        TokenValidation {
             audiences: self.settings.names.audiences(),
-            others_too: self.settings.others_too,
+            allow_other_audiences: self.settings.allow_other_audiences,
             skew: self.settings.skew,
-            ..Expected::new(issuer.name.clone(), "")
+            ..TokenValidation::new(issuer.name.clone(), "")
         }
     }
 
-    async fn by_keys(&self, issuer: &Arc<Issuer>, token: &Secret) -> Result<Claims, Denied> {
+    async fn by_keys(&self, issuer: &Arc<Issuer>, token: &Secret) -> Result<Claims, AccessError> {
         let (algorithm, kid) = {
-            let jws = Jws::parse(token.reveal()).map_err(TokenFault::from)?;
+            let jws = Jws::parse(token.reveal()).map_err(TokenError::from)?;
             (jws.algorithm(), jws.header().kid.clone())
         };
         let keys = issuer.keys(&self.settings.fetch, algorithm, kid.as_deref(), now()).await?;
@@ -262,11 +264,11 @@ impl Authority {
         introspection: &Introspection,
         issuer: &Arc<Issuer>,
         token: &Secret,
-    ) -> Result<Claims, Denied> {
+    ) -> Result<Claims, AccessError> {
         let fetch = &self.settings.fetch;
         let unknowable = |why: String| {
             tracing::warn!(issuer = issuer.name, why, "the issuer cannot be asked about a token");
-            Denied::Unknowable
+            AccessError::Undecided
         };
         let endpoint = issuer.introspection_endpoint(fetch, now()).await;
         let endpoint = endpoint.ok_or_else(|| unknowable("it has no place for that".to_owned()))?;
@@ -274,7 +276,7 @@ impl Authority {
         let question = question.map_err(|fault| unknowable(fault.to_string()))?;
         let answer = fetch.fetch(question).await.map_err(|fault| unknowable(fault.to_string()))?;
         introspection.read(&answer, &self.expected(issuer), now()).map_err(|denied| match denied {
-            Denied::Unknowable => unknowable(match answer.status() {
+            AccessError::Undecided => unknowable(match answer.status() {
                 status @ StatusCode::UNAUTHORIZED => format!("it does not take our id and secret: {status}"),
                 status if status.is_success() => "its answer makes no sense".to_owned(),
                 status => format!("its answer is {status}"),
@@ -299,7 +301,7 @@ impl Authority {
             match self.verify(token, digest(token.reveal())).await {
                 Ok(grant) => until = grant.until,
                 // That nobody can tell is no news of it.
-                Err(Denied::Unknowable) => {}
+                Err(AccessError::Undecided) => {}
                 Err(_) => return,
             }
         }
@@ -307,7 +309,7 @@ impl Authority {
 
     /// What somebody hears who has not the scopes that something takes; all of those are named.
     pub(crate) fn lacks(&self, grant: &Grant, needed: Scopes, head: &Head<'_>) -> Refusal {
-        self.refuse(&Denied::Scopes(needed), Some(grant.scheme), &self.place(head))
+        self.refuse(&AccessError::InsufficientScope(needed), Some(grant.scheme), &self.place(head))
     }
 
     /// What somebody hears who sends a token in a form.
@@ -321,8 +323,8 @@ impl Authority {
         Place { metadata: self.settings.names.document(routes::path(target), head.host()) }
     }
 
-    fn refuse(&self, denied: &Denied, scheme: Option<Scheme>, place: &Place) -> Refusal {
-        let says = Says {
+    fn refuse(&self, denied: &AccessError, scheme: Option<Scheme>, place: &Place) -> Refusal {
+        let says = ChallengeContext {
             metadata: &place.metadata,
             scopes: &self.settings.asked_for,
             only_bound: self.settings.only_bound,

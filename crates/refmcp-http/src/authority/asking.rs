@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use refmcp_auth::resource::Denied;
+use refmcp_auth::resource::AccessError;
 use tokio::sync::{Semaphore, watch};
 
 use super::admission::Grant;
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 16;
 const WAIT: Duration = Duration::from_secs(2);
 
 /// What comes of asking; nothing yet.
-type Outcome = Option<Result<Arc<Grant>, Denied>>;
+type Outcome = Option<Result<Arc<Grant>, AccessError>>;
 
 /// The tokens that are being asked about.
 #[derive(Debug)]
@@ -41,20 +41,20 @@ impl Asking {
         self: &Arc<Self>,
         token: Digest,
         ask: impl FnOnce() -> A,
-    ) -> Result<Arc<Grant>, Denied>
+    ) -> Result<Arc<Grant>, AccessError>
     where
-        A: Future<Output = Result<Arc<Grant>, Denied>> + Send + 'static,
+        A: Future<Output = Result<Arc<Grant>, AccessError>> + Send + 'static,
     {
         let mut outcome = self.begin(token, ask);
         match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(Err(Denied::Unknowable)),
-            Err(_) => Err(Denied::Unknowable),
+            Ok(outcome) => outcome.clone().unwrap_or(Err(AccessError::Undecided)),
+            Err(_) => Err(AccessError::Undecided),
         }
     }
 
     fn begin<A>(self: &Arc<Self>, token: Digest, ask: impl FnOnce() -> A) -> watch::Receiver<Outcome>
     where
-        A: Future<Output = Result<Arc<Grant>, Denied>> + Send + 'static,
+        A: Future<Output = Result<Arc<Grant>, AccessError>> + Send + 'static,
     {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(outcome) = under_way.get(&token) {
@@ -66,7 +66,7 @@ impl Asking {
         tokio::spawn(async move {
             let heard = match tokio::time::timeout(WAIT, over.asking.turns.acquire()).await {
                 Ok(Ok(_turn)) => ask.await,
-                _ => Err(Denied::Unknowable),
+                _ => Err(AccessError::Undecided),
             };
             // Whoever comes from now on looks at what is remembered, or asks again.
             drop(over);
@@ -111,7 +111,7 @@ mod tests {
         }
         let began = Instant::now();
         let denied = asking.once(token(AT_ONCE), pending).await.unwrap_err();
-        assert_eq!((denied, began.elapsed()), (Denied::Unknowable, WAIT));
+        assert_eq!((denied, began.elapsed()), (AccessError::Undecided, WAIT));
         assert_eq!(asking.under_way.lock().unwrap().len(), AT_ONCE, "it can be asked about again");
     }
 
@@ -124,12 +124,12 @@ mod tests {
                 asked.fetch_add(1, Ordering::SeqCst);
                 async {
                     tokio::time::sleep(Duration::from_secs(10)).await;
-                    Err(Denied::Unknowable)
+                    Err(AccessError::Undecided)
                 }
             })
         });
         for heard in futures_util::future::join_all(all).await {
-            assert_eq!(heard.unwrap_err(), Denied::Unknowable);
+            assert_eq!(heard.unwrap_err(), AccessError::Undecided);
         }
         assert_eq!((asked.load(Ordering::SeqCst), began.elapsed()), (1, Duration::from_secs(10)));
         assert!(asking.under_way.lock().unwrap().is_empty());
@@ -139,7 +139,7 @@ mod tests {
     async fn a_fault_of_whoever_asks_leaves_nobody_waiting() {
         let asking = Arc::new(Asking::default());
         let heard = asking.once(token(1), || async { panic!("on purpose") }).await;
-        assert_eq!(heard.unwrap_err(), Denied::Unknowable);
+        assert_eq!(heard.unwrap_err(), AccessError::Undecided);
         assert!(asking.under_way.lock().unwrap().is_empty());
     }
 }

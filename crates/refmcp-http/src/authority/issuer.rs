@@ -8,7 +8,7 @@ use refmcp_auth::Seconds;
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::jose::{Algorithm, Jwks};
 use refmcp_auth::metadata::ServerMetadata;
-use refmcp_auth::resource::{Denied, Keys, discovered};
+use refmcp_auth::resource::{AccessError, JwksCache, read_issuer_metadata};
 use refmcp_auth::uri;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
@@ -31,7 +31,7 @@ pub(super) struct Issuer {
 
 #[derive(Debug, Default)]
 struct Known {
-    keys: Keys,
+    keys: JwksCache,
     metadata: Option<Arc<ServerMetadata>>,
     fetched: Seconds,
     tried: Seconds,
@@ -59,7 +59,7 @@ impl Issuer {
         algorithm: Algorithm,
         kid: Option<&str>,
         now: Seconds,
-    ) -> Result<Arc<Jwks>, Denied> {
+    ) -> Result<Arc<Jwks>, AccessError> {
         let should = || self.known().keys.should_fetch(algorithm, kid, now);
         if self.known().keys.has(algorithm, kid, now) {
             // One that is merely old is good until there are newer ones: nobody waits for those.
@@ -78,7 +78,7 @@ impl Issuer {
             }
         }
         let keys = self.known().keys.known(now);
-        if keys.keys.is_empty() { Err(Denied::Unknowable) } else { Ok(keys) }
+        if keys.keys.is_empty() { Err(AccessError::Undecided) } else { Ok(keys) }
     }
 
     /// Begins to fetch the keys. That goes on for those who come later, even if the one who began it leaves.
@@ -150,7 +150,7 @@ impl Issuer {
                     continue;
                 }
             };
-            match discovered(&self.name, &response) {
+            match read_issuer_metadata(&self.name, &response) {
                 Ok(metadata) => {
                     let mut known = self.known();
                     known.metadata = Some(Arc::new(metadata));
@@ -184,7 +184,7 @@ mod tests {
 
     use axum::http::Response;
     use futures_util::FutureExt as _;
-    use refmcp_auth::fetch::{BoxFuture, Unfetched};
+    use refmcp_auth::fetch::{BoxFuture, FetchError};
     use refmcp_auth::jose::PrivateKey;
     use serde_json::json;
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     impl Fetch for Web {
-        fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+        fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
             if self.silent.load(Ordering::SeqCst) {
                 return Box::pin(std::future::pending());
             }

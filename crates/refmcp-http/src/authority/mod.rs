@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use refmcp_auth::fetch::Fetch;
-use refmcp_auth::random::NoRandom;
-use refmcp_auth::resource::{Introspection, Names, Nonces, Replays};
+use refmcp_auth::random::RandomError;
+use refmcp_auth::resource::{DpopNonces, Introspection, ReplayCache, ResourceNames};
 use refmcp_auth::{Scopes, Seconds};
 use url::Url;
 
@@ -65,7 +65,7 @@ pub struct Authority {
 
 #[derive(Debug, Clone)]
 struct Settings {
-    names: Names,
+    names: ResourceNames,
     fetch: Arc<dyn Fetch>,
     issuers: Vec<Arc<Issuer>>,
     introspection: Option<Introspection>,
@@ -73,8 +73,8 @@ struct Settings {
     asked_for: Scopes,
     title: Option<String>,
     only_bound: bool,
-    nonces: Option<Nonces>,
-    others_too: bool,
+    nonces: Option<DpopNonces>,
+    allow_other_audiences: bool,
     skew: Duration,
     asked_again: Duration,
 }
@@ -82,7 +82,7 @@ struct Settings {
 #[derive(Debug)]
 struct State {
     verdicts: Verdicts,
-    replays: Mutex<Replays>,
+    replays: Mutex<ReplayCache>,
     asking: Arc<Asking>,
 }
 
@@ -92,7 +92,7 @@ impl Authority {
     pub fn new(resource: Url, issuer: impl Into<String>, fetch: Arc<dyn Fetch>) -> Self {
         let siblings = [Target::WebSocket, Target::Events].map(routes::path);
         let settings = Settings {
-            names: Names::new(resource, routes::path(Target::Mcp), &siblings),
+            names: ResourceNames::new(resource, routes::path(Target::Mcp), &siblings),
             fetch,
             issuers: vec![Issuer::new(issuer.into())],
             introspection: None,
@@ -101,13 +101,13 @@ impl Authority {
             title: None,
             only_bound: false,
             nonces: None,
-            others_too: false,
+            allow_other_audiences: false,
             skew: Duration::from_secs(60),
             asked_again: ASKED_AGAIN,
         };
         let state = State {
             verdicts: Verdicts::default(),
-            replays: Mutex::new(Replays::new(PROOFS, PROOFS_OF_ONE)),
+            replays: Mutex::new(ReplayCache::new(PROOFS, PROOFS_OF_ONE)),
             asking: Arc::default(),
         };
         Self { settings: Arc::new(settings), state: Arc::new(state) }
@@ -168,15 +168,15 @@ impl Authority {
     ///
     /// # Errors
     /// The system gives no random bytes.
-    pub fn with_nonces(self) -> Result<Self, NoRandom> {
-        let nonces = Nonces::new()?;
+    pub fn with_nonces(self) -> Result<Self, RandomError> {
+        let nonces = DpopNonces::new()?;
         Ok(self.set(|settings| settings.nonces = Some(nonces)))
     }
 
     /// Takes tokens that are for others as well. They could use them here, so it is off unless told.
     #[must_use]
-    pub fn others_too(self, yes: bool) -> Self {
-        self.set(|settings| settings.others_too = yes)
+    pub fn allow_other_audiences(self, yes: bool) -> Self {
+        self.set(|settings| settings.allow_other_audiences = yes)
     }
 
     /// How far clocks may differ; a minute unless told, and never more.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 use refmcp_auth::Seconds;
 use refmcp_auth::dpop::token_digest;
-use refmcp_auth::random::unguessable;
+use refmcp_auth::random::random_token;
 use url::Url;
 
 use super::request::{Asked, Place};
@@ -34,8 +34,8 @@ pub(crate) fn allow(
 }
 
 fn new_code(server: &Server, asked: Asked, subject: String, now: Seconds) -> Result<String, Refusal> {
-    let no_random = |fault: refmcp_auth::random::NoRandom| Refusal::own_fault(fault.to_string());
-    let code = unguessable().map_err(no_random)?;
+    let no_random = |fault: refmcp_auth::random::RandomError| Refusal::own_fault(fault.to_string());
+    let code = random_token().map_err(no_random)?;
     let granted = Granted {
         client_id: asked.client.id.clone(),
         subject,
@@ -43,7 +43,7 @@ fn new_code(server: &Server, asked: Asked, subject: String, now: Seconds) -> Res
         scopes: token::fewer(server, asked.scopes),
         jkt: asked.jkt,
         refreshable: asked.client.may_use(REFRESH),
-        family: unguessable().map_err(no_random)?,
+        family: random_token().map_err(no_random)?,
     };
     let short = granted.client_id.get(..100).unwrap_or(&granted.client_id);
     tracing::debug!(client = short, "a client was allowed in");

@@ -9,7 +9,7 @@ use http::header::{self, HeaderMap};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use refmcp_auth::dpop::token_digest;
-use refmcp_auth::random::unguessable;
+use refmcp_auth::random::random_token;
 use refmcp_auth::{Seconds, pkce};
 
 use super::request::Asked;
@@ -26,7 +26,7 @@ pub(crate) const PAGE_LIFETIME: Seconds = 600;
 /// Shows the page.
 pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> Response<Bytes> {
     let cookie = cookie(server, &head.headers);
-    let made = cookie.map_or_else(unguessable, Ok).and_then(|browser| Ok((browser, unguessable()?)));
+    let made = cookie.map_or_else(random_token, Ok).and_then(|browser| Ok((browser, random_token()?)));
     let Ok((browser, token)) = made else {
         return Refusal::own_fault("the system gives no random bytes").answer();
     };

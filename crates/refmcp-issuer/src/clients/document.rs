@@ -87,7 +87,7 @@ fn check_url(id: &str, near: bool) -> Result<Url, String> {
     if url.as_str() != id {
         return wrong("it is not written in its normal form");
     }
-    if url.scheme() != "https" && !(near && uri::is_confidential(&url)) {
+    if url.scheme() != "https" && !(near && uri::is_secure(&url)) {
         return wrong("it is not https");
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {

@@ -49,7 +49,7 @@ pub(crate) fn check(address: &str) -> Result<Url, &'static str> {
     }
     let url = Url::parse(address).map_err(|_| "a redirect URI is not an absolute URI")?;
     let plainly = address.starts_with("https://") || address.starts_with("http://");
-    if !(plainly && uri::is_confidential(&url)) {
+    if !(plainly && uri::is_secure(&url)) {
         return Err("redirect URIs are https, or http on a loopback host");
     }
     let after_scheme = address.split_once("://").map_or("", |(_, rest)| rest);

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode, header};
-use refmcp_auth::metadata::{ClientMetadata, Registered};
-use refmcp_auth::random::unguessable;
+use refmcp_auth::metadata::{ClientMetadata, ClientRegistration};
+use refmcp_auth::random::random_token;
 use refmcp_auth::{Seconds, Secret, uri};
 use serde_json::Map;
 
@@ -36,7 +36,12 @@ pub(crate) fn register(server: &Server, head: &Parts, body: &Bytes, now: Seconds
     }
 }
 
-fn try_register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<Registered, Refusal> {
+fn try_register(
+    server: &Server,
+    head: &Parts,
+    body: &Bytes,
+    now: Seconds,
+) -> Result<ClientRegistration, Refusal> {
     let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -49,7 +54,7 @@ fn try_register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Re
     }
     let asked: ClientMetadata = serde_json::from_slice(body)
         .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
-    let random = || unguessable().map_err(|fault| Refusal::own_fault(fault.to_string()));
+    let random = || random_token().map_err(|fault| Refusal::own_fault(fault.to_string()));
     let mut client = read(random()?, Origin::Registration, &asked)?;
     if matches!(client.method, Method::Basic | Method::Post) {
         client.secret = Some(Secret::from(random()?));
@@ -59,7 +64,7 @@ fn try_register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Re
     if client.bound_tokens {
         more.insert(BOUND.to_owned(), true.into());
     }
-    let registered = Registered {
+    let registered = ClientRegistration {
         client_id: client.id.clone(),
         client_secret_expires_at: client.secret.as_ref().map(|_| 0),
         client_secret: client.secret.clone(),

@@ -100,7 +100,7 @@ fn tokens_are_for_the_resource_that_was_named() {
     let other = "http://127.0.0.1:3000/other";
     let code = world.code(&[("resource", other)]);
     let tokens = world.redeem(&code, &[("resource", other)]).json();
-    assert_eq!(world.check(&tokens["access_token"]), Err(TokenFault::Audience));
+    assert_eq!(world.check(&tokens["access_token"]), Err(TokenError::Audience));
     let code = world.code(&[("resource", "")]);
     let tokens = world.redeem(&code, &[("resource", "")]).json();
     assert!(world.check(&tokens["access_token"]).is_ok());

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::StatusCode;
-use refmcp_auth::fetch::{BoxFuture, Fetch, Unfetched};
+use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use serde_json::json;
 
 use super::*;
@@ -14,18 +14,18 @@ const ID: &str = "https://client.example/app.json";
 /// Gives one answer to everybody, and counts.
 #[derive(Debug)]
 struct Web {
-    answer: Mutex<Result<Response<Bytes>, Unfetched>>,
+    answer: Mutex<Result<Response<Bytes>, FetchError>>,
     count: AtomicUsize,
 }
 
 impl Web {
-    fn set(&self, answer: Result<Response<Bytes>, Unfetched>) {
+    fn set(&self, answer: Result<Response<Bytes>, FetchError>) {
         *self.answer.lock().unwrap() = answer;
     }
 }
 
 impl Fetch for Web {
-    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         assert_eq!(request.method(), Method::GET);
         assert!(request.headers().get("authorization").is_none());
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -98,9 +98,9 @@ fn bad_documents_lead_nowhere() {
     }
     let elsewhere = Response::builder().status(302).header("location", "http://169.254.169.254/");
     for bad in [
-        Err(Unfetched::Forbidden("private".into())),
-        Err(Unfetched::TooLong(1)),
-        Err(Unfetched::TooSlow),
+        Err(FetchError::Forbidden("private".into())),
+        Err(FetchError::TooLarge(1)),
+        Err(FetchError::TimedOut),
         Ok(elsewhere.body(Bytes::new()).unwrap()),
         Ok(Response::builder().status(404).body(Bytes::new()).unwrap()),
         Ok(Response::new(document(&json!({})).to_string().into())),
@@ -120,7 +120,7 @@ fn bad_documents_lead_nowhere() {
 #[test]
 fn failures_are_remembered_for_a_moment() {
     let (web, world) = web();
-    web.set(Err(Unfetched::TooSlow));
+    web.set(Err(FetchError::TimedOut));
     for _ in 0..20 {
         world.authorize(&[("client_id", ID)]).assert_stays();
     }
@@ -141,7 +141,7 @@ fn nothing_is_fetched_or_told_where_pages_may_look() {
     let found = || Ok(Response::builder().status(404).body(Bytes::new()).unwrap());
     let ids = [ID, "http://127.0.0.1:9/a", "http://127.0.0.1/", "https://u@c.example/a", "nobody"];
     let mut told = std::collections::HashSet::new();
-    for answer in [found(), Err(Unfetched::TooSlow), Err(Unfetched::Unreachable("closed".into()))] {
+    for answer in [found(), Err(FetchError::TimedOut), Err(FetchError::Unreachable("closed".into()))] {
         web.set(answer);
         for world in [&world, &near] {
             world.pass(300);
@@ -172,7 +172,7 @@ fn a_client_that_was_allowed_in_is_known_without_its_document() {
     let (web, world) = web();
     let code = world.code(&[("client_id", ID)]);
     let tokens = world.redeem(&code, &[("client_id", ID)]).json();
-    web.set(Err(Unfetched::TooSlow));
+    web.set(Err(FetchError::TimedOut));
     world.pass(20 * 24 * 3600);
     world.authorize(&[("client_id", ID)]).assert_stays();
     let refresh = tokens["refresh_token"].as_str().unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use refmcp_auth::jose::BadToken;
+use refmcp_auth::jose::JwsError;
 use serde_json::json;
 
 use super::*;
@@ -28,9 +28,9 @@ fn tokens_can_be_of_others_or_for_others() {
         let token = world.log_in()["access_token"].clone();
         world.check(&token).unwrap_err()
     };
-    assert_eq!(wrong(Fault::WrongIssuerToken), TokenFault::Issuer);
-    assert_eq!(wrong(Fault::WrongAudience), TokenFault::Audience);
-    assert_eq!(wrong(Fault::UnknownKid), TokenFault::Bad(BadToken::UnknownKey));
+    assert_eq!(wrong(Fault::WrongIssuerToken), TokenError::Issuer);
+    assert_eq!(wrong(Fault::WrongAudience), TokenError::Audience);
+    assert_eq!(wrong(Fault::UnknownKid), TokenError::Bad(JwsError::UnknownKey));
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn keys_can_change_with_every_token() {
     let world = broken(Fault::RotatedKeys);
     let before = world.issuer.jwks();
     let token = world.log_in()["access_token"].clone();
-    let expected = Expected::new(ORIGIN, RESOURCE);
+    let expected = TokenValidation::new(ORIGIN, RESOURCE);
     let with_old_keys = expected.check(token.as_str().unwrap(), &before, NOW);
-    assert_eq!(with_old_keys, Err(TokenFault::Bad(BadToken::UnknownKey)));
+    assert_eq!(with_old_keys, Err(TokenError::Bad(JwsError::UnknownKey)));
     assert!(world.check(&token).is_ok());
     world.log_in();
     assert!(world.check(&token).is_ok());
@@ -119,7 +119,7 @@ fn refreshing_can_fail() {
 fn opaque_tokens_have_to_be_asked_about() {
     let world = broken(Fault::OpaqueTokens);
     let tokens = world.log_in();
-    assert!(matches!(world.check(&tokens["access_token"]), Err(TokenFault::Bad(BadToken::Malformed))));
+    assert!(matches!(world.check(&tokens["access_token"]), Err(TokenError::Bad(JwsError::Malformed))));
     let token = tokens["access_token"].as_str().unwrap();
     let told = world.post("/introspect", &[("token", token)]).json();
     assert_eq!(

@@ -97,7 +97,7 @@ fn what_is_asked_for_must_exist() {
     let tokens = ask("resource", "http://127.0.0.1:3000/other").json();
     assert_eq!(
         (&tokens["scope"], world.check(&tokens["access_token"])),
-        (&json!("read"), Err(TokenFault::Audience))
+        (&json!("read"), Err(TokenError::Audience))
     );
 }
 

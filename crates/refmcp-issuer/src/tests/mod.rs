@@ -22,7 +22,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use refmcp_auth::claims::{Claims, Expected, TokenFault};
+use refmcp_auth::claims::{Claims, TokenError, TokenValidation};
 use refmcp_auth::{Scopes, Seconds, pkce};
 use refmcp_testkit::log::Watch;
 use serde_json::Value;
@@ -215,8 +215,8 @@ impl World {
     }
 
     /// Checks an access token as a resource server does.
-    pub(crate) fn check(&self, token: &Value) -> Result<Claims, TokenFault> {
-        let expected = Expected::new(self.issuer.name(), RESOURCE);
+    pub(crate) fn check(&self, token: &Value) -> Result<Claims, TokenError> {
+        let expected = TokenValidation::new(self.issuer.name(), RESOURCE);
         expected.check(token.as_str().unwrap(), &self.issuer.jwks(), self.now.get())
     }
 }

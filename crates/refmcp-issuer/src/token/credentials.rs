@@ -1,7 +1,7 @@
 //! Tokens for a client itself.
 
 use refmcp_auth::metadata::TokenResponse;
-use refmcp_auth::random::unguessable;
+use refmcp_auth::random::random_token;
 
 use super::{Ask, fewer, issue, proof};
 use crate::clients::Client;
@@ -46,5 +46,5 @@ pub(super) fn granted(
 
 /// A name for what comes of one grant.
 pub(super) fn new_family() -> Result<String, Refusal> {
-    unguessable().map_err(|fault| Refusal::own_fault(fault.to_string()))
+    random_token().map_err(|fault| Refusal::own_fault(fault.to_string()))
 }

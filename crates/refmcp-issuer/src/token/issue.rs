@@ -2,9 +2,9 @@
 
 use refmcp_auth::claims::{Audience, Claims, Confirmation};
 use refmcp_auth::dpop::token_digest;
-use refmcp_auth::jose::{BadPrivateKey, Header};
+use refmcp_auth::jose::{Header, PrivateKeyError};
 use refmcp_auth::metadata::TokenResponse;
-use refmcp_auth::random::{NoRandom, unguessable};
+use refmcp_auth::random::{RandomError, random_token};
 use refmcp_auth::{Scopes, Seconds, Secret};
 use serde_json::Map;
 
@@ -39,7 +39,7 @@ pub(crate) fn issue(
     let claims = claims(server, granted, scopes, now.saturating_add(lifetime), now).map_err(no_random)?;
     let jti = claims.jti.clone().unwrap_or_default();
     let opaque = server.breaks(Fault::OpaqueTokens);
-    let token = if opaque { unguessable().map_err(no_random)? } else { sign(server, state, &claims)? };
+    let token = if opaque { random_token().map_err(no_random)? } else { sign(server, state, &claims)? };
     // Tokens that say nothing are found by their digest.
     let name = if opaque { token_digest(&token) } else { jti };
     let refresh = refresh_token(server, state, granted, now).map_err(no_random)?;
@@ -63,7 +63,7 @@ pub(crate) fn issue(
     })
 }
 
-fn no_random(fault: NoRandom) -> Refusal {
+fn no_random(fault: RandomError) -> Refusal {
     Refusal::own_fault(fault.to_string())
 }
 
@@ -73,7 +73,7 @@ fn claims(
     scopes: &Scopes,
     ends: Seconds,
     now: Seconds,
-) -> Result<Claims, NoRandom> {
+) -> Result<Claims, RandomError> {
     let issuer = if server.breaks(Fault::WrongIssuerToken) { STRANGER } else { &server.name };
     let audience = if server.breaks(Fault::WrongAudience) { STRANGE_RESOURCE } else { &granted.resource };
     Ok(Claims {
@@ -83,7 +83,7 @@ fn claims(
         exp: ends,
         nbf: None,
         iat: Some(now),
-        jti: Some(unguessable()?),
+        jti: Some(random_token()?),
         client_id: Some(granted.client_id.clone()),
         scope: scopes.clone(),
         cnf: granted.jkt.clone().map(|jkt| Confirmation { jkt: Some(jkt) }),
@@ -92,7 +92,7 @@ fn claims(
 }
 
 fn sign(server: &Server, state: &mut State, claims: &Claims) -> Result<String, Refusal> {
-    let own = |fault: BadPrivateKey| Refusal::own_fault(fault.to_string());
+    let own = |fault: PrivateKeyError| Refusal::own_fault(fault.to_string());
     let signed = |named: &Named| {
         let header = Header { kid: Some(named.kid.clone()), ..Header::of_type("at+jwt") };
         named.key.sign(header, claims).map_err(own)
@@ -111,11 +111,11 @@ fn refresh_token(
     state: &mut State,
     granted: &Granted,
     now: Seconds,
-) -> Result<Option<Secret>, NoRandom> {
+) -> Result<Option<Secret>, RandomError> {
     if !granted.refreshable || server.breaks(Fault::NoRefreshToken) {
         return Ok(None);
     }
-    let token = unguessable()?;
+    let token = random_token()?;
     let until = now.saturating_add(server.settings.refresh_lifetime.as_secs());
     let refresh = Refresh { granted: granted.clone(), spent: false };
     state.refresh.insert(&token_digest(&token), refresh, until, now);

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, Response, StatusCode};
 use refmcp_auth::Seconds;
-use refmcp_auth::dpop::Proven;
+use refmcp_auth::dpop::VerifiedProof;
 use refmcp_auth::metadata::TokenResponse;
 
 use crate::clients::{Client, authenticate};
@@ -62,7 +62,7 @@ pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
 pub(crate) struct Ask<'a> {
     pub(crate) form: &'a Form,
     /// The proof that comes with it, checked and not used yet.
-    proof: Option<Proven>,
+    proof: Option<VerifiedProof>,
     pub(crate) now: Seconds,
 }
 

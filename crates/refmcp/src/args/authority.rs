@@ -149,7 +149,7 @@ impl std::str::FromStr for IssuerWord {
         }
         let url =
             Url::parse(word).map_err(|fault| format!("neither builtin nor the URL of an issuer: {fault}"))?;
-        if !refmcp_auth::uri::is_confidential(&url) {
+        if !refmcp_auth::uri::is_secure(&url) {
             return Err("an issuer's URL must be https, or http on this machine".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hyper::{Request, Response};
-use refmcp_auth::fetch::{BoxFuture, Fetch, Unfetched};
+use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use refmcp_client::http::{Fetcher, Reach};
 use url::Url;
 
@@ -54,7 +54,7 @@ fn farthest(found: impl Iterator<Item = SocketAddr>) -> Reach {
 }
 
 impl Fetch for Beside {
-    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unfetched>> {
+    fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         Box::pin(async move {
             let fetcher = match self.reach().await {
                 Reach::Machine => &self.on_machine,

@@ -1,28 +1,28 @@
-//! Finding out whom to ask: what the server tells, then what its authorization server tells.
+//! Metadata discovery: protected resource metadata, then authorization server metadata.
 
 mod document;
 mod resource;
 mod server;
 
-pub(crate) use document::{Look, Search};
+pub(crate) use document::{MetadataSearch, SearchOutcome};
 pub(crate) use resource::{Target, read_resource, search_resource};
-pub(crate) use server::{Server, guess_server, read_server, search_server};
+pub(crate) use server::{Server, legacy_server, read_server, search_server};
 
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use url::Url;
 
-use super::step::place;
+use super::flow_step::redacted_url;
 use super::{Blame, FlowError};
-use crate::fetch::Unfetched;
-use crate::uri::is_confidential;
+use crate::fetch::FetchError;
+use crate::uri::is_secure;
 
-/// The longest URL that is taken from a document.
+/// Longest accepted URL of a document.
 const LONGEST: usize = 4096;
 
-/// A URL that somebody else names, if it is one that may be asked or visited: https, or http on this machine.
-pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
+/// Checks a URL that a remote party names: https, or http on loopback.
+pub(crate) fn checked_url(text: &str) -> Result<Url, &'static str> {
     if text.len() > LONGEST {
         return Err("it is too long");
     }
@@ -33,7 +33,7 @@ pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err("it names no host");
     }
-    if !is_confidential(&url) {
+    if !is_secure(&url) {
         return Err("it is not https");
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -43,15 +43,18 @@ pub(crate) fn usable(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// A request that wants JSON back from whoever this is.
+/// A request that accepts JSON.
 pub(crate) fn request(
     method: Method,
     url: &Url,
     whose: Blame,
     body: Bytes,
 ) -> Result<Request<Bytes>, FlowError> {
-    let broken =
-        |_| FlowError::Unfetched { url: place(url), whose, why: Unfetched::Broken("it is no URL".into()) };
+    let broken = |_| FlowError::Fetch {
+        url: redacted_url(url),
+        whose,
+        why: FetchError::Broken("it is no URL".into()),
+    };
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = Uri::try_from(url.as_str()).map_err(broken)?;
@@ -59,7 +62,7 @@ pub(crate) fn request(
     Ok(request)
 }
 
-/// A request for a document; the headers go along only to the server that they are for.
+/// A metadata request. Extra headers are sent only to the server's own origin.
 fn get(url: &Url, whose: Blame, server: &Url, headers: &HeaderMap) -> Result<Request<Bytes>, FlowError> {
     let mut request = request(Method::GET, url, whose, Bytes::new())?;
     if url.origin() == server.origin() {

@@ -1,57 +1,58 @@
-//! What the server tells: which authorization servers it trusts, and under which name.
+//! Protected resource metadata: the resource identifier and its authorization server.
 
 use bytes::Bytes;
 use http::Request;
 use url::Url;
 
-use super::super::step::{Step, brief, place};
-use super::super::{Blame, FlowError, Known, Wanted};
-use super::{Search, usable};
+use super::super::flow_step::{FlowStep, excerpt, redacted_url};
+use super::super::{Blame, FlowError, FlowRequest, StoredState};
+use super::{MetadataSearch, checked_url};
 use crate::metadata::ResourceMetadata;
 use crate::scope::Scopes;
-use crate::uri::{PROTECTED_RESOURCE, canonical, is_confidential, resource_metadata};
+use crate::uri::{PROTECTED_RESOURCE, canonical, is_secure, resource_metadata};
 
-/// What a token is wanted for, and whom to ask for it.
+/// The resource and its authorization server.
 pub(crate) struct Target {
-    /// The server by the name that it gives itself, byte for byte.
+    /// The resource identifier, byte for byte.
     pub(crate) resource: String,
-    /// The authorization server, byte for byte.
+    /// The issuer, byte for byte.
     pub(crate) issuer: String,
-    /// The scopes that the server knows.
+    /// The scopes that the resource lists.
     pub(crate) scopes: Option<Scopes>,
-    /// Whether it takes only tokens that are bound to a key.
+    /// True if only DPoP-bound tokens are accepted.
     pub(crate) bound: bool,
-    /// Whether the server told nothing, so that it may be its own authorization server.
+    /// True if the server has no metadata and is taken as its own authorization server.
     pub(crate) alone: bool,
 }
 
-/// Begins to look for what the server tells.
+/// Starts the search for protected resource metadata.
 pub(crate) fn search_resource(
-    wanted: &mut Wanted,
-    steps: &mut Vec<Step>,
-) -> Result<(Search, Request<Bytes>), FlowError> {
-    as_http(&mut wanted.server);
-    // URLs that can hold no password have none; one that is there is for the server and not for its documents.
-    let _ = wanted.server.set_username("").and_then(|()| wanted.server.set_password(None));
-    let server = &wanted.server;
-    if !is_confidential(server) {
-        return Err(FlowError::Insecure(place(server)));
+    flow_request: &mut FlowRequest,
+    steps: &mut Vec<FlowStep>,
+) -> Result<(MetadataSearch, Request<Bytes>), FlowError> {
+    as_http(&mut flow_request.server);
+    // Credentials in the URL are for the server, not for its metadata. A URL that cannot hold any has none.
+    let _ = flow_request.server.set_username("").and_then(|()| flow_request.server.set_password(None));
+    let server = &flow_request.server;
+    if !is_secure(server) {
+        return Err(FlowError::Insecure(redacted_url(server)));
     }
     let mut places = Vec::new();
-    match wanted.refusal.as_ref().map(|refusal| refusal.get("resource_metadata")) {
+    match flow_request.challenge.as_ref().map(|refusal| refusal.get("resource_metadata")) {
         Some(Some(named)) => {
-            let step = Step::new("read the server's refusal", format!("its metadata is at {}", brief(named)));
-            steps.push(match usable(named) {
+            let step =
+                FlowStep::new("read the server's refusal", format!("its metadata is at {}", excerpt(named)));
+            steps.push(match checked_url(named) {
                 Ok(url) => {
                     places.push(url);
-                    step.then("that is asked for first")
+                    step.next("that is asked for first")
                 }
-                Err(why) => step.then(format!("that is not asked for, because {why}")),
+                Err(why) => step.next(format!("that is not asked for, because {why}")),
             });
         }
         Some(None) => {
-            let step = Step::new("read the server's refusal", "it does not say where its metadata is");
-            steps.push(step.then("the usual places are tried"));
+            let step = FlowStep::new("read the server's refusal", "it does not say where its metadata is");
+            steps.push(step.next("the usual places are tried"));
         }
         None => {}
     }
@@ -60,10 +61,10 @@ pub(crate) fn search_resource(
             places.push(url);
         }
     }
-    Search::begin("the server's metadata", Blame::Server, places, wanted)
+    MetadataSearch::begin("the server's metadata", Blame::Server, places, flow_request)
 }
 
-/// The server may be spoken to over a WebSocket; its documents are not.
+/// Metadata of a WebSocket endpoint is fetched over HTTP.
 fn as_http(server: &mut Url) {
     let scheme = match server.scheme() {
         "ws" => "http",
@@ -76,31 +77,31 @@ fn as_http(server: &mut Url) {
     }
 }
 
-/// Reads what the server tells.
+/// Checks protected resource metadata and chooses the authorization server.
 pub(crate) fn read_resource(
     metadata: &ResourceMetadata,
     url: &Url,
-    wanted: &Wanted,
-    known: &Known,
+    flow_request: &FlowRequest,
+    stored: &StoredState,
 ) -> Result<Target, FlowError> {
-    if !names(url, &wanted.server).contains(&metadata.resource) {
-        return Err(FlowError::OtherResource {
-            url: place(url),
-            named: brief(&metadata.resource),
-            server: canonical(&wanted.server),
+    if !names(url, &flow_request.server).contains(&metadata.resource) {
+        return Err(FlowError::ResourceMismatch {
+            url: redacted_url(url),
+            named: excerpt(&metadata.resource),
+            server: canonical(&flow_request.server),
         });
     }
     let issuers = &metadata.authorization_servers;
-    // Where our client belongs to one of them, no other will do.
-    let owner = wanted.identity.registered.as_ref().and_then(|client| known.owner(client));
+    // A pre-registered client belongs to one authorization server.
+    let owner = flow_request.identity.registered.as_ref().and_then(|client| stored.owner(client));
     let is_owner = |issuer: &&String| owner == Some(issuer.as_str());
     let is_known = |issuer: &&String| {
-        known.grant.as_ref().is_some_and(|grant| grant.issuer == **issuer)
-            || known.registrations.contains_key(*issuer)
+        stored.tokens.as_ref().is_some_and(|grant| grant.issuer == **issuer)
+            || stored.registrations.contains_key(*issuer)
     };
     let issuer = issuers.iter().find(is_owner).or_else(|| issuers.iter().find(is_known));
     let issuer = issuer.or_else(|| issuers.first());
-    let issuer = issuer.ok_or_else(|| FlowError::NoIssuer(place(url)))?;
+    let issuer = issuer.ok_or_else(|| FlowError::NoAuthorizationServer(redacted_url(url)))?;
     Ok(Target {
         resource: metadata.resource.clone(),
         issuer: issuer.clone(),
@@ -110,8 +111,8 @@ pub(crate) fn read_resource(
     })
 }
 
-/// The names that a document at this place may give the server: the server's own URL, and the name that the place of the
-/// document is made from, when that is the server or what contains it.
+/// Valid resource identifiers of a document: the server's own URL, and the URL that the document's path is derived from, if
+/// it contains the server.
 fn names(document: &Url, server: &Url) -> Vec<String> {
     let mut typed = server.clone();
     typed.set_fragment(None);
@@ -130,7 +131,7 @@ fn names(document: &Url, server: &Url) -> Vec<String> {
     names
 }
 
-/// Whether a path is another one or leads to it.
+/// True if a path equals another or is a parent of it.
 fn contains(path: &str, other: &str) -> bool {
     let path = path.trim_end_matches('/');
     other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_names_the_server_or_what_its_place_is_made_from() {
+    fn protected_resource_metadata_names_the_server_or_its_parent() {
         let url = |text: &str| Url::parse(text).unwrap();
         let server = url("https://h/a/mcp");
         let fits = |document: &str, name: &str| names(&url(document), &server).contains(&name.to_owned());

@@ -1,66 +1,71 @@
-//! What an authorization server tells, and whether it may be used.
+//! Authorization server metadata and its checks.
 
 use bytes::Bytes;
 use http::Request;
 use url::Url;
 
-use super::super::step::{brief, place};
-use super::super::{Blame, FlowError, Wanted, Way};
-use super::{Search, usable};
+use super::super::flow_step::{excerpt, redacted_url};
+use super::super::{Blame, FlowError, FlowRequest, GrantKind};
+use super::{MetadataSearch, checked_url};
 use crate::metadata::ServerMetadata;
 use crate::pkce::S256;
 use crate::uri::server_metadata;
 
-/// An authorization server whose metadata was checked.
+/// Checked authorization server metadata.
 pub(crate) struct Server {
     metadata: ServerMetadata,
 }
 
-/// Begins to look for what an authorization server tells.
+/// Starts the search for authorization server metadata.
 pub(crate) fn search_server(
     issuer: &str,
     what: &'static str,
-    wanted: &Wanted,
-) -> Result<(Search, Request<Bytes>), FlowError> {
-    let bad =
-        |why: &str| FlowError::NoIssuer(format!("{} ({}, {why})", place(&wanted.server), brief(issuer)));
-    let url = usable(issuer).map_err(bad)?;
+    flow_request: &FlowRequest,
+) -> Result<(MetadataSearch, Request<Bytes>), FlowError> {
+    let bad = |why: &str| {
+        FlowError::NoAuthorizationServer(format!(
+            "{} ({}, {why})",
+            redacted_url(&flow_request.server),
+            excerpt(issuer)
+        ))
+    };
+    let url = checked_url(issuer).map_err(bad)?;
     if url.query().is_some() {
         return Err(bad("it has parts that do not belong there"));
     }
-    Search::begin(what, Blame::Issuer, server_metadata(&url), wanted)
+    MetadataSearch::begin(what, Blame::AuthorizationServer, server_metadata(&url), flow_request)
 }
 
-/// Checks what an authorization server tells.
+/// Checks authorization server metadata.
 pub(crate) fn read_server(
     metadata: ServerMetadata,
     url: &Url,
     issuer: &str,
     alone: bool,
-    way: &Way,
+    grant_kind: &GrantKind,
 ) -> Result<Server, FlowError> {
-    // A server that is asked only because it is there may end its own name in a slash or not: nobody named it.
+    // A fallback to the server's origin has no configured issuer, so a trailing slash may differ.
     let same = metadata.issuer == issuer || (alone && metadata.issuer.strip_suffix('/') == Some(issuer));
     if !same {
-        return Err(FlowError::OtherIssuer {
-            url: place(url),
-            named: brief(&metadata.issuer),
-            issuer: brief(issuer),
+        return Err(FlowError::IssuerMismatch {
+            url: redacted_url(url),
+            named: excerpt(&metadata.issuer),
+            issuer: excerpt(issuer),
         });
     }
     let server = Server { metadata };
     server.token_endpoint()?;
-    if matches!(way, Way::Code { .. }) {
+    if matches!(grant_kind, GrantKind::AuthorizationCode { .. }) {
         if !ServerMetadata::lists(server.metadata.code_challenge_methods_supported.as_ref(), S256) {
-            return Err(FlowError::NoPkce(server.issuer().to_owned()));
+            return Err(FlowError::PkceUnsupported(server.issuer().to_owned()));
         }
         server.authorization_endpoint()?;
     }
     Ok(server)
 }
 
-/// What an authorization server is taken to be that tells nothing, by the oldest rules.
-pub(crate) fn guess_server(issuer: &str) -> Server {
+/// Default endpoints of a server without metadata (revision 2025-03-26).
+pub(crate) fn legacy_server(issuer: &str) -> Server {
     let endpoint = |path: &str| Some(format!("{issuer}{path}"));
     let metadata = ServerMetadata {
         issuer: issuer.to_owned(),
@@ -73,40 +78,40 @@ pub(crate) fn guess_server(issuer: &str) -> Server {
 }
 
 impl Server {
-    /// Its name.
+    /// The issuer.
     pub(crate) fn issuer(&self) -> &str {
         &self.metadata.issuer
     }
 
-    /// All that it tells.
+    /// The metadata.
     pub(crate) fn metadata(&self) -> &ServerMetadata {
         &self.metadata
     }
 
-    /// Where people are sent.
+    /// The authorization endpoint.
     pub(crate) fn authorization_endpoint(&self) -> Result<Url, FlowError> {
         self.endpoint("authorization endpoint", self.metadata.authorization_endpoint.as_deref())
     }
 
-    /// Where tokens are had.
+    /// The token endpoint.
     pub(crate) fn token_endpoint(&self) -> Result<Url, FlowError> {
         self.endpoint("token endpoint", self.metadata.token_endpoint.as_deref())
     }
 
-    /// Where clients register, if they may.
+    /// The registration endpoint, if there is one.
     pub(crate) fn registration_endpoint(&self) -> Result<Option<Url>, FlowError> {
         let named = self.metadata.registration_endpoint.as_deref();
         named.map(|named| self.endpoint("registration endpoint", Some(named))).transpose()
     }
 
-    /// Where tokens are given back, if they can be.
+    /// The revocation endpoint, if there is a usable one.
     pub(crate) fn revocation_endpoint(&self) -> Option<Url> {
-        self.metadata.revocation_endpoint.as_deref().and_then(|named| usable(named).ok())
+        self.metadata.revocation_endpoint.as_deref().and_then(|named| checked_url(named).ok())
     }
 
     fn endpoint(&self, what: &'static str, named: Option<&str>) -> Result<Url, FlowError> {
-        let url = named.ok_or("it has none").and_then(usable);
-        url.map_err(|why| FlowError::BadEndpoint {
+        let url = named.ok_or("it has none").and_then(checked_url);
+        url.map_err(|why| FlowError::InvalidEndpoint {
             what,
             issuer: self.issuer().to_owned(),
             why: why.to_owned(),

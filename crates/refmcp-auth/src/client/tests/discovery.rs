@@ -3,56 +3,56 @@
 use serde_json::json;
 
 use super::*;
-use crate::fetch::Unfetched;
+use crate::fetch::FetchError;
 
 #[test]
-fn a_login_asks_in_order_and_ends_with_a_grant() {
-    let mut world = world();
+fn a_login_takes_the_requests_in_order() {
+    let mut servers = servers();
     let challenge = format!("Bearer resource_metadata=\"{PATH_METADATA}\"");
-    let grant = world.run(challenged(&challenge)).unwrap();
+    let grant = servers.run(challenged(&challenge)).unwrap();
     assert_eq!(
-        world.asked(),
+        servers.requested(),
         [PATH_METADATA, SERVER_METADATA, "https://as.example/register", "https://as.example/token"]
     );
     assert_eq!((grant.issuer.as_str(), grant.resource.as_str()), (ISSUER, SERVER));
     assert_eq!(grant.client_id.as_deref(), Some("dynamic"));
     assert_eq!((grant.expires_at, grant.token_type), (Some(NOW + 3600), TokenType::Bearer));
     assert!(grant.token.is("hush-token") && grant.refresh_token.as_ref().unwrap().is("hush-refresh"));
-    assert_eq!(world.saved.last(), Some(&Save::Grant(Box::new(grant))));
-    assert!(world.steps.iter().any(|step| step.contains(PATH_METADATA)));
-    assert!(world.seen[..2].iter().all(|seen| seen.method == http::Method::GET));
-    assert!(world.seen[2..].iter().all(|seen| seen.method == http::Method::POST));
-    assert!(world.seen.iter().all(|seen| seen.header("accept") == Some("application/json")));
+    assert_eq!(servers.saved.last(), Some(&StoreUpdate::Tokens(Box::new(grant))));
+    assert!(servers.steps.iter().any(|step| step.contains(PATH_METADATA)));
+    assert!(servers.seen[..2].iter().all(|seen| seen.method == http::Method::GET));
+    assert!(servers.seen[2..].iter().all(|seen| seen.method == http::Method::POST));
+    assert!(servers.seen.iter().all(|seen| seen.header("accept") == Some("application/json")));
 }
 
 #[test]
-fn without_a_hint_the_path_comes_before_the_root_and_openid_after_oauth() {
-    let mut world = world();
-    world.gone(PATH_METADATA);
-    world.gone(SERVER_METADATA);
-    world.json(ROOT_METADATA, &with(resource(), &json!({ "resource": "https://mcp.example" })));
-    world.json(OPENID_METADATA, &server());
-    let grant = world.run(wanted()).unwrap();
-    assert_eq!(world.asked()[..4], [PATH_METADATA, ROOT_METADATA, SERVER_METADATA, OPENID_METADATA]);
+fn well_known_urls_without_a_challenge_are_in_order() {
+    let mut servers = servers();
+    servers.gone(PATH_METADATA);
+    servers.gone(SERVER_METADATA);
+    servers.json(ROOT_METADATA, &with(resource(), &json!({ "resource": "https://mcp.example" })));
+    servers.json(OPENID_METADATA, &server());
+    let grant = servers.run(flow_request()).unwrap();
+    assert_eq!(servers.requested()[..4], [PATH_METADATA, ROOT_METADATA, SERVER_METADATA, OPENID_METADATA]);
     // The name that the server gives itself is what is sent, byte for byte.
     assert_eq!(grant.resource, "https://mcp.example");
-    assert_eq!(world.parameter("resource").unwrap(), "https://mcp.example");
-    assert_eq!(world.last_to("https://as.example/token").field("resource").unwrap(), "https://mcp.example");
+    assert_eq!(servers.parameter("resource").unwrap(), "https://mcp.example");
+    assert_eq!(servers.last_to("https://as.example/token").field("resource").unwrap(), "https://mcp.example");
 }
 
 #[test]
-fn an_issuer_with_a_path_is_not_looked_for_at_the_root() {
-    let mut world = world();
+fn an_issuer_with_a_path_has_no_metadata_at_the_root() {
+    let mut servers = servers();
     let issuer = "https://as.example/tenant1";
     let custom = "https://mcp.example/custom/location.json";
-    world.json(custom, &with(resource(), &json!({ "authorization_servers": [issuer] })));
-    world.json(&format!("{issuer}/.well-known/openid-configuration"), &server_at(issuer));
-    world.json(&format!("{issuer}/register"), &json!({ "client_id": "tenant" }));
-    world.json(&format!("{issuer}/token"), &tokens());
-    world.back = vec![("code", "hush-code".into()), ("iss", issuer.into())];
-    world.run(challenged(&format!("Bearer resource_metadata=\"{custom}\""))).unwrap();
+    servers.json(custom, &with(resource(), &json!({ "authorization_servers": [issuer] })));
+    servers.json(&format!("{issuer}/.well-known/openid-configuration"), &server_at(issuer));
+    servers.json(&format!("{issuer}/register"), &json!({ "client_id": "tenant" }));
+    servers.json(&format!("{issuer}/token"), &tokens());
+    servers.back = vec![("code", "hush-code".into()), ("iss", issuer.into())];
+    servers.run(challenged(&format!("Bearer resource_metadata=\"{custom}\""))).unwrap();
     assert_eq!(
-        world.asked()[..4],
+        servers.requested()[..4],
         [
             custom,
             "https://as.example/.well-known/oauth-authorization-server/tenant1",
@@ -63,7 +63,7 @@ fn an_issuer_with_a_path_is_not_looked_for_at_the_root() {
 }
 
 #[test]
-fn a_document_about_another_resource_ends_it_before_anybody_else_is_asked() {
+fn metadata_of_another_resource_ends_the_flow() {
     for named in [
         "https://evil.example.com/mcp",
         "https://mcp.example/mcp/",
@@ -71,13 +71,13 @@ fn a_document_about_another_resource_ends_it_before_anybody_else_is_asked() {
         "https://MCP.example/mcp",
         "",
     ] {
-        let mut world = world();
-        world.json(PATH_METADATA, &with(resource(), &json!({ "resource": named })));
-        world.json(ROOT_METADATA, &resource());
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::OtherResource { .. }), "{named}: {error:?}");
+        let mut servers = servers();
+        servers.json(PATH_METADATA, &with(resource(), &json!({ "resource": named })));
+        servers.json(ROOT_METADATA, &resource());
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::ResourceMismatch { .. }), "{named}: {error:?}");
         assert_eq!(error.blame(), Blame::Server);
-        assert_eq!(world.asked(), [PATH_METADATA]);
+        assert_eq!(servers.requested(), [PATH_METADATA]);
     }
 }
 
@@ -86,27 +86,28 @@ fn metadata_of_another_issuer_is_not_used() {
     for issuer in
         ["https://attacker.example.com", "https://as.example/", "HTTPS://as.example", "http://as.example"]
     {
-        let mut world = world();
-        world.json(SERVER_METADATA, &with(server(), &json!({ "issuer": issuer })));
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::OtherIssuer { .. }), "{issuer}: {error:?}");
-        assert_eq!(world.asked(), [PATH_METADATA, SERVER_METADATA]);
-        assert!(world.browsed.is_empty());
+        let mut servers = servers();
+        servers.json(SERVER_METADATA, &with(server(), &json!({ "issuer": issuer })));
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::IssuerMismatch { .. }), "{issuer}: {error:?}");
+        assert_eq!(servers.requested(), [PATH_METADATA, SERVER_METADATA]);
+        assert!(servers.browsed.is_empty());
     }
 }
 
 #[test]
 fn an_authorization_server_without_s256_is_refused() {
     for methods in [json!(null), json!([]), json!(["plain"]), json!(["s256"])] {
-        let mut world = world();
-        world.json(SERVER_METADATA, &with(server(), &json!({ "code_challenge_methods_supported": methods })));
-        assert!(matches!(world.run(wanted()), Err(FlowError::NoPkce(_))), "{methods}");
-        assert_eq!(world.seen.len(), 2);
+        let mut servers = servers();
+        servers
+            .json(SERVER_METADATA, &with(server(), &json!({ "code_challenge_methods_supported": methods })));
+        assert!(matches!(servers.run(flow_request()), Err(FlowError::PkceUnsupported(_))), "{methods}");
+        assert_eq!(servers.seen.len(), 2);
     }
 }
 
 #[test]
-fn people_are_sent_only_where_browsers_should_go() {
+fn the_authorization_endpoint_must_be_secure() {
     for endpoint in [
         "file:///etc/passwd",
         "javascript:alert(1)",
@@ -123,158 +124,161 @@ fn people_are_sent_only_where_browsers_should_go() {
         &format!("https://as.example/{}", "a".repeat(100 << 10)),
     ] {
         for name in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
-            let mut world = world();
-            world.json(SERVER_METADATA, &with(server(), &json!({ name: endpoint })));
-            let error = world.run(wanted()).unwrap_err();
-            assert!(matches!(error, FlowError::BadEndpoint { .. }), "{endpoint}: {error:?}");
-            assert!(world.browsed.is_empty() && world.seen.len() == 2);
+            let mut servers = servers();
+            servers.json(SERVER_METADATA, &with(server(), &json!({ name: endpoint })));
+            let error = servers.run(flow_request()).unwrap_err();
+            assert!(matches!(error, FlowError::InvalidEndpoint { .. }), "{endpoint}: {error:?}");
+            assert!(servers.browsed.is_empty() && servers.seen.len() == 2);
             assert!(error.to_string().len() < 300);
         }
     }
 }
 
 #[test]
-fn this_machine_may_be_spoken_to_without_tls() {
-    let mut world = World::default();
+fn loopback_needs_no_tls() {
+    let mut servers = FakeServers::default();
     let metadata = "http://localhost:3000/.well-known/oauth-protected-resource/mcp";
     let issuer = "http://127.0.0.1:4000";
-    world.json(
+    servers.json(
         metadata,
         &json!({ "resource": "http://localhost:3000/mcp", "authorization_servers": [issuer] }),
     );
-    world.json(&format!("{issuer}/.well-known/oauth-authorization-server"), &server_at(issuer));
-    world.json(&format!("{issuer}/register"), &json!({ "client_id": "dynamic" }));
-    world.json(&format!("{issuer}/token"), &tokens());
-    world.back = vec![("code", "hush-code".into()), ("iss", issuer.into())];
-    world.run(Wanted { server: url("http://localhost:3000/mcp"), ..wanted() }).unwrap();
-    let error = world.run(Wanted { server: url("http://mcp.example/mcp"), ..wanted() }).unwrap_err();
-    assert!(matches!(error, FlowError::Insecure(_)) && error.blame() == Blame::Settings);
+    servers.json(&format!("{issuer}/.well-known/oauth-authorization-server"), &server_at(issuer));
+    servers.json(&format!("{issuer}/register"), &json!({ "client_id": "dynamic" }));
+    servers.json(&format!("{issuer}/token"), &tokens());
+    servers.back = vec![("code", "hush-code".into()), ("iss", issuer.into())];
+    servers.run(FlowRequest { server: url("http://localhost:3000/mcp"), ..flow_request() }).unwrap();
+    let error =
+        servers.run(FlowRequest { server: url("http://mcp.example/mcp"), ..flow_request() }).unwrap_err();
+    assert!(matches!(error, FlowError::Insecure(_)) && error.blame() == Blame::Configuration);
 }
 
 #[test]
-fn a_websocket_is_looked_up_like_the_server_it_is_on() {
-    let mut world = world();
-    let grant = world.run(Wanted { server: url("wss://me:hush@mcp.example/mcp"), ..wanted() }).unwrap();
+fn websocket_urls_are_discovered_over_http() {
+    let mut servers = servers();
+    let grant =
+        servers.run(FlowRequest { server: url("wss://me:hush@mcp.example/mcp"), ..flow_request() }).unwrap();
     assert_eq!(grant.resource, SERVER);
-    assert_eq!(world.asked()[0], PATH_METADATA);
+    assert_eq!(servers.requested()[0], PATH_METADATA);
 }
 
 #[test]
-fn issuers_that_cannot_be_used_are_the_servers_fault() {
+fn unusable_issuers_blame_the_server() {
     for issuers in [json!([]), json!(["http://as.example"]), json!(["as"]), json!(["https://as.example?x=1"])]
     {
-        let mut world = world();
-        world.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": issuers })));
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::NoIssuer(_)), "{error:?}");
-        assert_eq!((error.blame(), world.seen.len()), (Blame::Server, 1));
+        let mut servers = servers();
+        servers.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": issuers })));
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::NoAuthorizationServer(_)), "{error:?}");
+        assert_eq!((error.blame(), servers.seen.len()), (Blame::Server, 1));
     }
 }
 
 #[test]
-fn of_several_authorization_servers_the_known_one_is_asked_else_the_first() {
+fn a_known_authorization_server_is_preferred() {
     let several = with(resource(), &json!({ "authorization_servers": ["https://other.example", ISSUER] }));
-    let mut world = world();
-    world.json(PATH_METADATA, &several);
-    assert!(world.run(wanted()).is_err());
-    assert!(world.asked()[1].starts_with("https://other.example/"));
-    let mut known = Known::default();
+    let mut servers = servers();
+    servers.json(PATH_METADATA, &several);
+    assert!(servers.run(flow_request()).is_err());
+    assert!(servers.requested()[1].starts_with("https://other.example/"));
+    let mut known = StoredState::default();
     let registered = json!({ "client_id": "dynamic", "redirect_uris": [REDIRECT] });
     known.registrations.insert(ISSUER.to_owned(), serde_json::from_value(registered).unwrap());
-    assert_eq!(world.run_knowing(wanted(), known).unwrap().issuer, ISSUER);
+    assert_eq!(servers.run_knowing(flow_request(), known).unwrap().issuer, ISSUER);
 }
 
 #[test]
-fn a_server_that_tells_nothing_is_its_own_authorization_server() {
-    let mut world = World::default();
+fn without_resource_metadata_the_origin_is_the_authorization_server() {
+    let mut servers = FakeServers::default();
     let origin = "https://mcp.example";
-    world.json("https://mcp.example/.well-known/oauth-authorization-server", &{
+    servers.json("https://mcp.example/.well-known/oauth-authorization-server", &{
         let endpoints = json!({ "authorization_endpoint": "https://mcp.example/oauth/authorize", "token_endpoint": "https://mcp.example/oauth/token", "registration_endpoint": "https://mcp.example/oauth/register" });
         with(server_at(origin), &endpoints)
     });
-    world.json("https://mcp.example/oauth/register", &json!({ "client_id": "dynamic" }));
-    world.json("https://mcp.example/oauth/token", &tokens());
-    world.back = vec![("code", "hush-code".into()), ("iss", origin.into())];
-    let mut wanted = wanted();
-    wanted.headers.insert("mcp-protocol-version", "some".parse().unwrap());
-    let grant = world.run(wanted.clone()).unwrap();
+    servers.json("https://mcp.example/oauth/register", &json!({ "client_id": "dynamic" }));
+    servers.json("https://mcp.example/oauth/token", &tokens());
+    servers.back = vec![("code", "hush-code".into()), ("iss", origin.into())];
+    let mut flow_request = flow_request();
+    flow_request.headers.insert("mcp-protocol-version", "some".parse().unwrap());
+    let grant = servers.run(flow_request.clone()).unwrap();
     assert_eq!((grant.issuer.as_str(), grant.resource.as_str()), (origin, SERVER));
-    assert_eq!(world.asked()[..2], [PATH_METADATA, ROOT_METADATA]);
-    assert!(world.seen[..3].iter().all(|seen| seen.header("mcp-protocol-version") == Some("some")));
-    wanted.legacy = false;
-    assert!(matches!(world.run(wanted), Err(FlowError::NoResourceMetadata { .. })));
+    assert_eq!(servers.requested()[..2], [PATH_METADATA, ROOT_METADATA]);
+    assert!(servers.seen[..3].iter().all(|seen| seen.header("mcp-protocol-version") == Some("some")));
+    flow_request.legacy_discovery = false;
+    assert!(matches!(servers.run(flow_request), Err(FlowError::NoResourceMetadata { .. })));
 }
 
 #[test]
-fn a_server_of_the_oldest_kind_may_end_its_name_in_a_slash() {
-    let mut world = World::default();
+fn a_legacy_issuer_may_end_in_a_slash() {
+    let mut servers = FakeServers::default();
     let place = "https://mcp.example/.well-known/oauth-authorization-server";
-    world.json(place, &with(server_at("https://mcp.example"), &json!({ "issuer": "https://mcp.example/" })));
-    world.json("https://mcp.example/register", &json!({ "client_id": "dynamic" }));
-    world.json("https://mcp.example/token", &tokens());
-    world.back = vec![("code", "hush-code".into()), ("iss", "https://mcp.example/".into())];
-    assert_eq!(world.run(wanted()).unwrap().issuer, "https://mcp.example/");
-    world.back = vec![("code", "hush-code".into()), ("iss", "https://mcp.example".into())];
-    assert!(matches!(world.run(wanted()), Err(FlowError::WrongIssuer { silent: false, .. })));
-    world.json(place, &server_at("https://other.example"));
-    assert!(matches!(world.run(wanted()), Err(FlowError::OtherIssuer { .. })));
+    servers
+        .json(place, &with(server_at("https://mcp.example"), &json!({ "issuer": "https://mcp.example/" })));
+    servers.json("https://mcp.example/register", &json!({ "client_id": "dynamic" }));
+    servers.json("https://mcp.example/token", &tokens());
+    servers.back = vec![("code", "hush-code".into()), ("iss", "https://mcp.example/".into())];
+    assert_eq!(servers.run(flow_request()).unwrap().issuer, "https://mcp.example/");
+    servers.back = vec![("code", "hush-code".into()), ("iss", "https://mcp.example".into())];
+    assert!(matches!(servers.run(flow_request()), Err(FlowError::RedirectIssuer { silent: false, .. })));
+    servers.json(place, &server_at("https://other.example"));
+    assert!(matches!(servers.run(flow_request()), Err(FlowError::IssuerMismatch { .. })));
 }
 
 #[test]
-fn without_any_metadata_the_oldest_endpoints_are_tried() {
-    let mut world = World::default();
-    world.json(
+fn without_metadata_default_endpoints_are_used() {
+    let mut servers = FakeServers::default();
+    servers.json(
         "https://mcp.example/register",
         &json!({ "client_id": "dynamic", "client_secret": "hush-secret" }),
     );
-    world.json("https://mcp.example/token", &tokens());
-    world.back = vec![("code", "hush-code".into())];
-    let grant = world.run(wanted()).unwrap();
-    assert!(world.browsed[0].as_str().starts_with("https://mcp.example/authorize?"));
-    assert!(world.parameter("code_challenge").is_some());
+    servers.json("https://mcp.example/token", &tokens());
+    servers.back = vec![("code", "hush-code".into())];
+    let grant = servers.run(flow_request()).unwrap();
+    assert!(servers.browsed[0].as_str().starts_with("https://mcp.example/authorize?"));
+    assert!(servers.parameter("code_challenge").is_some());
     assert_eq!(grant.method, AuthMethod::Basic);
 }
 
 #[test]
-fn the_oldest_rules_are_not_for_servers_that_tell_something_wrong() {
+fn broken_metadata_disables_legacy_discovery() {
     for (status, body) in [(200, "<html>"), (200, "[]"), (200, "{}"), (500, ""), (204, "")] {
-        let mut world = world();
-        world.raw(PATH_METADATA, status, &[], body);
-        world.json(
+        let mut servers = servers();
+        servers.raw(PATH_METADATA, status, &[], body);
+        servers.json(
             "https://mcp.example/.well-known/oauth-authorization-server",
             &server_at("https://mcp.example"),
         );
-        let error = world.run(wanted()).unwrap_err();
+        let error = servers.run(flow_request()).unwrap_err();
         assert!(matches!(error, FlowError::NoResourceMetadata { .. }), "{body}: {error:?}");
-        assert_eq!(world.asked(), [PATH_METADATA, ROOT_METADATA]);
+        assert_eq!(servers.requested(), [PATH_METADATA, ROOT_METADATA]);
     }
     // Nor for those that name a place where there is nothing.
-    let mut world = World::default();
-    let error = world.run(challenged("Bearer resource_metadata=\"https://mcp.example/x\"")).unwrap_err();
+    let mut servers = FakeServers::default();
+    let error = servers.run(challenged("Bearer resource_metadata=\"https://mcp.example/x\"")).unwrap_err();
     assert!(matches!(error, FlowError::NoResourceMetadata { .. }));
-    assert_eq!(world.asked(), ["https://mcp.example/x", PATH_METADATA, ROOT_METADATA]);
+    assert_eq!(servers.requested(), ["https://mcp.example/x", PATH_METADATA, ROOT_METADATA]);
 }
 
 #[test]
-fn a_place_that_must_not_be_asked_is_left_out() {
+fn an_unusable_metadata_url_is_skipped() {
     for named in
         ["http://mcp.example/x", "file:///etc/passwd", "/relative", "https://u:p@mcp.example/", "x y"]
     {
-        let mut world = world();
-        world.run(challenged(&format!("Bearer resource_metadata=\"{named}\""))).unwrap();
-        assert_eq!(world.asked()[0], PATH_METADATA);
-        assert!(world.steps[0].contains("not asked for"), "{}", world.steps[0]);
+        let mut servers = servers();
+        servers.run(challenged(&format!("Bearer resource_metadata=\"{named}\""))).unwrap();
+        assert_eq!(servers.requested()[0], PATH_METADATA);
+        assert!(servers.steps[0].contains("not asked for"), "{}", servers.steps[0]);
     }
 }
 
 #[test]
-fn documents_may_move_once_and_not_to_other_servers() {
-    let mut world = world();
-    world.raw(PATH_METADATA, 302, &[("location", "/moved")], "");
-    world.json("https://mcp.example/moved", &resource());
-    world.run(wanted()).unwrap();
-    world.raw("https://mcp.example/moved", 307, &[("location", "/again")], "");
-    assert!(matches!(world.run(wanted()), Err(FlowError::Redirected { .. })));
+fn metadata_redirects_are_followed_once_on_the_same_origin() {
+    let mut servers = servers();
+    servers.raw(PATH_METADATA, 302, &[("location", "/moved")], "");
+    servers.json("https://mcp.example/moved", &resource());
+    servers.run(flow_request()).unwrap();
+    servers.raw("https://mcp.example/moved", 307, &[("location", "/again")], "");
+    assert!(matches!(servers.run(flow_request()), Err(FlowError::UnfollowedRedirect { .. })));
     for to in [
         "https://evil.example/x",
         "http://mcp.example/x",
@@ -282,26 +286,28 @@ fn documents_may_move_once_and_not_to_other_servers() {
         "https://mcp.example:444/",
         "//evil.example/",
     ] {
-        let mut world = super::world();
-        world.raw(SERVER_METADATA, 301, &[("location", to)], "");
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::Redirected { .. }), "{to}: {error:?}");
-        assert_eq!(world.seen.len(), 2);
+        let mut servers = super::servers();
+        servers.raw(SERVER_METADATA, 301, &[("location", to)], "");
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::UnfollowedRedirect { .. }), "{to}: {error:?}");
+        assert_eq!(servers.seen.len(), 2);
     }
-    world.raw(PATH_METADATA, 302, &[], "");
-    assert!(matches!(world.run(wanted()), Err(FlowError::Redirected { .. })));
+    servers.raw(PATH_METADATA, 302, &[], "");
+    assert!(matches!(servers.run(flow_request()), Err(FlowError::UnfollowedRedirect { .. })));
 }
 
 #[test]
-fn what_cannot_be_fetched_ends_it_with_the_reason() {
-    for fault in [Unfetched::TooLong(1 << 20), Unfetched::TooSlow, Unfetched::Forbidden("private".into())] {
+fn a_fetch_error_ends_the_flow() {
+    for fault in
+        [FetchError::TooLarge(1 << 20), FetchError::TimedOut, FetchError::Forbidden("private".into())]
+    {
         for place in
             [PATH_METADATA, SERVER_METADATA, "https://as.example/register", "https://as.example/token"]
         {
-            let mut world = world();
-            world.fault(place, fault.clone());
-            match world.run(wanted()).unwrap_err() {
-                FlowError::Unfetched { url, why, .. } => assert_eq!((url.as_str(), &why), (place, &fault)),
+            let mut servers = servers();
+            servers.fault(place, fault.clone());
+            match servers.run(flow_request()).unwrap_err() {
+                FlowError::Fetch { url, why, .. } => assert_eq!((url.as_str(), &why), (place, &fault)),
                 other => panic!("{other:?}"),
             }
         }
@@ -309,52 +315,54 @@ fn what_cannot_be_fetched_ends_it_with_the_reason() {
 }
 
 #[test]
-fn who_answers_nonsense_or_sends_us_on_is_to_blame() {
+fn broken_metadata_blames_its_publisher() {
     for (place, whose) in [
         (PATH_METADATA, Blame::Server),
-        (SERVER_METADATA, Blame::Issuer),
-        ("https://as.example/register", Blame::Issuer),
-        ("https://as.example/token", Blame::Issuer),
+        (SERVER_METADATA, Blame::AuthorizationServer),
+        ("https://as.example/register", Blame::AuthorizationServer),
+        ("https://as.example/token", Blame::AuthorizationServer),
     ] {
-        for fault in [Unfetched::TooLong(1 << 20), Unfetched::Broken("no".into())] {
-            let mut world = world();
-            world.fault(place, fault);
-            let error = world.run(wanted()).unwrap_err();
+        for fault in [FetchError::TooLarge(1 << 20), FetchError::Broken("no".into())] {
+            let mut servers = servers();
+            servers.fault(place, fault);
+            let error = servers.run(flow_request()).unwrap_err();
             assert_eq!(error.blame(), whose, "{error}");
             let of_issuer = error.advice().contains("runs the authorization server");
-            assert!(of_issuer == (whose == Blame::Issuer) && error.advice().contains("tell whoever runs"));
+            assert!(
+                of_issuer == (whose == Blame::AuthorizationServer) && error.advice().contains("operator")
+            );
         }
-        let mut world = world();
-        world.fault(place, Unfetched::TooSlow);
-        assert_eq!(world.run(wanted()).unwrap_err().blame(), Blame::Network);
+        let mut servers = servers();
+        servers.fault(place, FetchError::TimedOut);
+        assert_eq!(servers.run(flow_request()).unwrap_err().blame(), Blame::Network);
     }
-    for (place, whose) in [(PATH_METADATA, Blame::Server), (SERVER_METADATA, Blame::Issuer)] {
-        let mut world = world();
-        world.raw(place, 302, &[("location", "https://evil.example/")], "");
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::Redirected { .. }) && error.blame() == whose, "{error}");
+    for (place, whose) in [(PATH_METADATA, Blame::Server), (SERVER_METADATA, Blame::AuthorizationServer)] {
+        let mut servers = servers();
+        servers.raw(place, 302, &[("location", "https://evil.example/")], "");
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::UnfollowedRedirect { .. }) && error.blame() == whose, "{error}");
     }
 }
 
 #[test]
-fn broken_metadata_of_an_authorization_server_is_its_own_fault() {
+fn broken_server_metadata_blames_the_authorization_server() {
     for (status, body) in [(404, ""), (500, ""), (200, "null"), (200, "<html>"), (200, "{\"issuer\":1}")] {
-        let mut world = world();
-        world.raw(SERVER_METADATA, status, &[], body);
-        let error = world.run(wanted()).unwrap_err();
+        let mut servers = servers();
+        servers.raw(SERVER_METADATA, status, &[], body);
+        let error = servers.run(flow_request()).unwrap_err();
         assert!(matches!(error, FlowError::NoServerMetadata { .. }), "{error:?}");
-        assert_eq!(error.blame(), Blame::Issuer);
-        assert_eq!(world.asked()[1..], [SERVER_METADATA, OPENID_METADATA]);
+        assert_eq!(error.blame(), Blame::AuthorizationServer);
+        assert_eq!(servers.requested()[1..], [SERVER_METADATA, OPENID_METADATA]);
     }
 }
 
 #[test]
-fn headers_for_the_server_go_nowhere_else() {
-    let mut world = world();
-    let mut wanted = wanted();
-    wanted.headers.insert("x-key", "hush-key".parse().unwrap());
-    world.run(wanted).unwrap();
-    let with_key: Vec<&str> = world
+fn extra_headers_stay_on_the_server_origin() {
+    let mut servers = servers();
+    let mut flow_request = flow_request();
+    flow_request.headers.insert("x-key", "hush-key".parse().unwrap());
+    servers.run(flow_request).unwrap();
+    let with_key: Vec<&str> = servers
         .seen
         .iter()
         .filter(|seen| seen.header("x-key").is_some())

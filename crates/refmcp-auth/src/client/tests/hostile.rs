@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fetch::Unfetched;
+use crate::fetch::FetchError;
 
 /// Pieces that documents of all kinds are made of, good and bad.
 fn body() -> impl Strategy<Value = String> {
@@ -63,7 +63,7 @@ fn body() -> impl Strategy<Value = String> {
     ]
 }
 
-fn answer() -> impl Strategy<Value = Result<Response<Bytes>, Unfetched>> {
+fn answer() -> impl Strategy<Value = Result<Response<Bytes>, FetchError>> {
     let status = prop::sample::select(vec![200_u16, 200, 200, 200, 201, 204, 302, 400, 401, 404, 429, 500]);
     let place = prop::sample::select(vec!["/", "/x", "https://evil.example/", "http://[", "\u{7f}"]);
     let good = (status, place, body()).prop_map(|(status, place, body)| {
@@ -74,63 +74,68 @@ fn answer() -> impl Strategy<Value = Result<Response<Bytes>, Unfetched>> {
         };
         Ok(response.body(Bytes::from(body)).unwrap())
     });
-    prop_oneof![20 => good, 1 => Just(Err(Unfetched::TooSlow))]
+    prop_oneof![20 => good, 1 => Just(Err(FetchError::TimedOut))]
 }
 
-fn end(mut flow: Flow, mut next: Next, answers: &[Result<Response<Bytes>, Unfetched>], back: &str) -> usize {
+fn end(
+    mut flow: Flow,
+    mut next: FlowAction,
+    answers: &[Result<Response<Bytes>, FetchError>],
+    back: &str,
+) -> usize {
     let mut answers = answers.iter().cycle();
     let mut moves = 0;
     loop {
         moves += 1;
         assert!(moves < 100, "the flow does not end");
-        for step in flow.steps() {
+        for step in flow.take_steps() {
             assert!(step.to_string().len() < 6000);
         }
         next = match next {
-            Next::Fetch(request) => {
+            FlowAction::Fetch(request) => {
                 let host = request.uri().host().unwrap_or_default();
                 assert!(request.uri().scheme_str() == Some("https") || host.contains("127.0.0.1"));
-                flow.fetched(answers.next().unwrap().clone(), NOW)
+                flow.on_response(answers.next().unwrap().clone(), NOW)
             }
-            Next::Save(_) => flow.saved(NOW),
-            Next::Browse(url) => {
+            FlowAction::Store(_) => flow.on_stored(NOW),
+            FlowAction::OpenBrowser(url) => {
                 let (_, state) = url.query_pairs().find(|(name, _)| name == "state").unwrap();
                 let mut redirect = super::url(REDIRECT);
                 redirect.set_query(Some(&format!("{back}&state={state}")));
-                flow.returned(&redirect, NOW)
+                flow.on_redirect(&redirect, NOW)
             }
-            Next::Done(_) | Next::Failed(_) => return moves,
+            FlowAction::Done(_) | FlowAction::Failed(_) => return moves,
         };
     }
 }
 
 proptest! {
     #[test]
-    fn a_flow_ends_whatever_comes(
+    fn a_flow_ends_whatever_the_responses_are(
         answers in prop::collection::vec(answer(), 1..12),
         back in prop_oneof![Just("code=c&iss=https://as.example".to_owned()), "[a-z=&%0-9]{0,40}"],
         challenge in prop_oneof![Just(format!("Bearer resource_metadata=\"{PATH_METADATA}\"")), ".{0,60}"],
-        proofs in prop::sample::select(vec![Proofs::Never, Proofs::WhenAsked, Proofs::Always]),
+        dpop in prop::sample::select(vec![DpopPolicy::Never, DpopPolicy::WhenRequired, DpopPolicy::Always]),
     ) {
-        let (flow, next) = Flow::begin(Wanted { proofs, ..challenged(&challenge) }, Known::default(), NOW);
+        let (flow, next) = Flow::start(FlowRequest { dpop, ..challenged(&challenge) }, StoredState::default(), NOW);
         end(flow, next, &answers, &back);
     }
 
     #[test]
-    fn a_flow_that_went_well_so_far_ends_whatever_comes_then(
+    fn a_flow_ends_whatever_its_later_responses_are(
         answers in prop::collection::vec(answer(), 1..6),
         good in 1_usize..5,
     ) {
         let all = [resource(), server(), json!({ "client_id": "c" }), tokens()];
         let good = all.iter().take(good).map(|body| Ok(Response::new(Bytes::from(body.to_string()))));
         let answers: Vec<_> = good.chain(answers).collect();
-        let (flow, next) = Flow::begin(wanted(), Known::default(), NOW);
+        let (flow, next) = Flow::start(flow_request(), StoredState::default(), NOW);
         end(flow, next, &answers, "code=c&iss=https://as.example");
     }
 }
 
 #[test]
-fn challenges_of_any_size_are_read_and_left() {
+fn oversized_challenges_are_ignored() {
     let mut headers = http::HeaderMap::new();
     for text in [
         format!("Bearer resource_metadata=\"{}", "a".repeat(100 << 10)),
@@ -141,16 +146,16 @@ fn challenges_of_any_size_are_read_and_left() {
     ] {
         headers.append("www-authenticate", text.parse().unwrap());
     }
-    let refusal = Refusal::read(http::StatusCode::UNAUTHORIZED, &headers);
+    let refusal = ChallengeResponse::read(http::StatusCode::UNAUTHORIZED, &headers);
     assert_eq!((refusal.get("scope"), refusal.get("resource_metadata")), (Some("a"), Some(PATH_METADATA)));
-    let mut world = world();
-    world.run(Wanted { refusal: Some(refusal), ..wanted() }).unwrap();
-    assert_eq!(world.parameter("scope").as_deref(), Some("a"));
+    let mut servers = servers();
+    servers.run(FlowRequest { challenge: Some(refusal), ..flow_request() }).unwrap();
+    assert_eq!(servers.parameter("scope").as_deref(), Some("a"));
 }
 
 /// Names, scopes and codes of others are one value each, of whatever they are made.
 #[test]
-fn what_others_name_stays_in_its_parameter() {
+fn remote_values_stay_in_their_query_parameter() {
     for value in [
         "../x",
         "%2e%2e/",
@@ -163,16 +168,16 @@ fn what_others_name_stays_in_its_parameter() {
         "a=b;c",
         "a+b%20c",
     ] {
-        let mut world = world();
-        world.json("https://as.example/register", &json!({ "client_id": value }));
-        world.back = vec![("code", value.to_owned()), ("iss", ISSUER.to_owned())];
+        let mut servers = servers();
+        servers.json("https://as.example/register", &json!({ "client_id": value }));
+        servers.back = vec![("code", value.to_owned()), ("iss", ISSUER.to_owned())];
         let scope = value.replace('\\', "!");
-        let grant = world.run(challenged(&format!("Bearer scope=\"{scope}\""))).unwrap();
+        let grant = servers.run(challenged(&format!("Bearer scope=\"{scope}\""))).unwrap();
         assert_eq!(grant.client_id.as_deref(), Some(value));
-        let page = &world.browsed[0];
+        let page = &servers.browsed[0];
         assert!(page.as_str().starts_with("https://as.example/authorize?response_type=code&"), "{page}");
         assert_eq!(page.fragment(), None);
-        for (name, wanted) in [
+        for (name, flow_request) in [
             ("client_id", value),
             ("scope", &scope),
             ("redirect_uri", REDIRECT),
@@ -180,9 +185,9 @@ fn what_others_name_stays_in_its_parameter() {
             ("code_challenge_method", "S256"),
         ] {
             let found = page.query_pairs().filter(|(known, _)| known == name).map(|(_, value)| value);
-            assert_eq!(found.collect::<Vec<_>>(), [wanted], "{name} of {page}");
+            assert_eq!(found.collect::<Vec<_>>(), [flow_request], "{name} of {page}");
         }
-        let asked = world.last_to("https://as.example/token");
+        let asked = servers.last_to("https://as.example/token");
         assert_eq!(asked.field("code").as_deref(), Some(value));
         assert_eq!(asked.field("redirect_uri").as_deref(), Some(REDIRECT));
     }
@@ -190,11 +195,11 @@ fn what_others_name_stays_in_its_parameter() {
 
 /// What cannot be written into a request as it is, is refused before anybody is sent out with it.
 #[test]
-fn names_with_characters_that_control_something_are_not_taken() {
+fn control_characters_in_names_are_refused() {
     for value in ["a\0b", "a\r\nb", "\u{7f}"] {
-        let mut world = world();
-        world.json("https://as.example/register", &json!({ "client_id": value }));
-        assert!(world.run(wanted()).is_err(), "{value:?}");
-        assert!(world.browsed.is_empty(), "{value:?}");
+        let mut servers = servers();
+        servers.json("https://as.example/register", &json!({ "client_id": value }));
+        assert!(servers.run(flow_request()).is_err(), "{value:?}");
+        assert!(servers.browsed.is_empty(), "{value:?}");
     }
 }

@@ -3,68 +3,71 @@
 use serde_json::json;
 
 use super::*;
-use crate::metadata::Registered;
+use crate::metadata::ClientRegistration;
 
-fn registered(changes: &Value) -> Registered {
+fn registered(changes: &Value) -> ClientRegistration {
     let all = with(json!({ "client_id": "earlier", "redirect_uris": [REDIRECT] }), changes);
     serde_json::from_value(all).unwrap()
 }
 
-fn knowing(registered: Registered) -> Known {
-    let mut known = Known::default();
-    known.registrations.insert(ISSUER.to_owned(), registered);
-    known
+fn knowing(registered: ClientRegistration) -> StoredState {
+    let mut stored = StoredState::default();
+    stored.registrations.insert(ISSUER.to_owned(), registered);
+    stored
 }
 
 const DOCUMENT: &str = "https://client.example/client.json";
 
-fn with_all() -> Wanted {
-    let mut wanted = wanted();
-    wanted.identity.registered = Some(PreRegistered::new("before", Some(Secret::new("hush-secret"))));
-    wanted.identity.document = Some(url(DOCUMENT));
-    wanted
+fn with_all() -> FlowRequest {
+    let mut flow_request = flow_request();
+    flow_request.identity.registered = Some(PreRegistered::new("before", Some(Secret::new("hush-secret"))));
+    flow_request.identity.document = Some(url(DOCUMENT));
+    flow_request
 }
 
 #[test]
-fn identities_are_tried_in_order() {
-    let mut world = world();
-    world.json(SERVER_METADATA, &with(server(), &json!({ "client_id_metadata_document_supported": true })));
-    let mut wanted = with_all();
-    let mut known = knowing(registered(&json!({})));
-    let mut used = |wanted: &Wanted, known: &Known| {
-        world.run_knowing(wanted.clone(), known.clone()).unwrap().client_id.unwrap()
+fn client_identities_are_tried_in_order() {
+    let mut servers = servers();
+    servers.json(SERVER_METADATA, &with(server(), &json!({ "client_id_metadata_document_supported": true })));
+    let mut flow_request = with_all();
+    let mut stored = knowing(registered(&json!({})));
+    let mut used = |flow_request: &FlowRequest, stored: &StoredState| {
+        servers.run_knowing(flow_request.clone(), stored.clone()).unwrap().client_id.unwrap()
     };
-    assert_eq!(used(&wanted, &known), "before");
-    wanted.identity.registered = None;
-    assert_eq!(used(&wanted, &known), DOCUMENT);
-    wanted.identity.document = None;
-    assert_eq!(used(&wanted, &known), "earlier");
-    known.registrations.clear();
-    assert_eq!(used(&wanted, &known), "dynamic");
+    assert_eq!(used(&flow_request, &stored), "before");
+    flow_request.identity.registered = None;
+    assert_eq!(used(&flow_request, &stored), DOCUMENT);
+    flow_request.identity.document = None;
+    assert_eq!(used(&flow_request, &stored), "earlier");
+    stored.registrations.clear();
+    assert_eq!(used(&flow_request, &stored), "dynamic");
 }
 
 #[test]
-fn a_document_is_named_only_to_those_who_read_such() {
-    let mut world = world();
-    let mut wanted = wanted();
-    wanted.identity.document = Some(url(DOCUMENT));
-    assert_eq!(world.run(wanted.clone()).unwrap().client_id.as_deref(), Some("dynamic"));
-    world.json(SERVER_METADATA, &with(server(), &json!({ "client_id_metadata_document_supported": true })));
+fn a_client_id_metadata_document_needs_support() {
+    let mut servers = servers();
+    let mut flow_request = flow_request();
+    flow_request.identity.document = Some(url(DOCUMENT));
+    assert_eq!(servers.run(flow_request.clone()).unwrap().client_id.as_deref(), Some("dynamic"));
+    servers.json(SERVER_METADATA, &with(server(), &json!({ "client_id_metadata_document_supported": true })));
     for bad in ["http://localhost/client.json", "https://client.example/"] {
-        wanted.identity.document = Some(url(bad));
-        assert!(matches!(world.run(wanted.clone()), Err(FlowError::NoIdentity { .. })), "{bad}");
+        flow_request.identity.document = Some(url(bad));
+        assert!(
+            matches!(servers.run(flow_request.clone()), Err(FlowError::NoClientIdentity { .. })),
+            "{bad}"
+        );
     }
 }
 
 #[test]
-fn a_registration_tells_what_it_has_to() {
-    let mut world = world();
-    world.json(SERVER_METADATA, &with(server(), &json!({ "scopes_supported": ["a", "offline_access"] })));
-    let mut wanted = challenged("Bearer scope=\"a\"");
-    wanted.identity.dynamic =
+fn a_registration_sends_complete_metadata() {
+    let mut servers = servers();
+    servers.json(SERVER_METADATA, &with(server(), &json!({ "scopes_supported": ["a", "offline_access"] })));
+    let mut flow_request = challenged("Bearer scope=\"a\"");
+    flow_request.identity.dynamic =
         Some(ClientMetadata { client_name: Some("we".into()), ..ClientMetadata::default() });
-    world.run(wanted.clone()).unwrap();
-    let seen = world.last_to("https://as.example/register");
+    servers.run(flow_request.clone()).unwrap();
+    let seen = servers.last_to("https://as.example/register");
     assert_eq!(seen.header("content-type"), Some("application/json"));
     assert_eq!(
         seen.json(),
@@ -78,38 +81,39 @@ fn a_registration_tells_what_it_has_to() {
             "scope": "a offline_access",
         })
     );
-    wanted.way = Way::Code { redirect_uri: url("https://app.example/callback") };
-    world.run(wanted).unwrap();
-    assert_eq!(world.last_to("https://as.example/register").json()["application_type"], "web");
+    flow_request.grant_kind =
+        GrantKind::AuthorizationCode { redirect_uri: url("https://app.example/callback") };
+    servers.run(flow_request).unwrap();
+    assert_eq!(servers.last_to("https://as.example/register").json()["application_type"], "web");
 }
 
 #[test]
-fn a_registration_is_kept_by_issuer_before_it_is_used() {
-    let mut world = world();
-    world.run(wanted()).unwrap();
-    match &world.saved[0] {
-        Save::Registration { issuer, registered } => {
+fn a_registration_is_stored_by_issuer_before_use() {
+    let mut servers = servers();
+    servers.run(flow_request()).unwrap();
+    match &servers.saved[0] {
+        StoreUpdate::Registration { issuer, registered } => {
             assert_eq!((issuer.as_str(), registered.client_id.as_str()), (ISSUER, "dynamic"));
             // It can be found again by where people are sent back to, also when the server does not repeat it.
             assert_eq!(registered.metadata.redirect_uris, [REDIRECT]);
         }
         other => panic!("{other:?}"),
     }
-    let known = knowing(registered(&json!({})));
-    world.seen.clear();
-    world.run_knowing(wanted(), known).unwrap();
-    assert!(!world.asked().contains(&"https://as.example/register"));
+    let stored = knowing(registered(&json!({})));
+    servers.seen.clear();
+    servers.run_knowing(flow_request(), stored).unwrap();
+    assert!(!servers.requested().contains(&"https://as.example/register"));
 }
 
 #[test]
-fn a_registration_that_is_over_or_for_another_place_is_made_anew() {
+fn an_expired_or_unfit_registration_is_replaced() {
     for changes in [
         json!({ "client_secret": "hush-secret", "client_secret_expires_at": NOW }),
         json!({ "redirect_uris": ["http://127.0.0.1:1/callback"] }),
         json!({ "redirect_uris": ["http://localhost:7777/callback"] }),
     ] {
-        let mut world = world();
-        let grant = world.run_knowing(wanted(), knowing(registered(&changes))).unwrap();
+        let mut servers = servers();
+        let grant = servers.run_knowing(flow_request(), knowing(registered(&changes))).unwrap();
         assert_eq!(grant.client_id.as_deref(), Some("dynamic"), "{changes}");
     }
     for changes in [
@@ -117,142 +121,144 @@ fn a_registration_that_is_over_or_for_another_place_is_made_anew() {
         json!({ "client_secret": "hush-secret", "client_secret_expires_at": NOW + 1 }),
         json!({ "client_secret_expires_at": 1 }),
     ] {
-        let mut world = world();
-        let grant = world.run_knowing(wanted(), knowing(registered(&changes))).unwrap();
+        let mut servers = servers();
+        let grant = servers.run_knowing(flow_request(), knowing(registered(&changes))).unwrap();
         assert_eq!(grant.client_id.as_deref(), Some("earlier"), "{changes}");
     }
 }
 
 #[test]
-fn a_refused_registration_says_what_can_be_done() {
+fn a_failed_registration_gives_advice() {
     for (body, redirect) in [
         (r#"{"error":"invalid_redirect_uri","error_description":"no loopback"}"#, true),
         (r#"{"error":"invalid_client_metadata"}"#, false),
         ("<html>", false),
     ] {
-        let mut world = world();
-        world.raw("https://as.example/register", 400, &[], body);
-        let error = world.run(wanted()).unwrap_err();
+        let mut servers = servers();
+        servers.raw("https://as.example/register", 400, &[], body);
+        let error = servers.run(flow_request()).unwrap_err();
         assert!(
-            matches!(&error, FlowError::Unregistered { redirect: about, .. } if *about == redirect),
+            matches!(&error, FlowError::RegistrationFailed { redirect: about, .. } if *about == redirect),
             "{error:?}"
         );
         assert!(error.advice().contains("by hand") && error.advice().contains("redirect URI") == redirect);
     }
     for body in ["{}", "[]", r#"{"client_id":""}"#, r#"{"client_id":"a\nb"}"#, r#"{"client_id":7}"#] {
-        let mut world = world();
-        world.raw("https://as.example/register", 201, &[], body);
-        assert!(matches!(world.run(wanted()), Err(FlowError::Unregistered { .. })), "{body}");
+        let mut servers = servers();
+        servers.raw("https://as.example/register", 201, &[], body);
+        assert!(matches!(servers.run(flow_request()), Err(FlowError::RegistrationFailed { .. })), "{body}");
     }
-    let mut world = world();
-    world.json(
+    let mut servers = servers();
+    servers.json(
         "https://as.example/register",
         &json!({ "client_id": "x", "redirect_uris": ["https://evil.example"] }),
     );
-    assert!(matches!(world.run(wanted()), Err(FlowError::Unregistered { redirect: true, .. })));
-    assert!(world.browsed.is_empty());
+    assert!(matches!(servers.run(flow_request()), Err(FlowError::RegistrationFailed { redirect: true, .. })));
+    assert!(servers.browsed.is_empty());
 }
 
 #[test]
-fn without_any_identity_the_error_says_what_to_do() {
-    let mut world = world();
-    world.json(SERVER_METADATA, &with(server(), &json!({ "registration_endpoint": null })));
-    let error = world.run(wanted()).unwrap_err();
-    assert!(matches!(error, FlowError::NoIdentity { .. }));
-    assert_eq!(error.blame(), Blame::Settings);
+fn a_missing_client_identity_gives_advice() {
+    let mut servers = servers();
+    servers.json(SERVER_METADATA, &with(server(), &json!({ "registration_endpoint": null })));
+    let error = servers.run(flow_request()).unwrap_err();
+    assert!(matches!(error, FlowError::NoClientIdentity { .. }));
+    assert_eq!(error.blame(), Blame::Configuration);
     assert!(error.advice().contains("give its id"));
-    world.json(SERVER_METADATA, &server());
-    let unwilling = Wanted { identity: Identity::default(), ..wanted() };
-    assert!(matches!(world.run(unwilling), Err(FlowError::NoIdentity { .. })));
+    servers.json(SERVER_METADATA, &server());
+    let unwilling = FlowRequest { identity: ClientIdentity::default(), ..flow_request() };
+    assert!(matches!(servers.run(unwilling), Err(FlowError::NoClientIdentity { .. })));
 }
 
 #[test]
-fn a_client_of_one_issuer_is_not_shown_to_another() {
-    let mut world = world();
-    let mut wanted = with_all();
-    let grant = world.run(wanted.clone()).unwrap();
-    world
+fn a_pre_registered_client_is_bound_to_its_issuer() {
+    let mut servers = servers();
+    let mut flow_request = with_all();
+    let grant = servers.run(flow_request.clone()).unwrap();
+    servers
         .json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": ["https://as2.example"] })));
-    world.json(
+    servers.json(
         "https://as2.example/.well-known/oauth-authorization-server",
         &server_at("https://as2.example"),
     );
-    world.seen.clear();
-    let known = Known { grant: Some(grant), ..Known::default() };
-    let error = world.run_knowing(wanted.clone(), known).unwrap_err();
-    assert!(matches!(error, FlowError::OtherClient { .. }), "{error:?}");
-    wanted.identity.registered.as_mut().unwrap().issuer = Some(ISSUER.to_owned());
-    assert!(matches!(world.run(wanted), Err(FlowError::OtherClient { .. })));
-    assert!(world.browsed.len() == 1 && world.asked().iter().all(|asked| asked.contains("well-known")));
+    servers.seen.clear();
+    let stored = StoredState { tokens: Some(grant), ..StoredState::default() };
+    let error = servers.run_knowing(flow_request.clone(), stored).unwrap_err();
+    assert!(matches!(error, FlowError::ClientOfOtherIssuer { .. }), "{error:?}");
+    flow_request.identity.registered.as_mut().unwrap().issuer = Some(ISSUER.to_owned());
+    assert!(matches!(servers.run(flow_request), Err(FlowError::ClientOfOtherIssuer { .. })));
+    assert!(
+        servers.browsed.len() == 1 && servers.requested().iter().all(|asked| asked.contains("well-known"))
+    );
 }
 
 /// The server trusts these now, and all of them are there.
-fn trusting(issuers: &[&str]) -> World {
-    let mut world = world();
-    world.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": issuers })));
+fn trusting(issuers: &[&str]) -> FakeServers {
+    let mut servers = servers();
+    servers.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": issuers })));
     for issuer in issuers {
-        world.json(&format!("{issuer}/.well-known/oauth-authorization-server"), &server_at(issuer));
-        world.json(&format!("{issuer}/token"), &tokens());
+        servers.json(&format!("{issuer}/.well-known/oauth-authorization-server"), &server_at(issuer));
+        servers.json(&format!("{issuer}/token"), &tokens());
     }
-    world
+    servers
 }
 
 const SECOND: &str = "https://as2.example";
 
 #[test]
-fn a_client_stays_with_its_issuer_when_its_grant_is_of_no_interest() {
-    let grant = world().run(with_all()).unwrap();
-    let known = Known { used: Used::of(&grant), ..Known::default() };
-    assert_eq!(known.used, Some(Used { client_id: "before".into(), issuer: ISSUER.into() }));
-    for way in [with_all().way, Way::ClientCredentials] {
-        let mut world = trusting(&[SECOND]);
-        let wanted = Wanted { way, ..with_all() };
-        let error = world.run_knowing(wanted, known.clone()).unwrap_err();
-        assert!(matches!(&error, FlowError::OtherClient { of, .. } if of == ISSUER), "{error:?}");
-        assert!(world.browsed.is_empty() && world.to(&format!("{SECOND}/token")).count() == 0);
+fn a_client_stays_bound_without_tokens() {
+    let grant = servers().run(with_all()).unwrap();
+    let stored = StoredState { last_client: LastClient::of(&grant), ..StoredState::default() };
+    assert_eq!(stored.last_client, Some(LastClient { client_id: "before".into(), issuer: ISSUER.into() }));
+    for grant_kind in [with_all().grant_kind, GrantKind::ClientCredentials] {
+        let mut servers = trusting(&[SECOND]);
+        let flow_request = FlowRequest { grant_kind, ..with_all() };
+        let error = servers.run_knowing(flow_request, stored.clone()).unwrap_err();
+        assert!(matches!(&error, FlowError::ClientOfOtherIssuer { of, .. } if of == ISSUER), "{error:?}");
+        assert!(servers.browsed.is_empty() && servers.to(&format!("{SECOND}/token")).count() == 0);
     }
     // Another client is not meant, and one whose issuer is named goes there.
     let mut other = with_all();
     other.identity.registered = Some(PreRegistered::new("other", None));
     let mut named = with_all();
     named.identity.registered.as_mut().unwrap().issuer = Some(SECOND.into());
-    for wanted in [other, named] {
-        let mut world = trusting(&[SECOND]);
-        world.back = vec![("code", "hush-code".into()), ("iss", SECOND.into())];
-        assert_eq!(world.run_knowing(wanted, known.clone()).unwrap().issuer, SECOND);
+    for flow_request in [other, named] {
+        let mut servers = trusting(&[SECOND]);
+        servers.back = vec![("code", "hush-code".into()), ("iss", SECOND.into())];
+        assert_eq!(servers.run_knowing(flow_request, stored.clone()).unwrap().issuer, SECOND);
     }
 }
 
 #[test]
-fn of_several_authorization_servers_the_one_that_knows_our_client_is_asked() {
-    let grant = world().run(with_all()).unwrap();
-    let mut known = Known { used: Used::of(&grant), ..Known::default() };
-    known.registrations.insert(SECOND.to_owned(), registered(&json!({})));
-    let mut world = trusting(&[SECOND, ISSUER]);
-    assert_eq!(world.run_knowing(with_all(), known).unwrap().issuer, ISSUER);
+fn the_authorization_server_of_the_client_is_preferred() {
+    let grant = servers().run(with_all()).unwrap();
+    let mut stored = StoredState { last_client: LastClient::of(&grant), ..StoredState::default() };
+    stored.registrations.insert(SECOND.to_owned(), registered(&json!({})));
+    let mut servers = trusting(&[SECOND, ISSUER]);
+    assert_eq!(servers.run_knowing(with_all(), stored).unwrap().issuer, ISSUER);
 }
 
 #[test]
-fn a_grant_of_another_issuer_is_not_renewed_with_the_secret_of_a_client_that_is_not_its() {
-    let mut wanted = with_all();
-    wanted.identity.registered.as_mut().unwrap().method = Some(AuthMethod::Basic);
-    let mut world = world();
-    let grant = world.run(wanted.clone()).unwrap();
-    world.refresh(&grant, &wanted.identity).unwrap();
-    world.seen.clear();
-    wanted.identity.registered.as_mut().unwrap().issuer = Some(SECOND.to_owned());
-    let error = world.refresh(&grant, &wanted.identity).unwrap_err();
-    assert!(matches!(error, FlowError::CannotProve { .. }) && world.seen.is_empty(), "{error:?}");
+fn tokens_are_not_refreshed_with_the_secret_of_another_issuer() {
+    let mut flow_request = with_all();
+    flow_request.identity.registered.as_mut().unwrap().method = Some(AuthMethod::Basic);
+    let mut servers = servers();
+    let grant = servers.run(flow_request.clone()).unwrap();
+    servers.refresh(&grant, &flow_request.identity).unwrap();
+    servers.seen.clear();
+    flow_request.identity.registered.as_mut().unwrap().issuer = Some(SECOND.to_owned());
+    let error = servers.refresh(&grant, &flow_request.identity).unwrap_err();
+    assert!(matches!(error, FlowError::ClientAuthentication { .. }) && servers.seen.is_empty(), "{error:?}");
 }
 
 #[test]
-fn what_could_change_a_registration_is_not_kept() {
-    let mut world = world();
+fn the_registration_access_token_is_not_stored() {
+    let mut servers = servers();
     let answer = json!({ "client_id": "d", "registration_access_token": "hush-rat", "strange": "hush" });
-    world.json("https://as.example/register", &answer);
-    world.run(wanted()).unwrap();
-    match &world.saved[0] {
-        Save::Registration { registered, .. } => {
+    servers.json("https://as.example/register", &answer);
+    servers.run(flow_request()).unwrap();
+    match &servers.saved[0] {
+        StoreUpdate::Registration { registered, .. } => {
             let names: Vec<&String> = registered.metadata.more.keys().collect();
             assert_eq!(names, ["strange"]);
         }
@@ -261,22 +267,26 @@ fn what_could_change_a_registration_is_not_kept() {
 }
 
 #[test]
-fn a_client_that_always_proves_possession_says_so_when_it_registers() {
+fn a_registration_demands_dpop_bound_tokens() {
     const BOUND: &str = "dpop_bound_access_tokens";
-    let mut world = world();
-    world.json("https://as.example/token", &with(tokens(), &json!({ "token_type": "DPoP" })));
-    world.run(Wanted { proofs: Proofs::Always, ..wanted() }).unwrap();
-    assert_eq!(world.last_to("https://as.example/register").json()[BOUND], true);
-    let Save::Registration { registered, .. } = world.saved.remove(0) else { panic!("{:?}", world.saved) };
-    let again =
-        world.run_knowing(Wanted { proofs: Proofs::Always, ..wanted() }, knowing(*registered.clone()));
+    let mut servers = servers();
+    servers.json("https://as.example/token", &with(tokens(), &json!({ "token_type": "DPoP" })));
+    servers.run(FlowRequest { dpop: DpopPolicy::Always, ..flow_request() }).unwrap();
+    assert_eq!(servers.last_to("https://as.example/register").json()[BOUND], true);
+    let StoreUpdate::Registration { registered, .. } = servers.saved.remove(0) else {
+        panic!("{:?}", servers.saved)
+    };
+    let again = servers.run_knowing(
+        FlowRequest { dpop: DpopPolicy::Always, ..flow_request() },
+        knowing(*registered.clone()),
+    );
     assert_eq!(
-        (again.unwrap().token_type, world.to("https://as.example/register").count()),
+        (again.unwrap().token_type, servers.to("https://as.example/register").count()),
         (TokenType::Dpop, 1)
     );
     // Such a client gets no other tokens, so that for those there has to be another.
-    world.json("https://as.example/token", &tokens());
-    world.run_knowing(wanted(), knowing(*registered)).unwrap();
-    assert_eq!(world.to("https://as.example/register").count(), 2);
-    assert_eq!(world.last_to("https://as.example/register").json().get(BOUND), None);
+    servers.json("https://as.example/token", &tokens());
+    servers.run_knowing(flow_request(), knowing(*registered)).unwrap();
+    assert_eq!(servers.to("https://as.example/register").count(), 2);
+    assert_eq!(servers.last_to("https://as.example/register").json().get(BOUND), None);
 }

@@ -2,13 +2,13 @@
 
 mod authorize;
 mod discovery;
+mod fake_servers;
+mod grant_kinds;
 mod hostile;
 mod identity;
-mod recognition;
 mod refresh;
+mod registration_check;
 mod token;
-mod ways;
-mod world;
 
 use serde_json::{Value, json};
 use url::Url;
@@ -17,7 +17,7 @@ use super::*;
 use crate::Scopes;
 use crate::metadata::ClientMetadata;
 use crate::secret::Secret;
-use world::World;
+use fake_servers::FakeServers;
 
 const NOW: crate::Seconds = 1_000_000;
 const SERVER: &str = "https://mcp.example/mcp";
@@ -75,26 +75,26 @@ fn tokens() -> Value {
 }
 
 /// Everybody is there and works.
-fn world() -> World {
-    let mut world = World::default();
-    world.json(PATH_METADATA, &resource());
-    world.json(SERVER_METADATA, &server());
-    world.json("https://as.example/register", &json!({ "client_id": "dynamic" }));
-    world.json("https://as.example/token", &tokens());
-    world
+fn servers() -> FakeServers {
+    let mut servers = FakeServers::default();
+    servers.json(PATH_METADATA, &resource());
+    servers.json(SERVER_METADATA, &server());
+    servers.json("https://as.example/register", &json!({ "client_id": "dynamic" }));
+    servers.json("https://as.example/token", &tokens());
+    servers
 }
 
 /// A client that registers itself, for a person at a browser.
-fn wanted() -> Wanted {
-    let identity = Identity { dynamic: Some(ClientMetadata::default()), ..Identity::default() };
-    Wanted::new(url(SERVER), Way::Code { redirect_uri: url(REDIRECT) }, identity)
+fn flow_request() -> FlowRequest {
+    let identity = ClientIdentity { dynamic: Some(ClientMetadata::default()), ..ClientIdentity::default() };
+    FlowRequest::new(url(SERVER), GrantKind::AuthorizationCode { redirect_uri: url(REDIRECT) }, identity)
 }
 
-fn refused(status: u16, challenge: &str) -> Option<Refusal> {
+fn refused(status: u16, challenge: &str) -> Option<ChallengeResponse> {
     let challenges = crate::Challenge::parse_all(challenge);
-    Some(Refusal { status: http::StatusCode::from_u16(status).unwrap(), challenges })
+    Some(ChallengeResponse { status: http::StatusCode::from_u16(status).unwrap(), challenges })
 }
 
-fn challenged(challenge: &str) -> Wanted {
-    Wanted { refusal: refused(401, challenge), ..wanted() }
+fn challenged(challenge: &str) -> FlowRequest {
+    FlowRequest { challenge: refused(401, challenge), ..flow_request() }
 }

@@ -6,38 +6,38 @@ use super::*;
 
 const TOKEN: &str = "https://as.example/token";
 
-fn logged_in() -> (World, Grant) {
-    let mut world = world();
-    let grant = world.run(challenged("Bearer scope=\"a\"")).unwrap();
-    world.seen.clear();
-    world.browsed.clear();
-    (world, grant)
+fn logged_in() -> (FakeServers, TokenSet) {
+    let mut servers = servers();
+    let grant = servers.run(challenged("Bearer scope=\"a\"")).unwrap();
+    servers.seen.clear();
+    servers.browsed.clear();
+    (servers, grant)
 }
 
-fn knowing(grant: &Grant) -> Known {
-    Known { grant: Some(grant.clone()), ..Known::default() }
+fn knowing(grant: &TokenSet) -> StoredState {
+    StoredState { tokens: Some(grant.clone()), ..StoredState::default() }
 }
 
 #[test]
-fn a_grant_is_kept_whole() {
+fn a_token_set_round_trips() {
     let (_, grant) = logged_in();
     let text = serde_json::to_string(&grant).unwrap();
-    assert_eq!(serde_json::from_str::<Grant>(&text).unwrap(), grant);
+    assert_eq!(serde_json::from_str::<TokenSet>(&text).unwrap(), grant);
     assert!(
         grant.ends_within(0, NOW + 3600) && grant.ends_within(60, NOW + 3540) && !grant.ends_within(60, NOW)
     );
 }
 
 #[test]
-fn a_grant_renews_itself_without_asking_anybody_else() {
-    let (mut world, grant) = logged_in();
-    world.json(
+fn a_refresh_contacts_only_the_issuer() {
+    let (mut servers, grant) = logged_in();
+    servers.json(
         TOKEN,
         &json!({ "access_token": "hush-2", "token_type": "Bearer", "refresh_token": "hush-next" }),
     );
-    let renewed = world.refresh(&grant, &Identity::default()).unwrap();
-    assert_eq!(world.asked(), [TOKEN]);
-    let asked = world.last_to(TOKEN);
+    let renewed = servers.refresh(&grant, &ClientIdentity::default()).unwrap();
+    assert_eq!(servers.requested(), [TOKEN]);
+    let asked = servers.last_to(TOKEN);
     assert_eq!(asked.field("grant_type").unwrap(), "refresh_token");
     assert_eq!(asked.field("refresh_token").unwrap(), "hush-refresh");
     assert_eq!(
@@ -46,127 +46,136 @@ fn a_grant_renews_itself_without_asking_anybody_else() {
     );
     assert!(renewed.token.is("hush-2") && renewed.refresh_token.as_ref().unwrap().is("hush-next"));
     assert_eq!(
-        (renewed.scope, renewed.asked, renewed.expires_at),
-        (grant.scope.clone(), grant.asked.clone(), None)
+        (renewed.scope, renewed.requested_scope, renewed.expires_at),
+        (grant.scope.clone(), grant.requested_scope.clone(), None)
     );
     // Who gives no new refresh token means the old one to go on.
-    world.json(TOKEN, &json!({ "access_token": "hush-3", "token_type": "Bearer" }));
-    assert_eq!(world.refresh(&grant, &Identity::default()).unwrap().refresh_token, grant.refresh_token);
+    servers.json(TOKEN, &json!({ "access_token": "hush-3", "token_type": "Bearer" }));
+    assert_eq!(
+        servers.refresh(&grant, &ClientIdentity::default()).unwrap().refresh_token,
+        grant.refresh_token
+    );
 }
 
 #[test]
-fn what_no_longer_renews_asks_for_a_login() {
-    let (mut world, mut grant) = logged_in();
+fn a_denied_refresh_needs_a_login() {
+    let (mut servers, mut grant) = logged_in();
     // A refresh token that was used before is not taken, and all that came of it is over.
-    world.raw(TOKEN, 400, &[], r#"{"error":"invalid_grant","error_description":"hush-refresh is used up"}"#);
-    let error = world.refresh(&grant, &Identity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::NotRenewed { .. }) && error.needs_login());
-    assert_eq!(world.seen.len(), 1);
-    world.raw(TOKEN, 503, &[], "");
-    assert!(!world.refresh(&grant, &Identity::default()).unwrap_err().needs_login());
+    servers.raw(
+        TOKEN,
+        400,
+        &[],
+        r#"{"error":"invalid_grant","error_description":"hush-refresh is used up"}"#,
+    );
+    let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
+    assert!(matches!(error, FlowError::RefreshDenied { .. }) && error.needs_login());
+    assert_eq!(servers.seen.len(), 1);
+    servers.raw(TOKEN, 503, &[], "");
+    assert!(!servers.refresh(&grant, &ClientIdentity::default()).unwrap_err().needs_login());
     grant.refresh_token = None;
-    let error = world.refresh(&grant, &Identity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::NotRenewable(_)) && error.needs_login());
+    let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
+    assert!(matches!(error, FlowError::NoRefreshToken(_)) && error.needs_login());
 }
 
 #[test]
-fn secrets_of_clients_that_others_registered_are_not_kept_in_grants() {
-    let mut world = world();
-    let mut wanted = wanted();
-    wanted.identity.registered = Some(PreRegistered::new("before", Some(Secret::new("hush-secret"))));
+fn token_sets_contain_no_pre_registered_secrets() {
+    let mut servers = servers();
+    let mut flow_request = flow_request();
+    flow_request.identity.registered = Some(PreRegistered::new("before", Some(Secret::new("hush-secret"))));
     let methods = json!({ "token_endpoint_auth_methods_supported": ["client_secret_basic"] });
-    world.json(SERVER_METADATA, &with(server(), &methods));
-    let grant = world.run(wanted.clone()).unwrap();
+    servers.json(SERVER_METADATA, &with(server(), &methods));
+    let grant = servers.run(flow_request.clone()).unwrap();
     assert!(!serde_json::to_string(&grant).unwrap().contains("hush-secret"));
-    world.refresh(&grant, &wanted.identity).unwrap();
-    assert!(world.last_to(TOKEN).header("authorization").unwrap().starts_with("Basic "));
-    let error = world.refresh(&grant, &Identity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::CannotProve { .. }));
+    servers.refresh(&grant, &flow_request.identity).unwrap();
+    assert!(servers.last_to(TOKEN).header("authorization").unwrap().starts_with("Basic "));
+    let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
+    assert!(matches!(error, FlowError::ClientAuthentication { .. }));
     // One that registered itself keeps its own.
-    world.json("https://as.example/register", &json!({ "client_id": "d", "client_secret": "hush-own" }));
-    let grant = world.run(super::wanted()).unwrap();
+    servers.json("https://as.example/register", &json!({ "client_id": "d", "client_secret": "hush-own" }));
+    let grant = servers.run(super::flow_request()).unwrap();
     assert!(grant.client_secret.as_ref().unwrap().is("hush-own"));
-    world.refresh(&grant, &Identity::default()).unwrap();
+    servers.refresh(&grant, &ClientIdentity::default()).unwrap();
 }
 
 #[test]
-fn a_refused_token_is_renewed_before_a_person_is_asked() {
-    let (mut world, grant) = logged_in();
-    world.run_knowing(wanted(), knowing(&grant)).unwrap();
-    assert_eq!(world.asked(), [PATH_METADATA, SERVER_METADATA, TOKEN]);
-    assert!(world.browsed.is_empty());
-    world.raw(TOKEN, 400, &[], r#"{"error":"invalid_grant"}"#);
-    world.also(TOKEN, 200, &[], &tokens().to_string());
-    world.run_knowing(wanted(), knowing(&grant)).unwrap();
-    assert_eq!(world.browsed.len(), 1);
+fn a_refused_token_is_refreshed_before_a_login() {
+    let (mut servers, grant) = logged_in();
+    servers.run_knowing(flow_request(), knowing(&grant)).unwrap();
+    assert_eq!(servers.requested(), [PATH_METADATA, SERVER_METADATA, TOKEN]);
+    assert!(servers.browsed.is_empty());
+    servers.raw(TOKEN, 400, &[], r#"{"error":"invalid_grant"}"#);
+    servers.also(TOKEN, 200, &[], &tokens().to_string());
+    servers.run_knowing(flow_request(), knowing(&grant)).unwrap();
+    assert_eq!(servers.browsed.len(), 1);
     // An authorization server that does not work right now is no reason to bother anybody.
-    world.raw(TOKEN, 503, &[], "");
-    assert!(world.run_knowing(wanted(), knowing(&grant)).is_err());
-    assert_eq!(world.browsed.len(), 1);
+    servers.raw(TOKEN, 503, &[], "");
+    assert!(servers.run_knowing(flow_request(), knowing(&grant)).is_err());
+    assert_eq!(servers.browsed.len(), 1);
 }
 
 #[test]
-fn a_grant_is_renewed_where_its_issuer_says_it_is_now() {
-    let (mut world, grant) = logged_in();
+fn a_refresh_uses_the_current_token_endpoint() {
+    let (mut servers, grant) = logged_in();
     let moved = "https://as.example/v2/token";
-    world.json(SERVER_METADATA, &with(server(), &json!({ "token_endpoint": moved })));
-    world.json(moved, &tokens());
-    let renewed = world.run_knowing(wanted(), knowing(&grant)).unwrap();
-    assert_eq!(world.asked(), [PATH_METADATA, SERVER_METADATA, moved]);
+    servers.json(SERVER_METADATA, &with(server(), &json!({ "token_endpoint": moved })));
+    servers.json(moved, &tokens());
+    let renewed = servers.run_knowing(flow_request(), knowing(&grant)).unwrap();
+    assert_eq!(servers.requested(), [PATH_METADATA, SERVER_METADATA, moved]);
     assert_eq!(renewed.token_endpoint.as_str(), moved);
 }
 
 #[test]
-fn a_grant_is_of_no_use_to_another_authorization_server() {
-    let (mut world, grant) = logged_in();
+fn tokens_of_another_issuer_are_not_refreshed() {
+    let (mut servers, grant) = logged_in();
     let second = "https://as2.example";
-    world.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": [second] })));
-    world.json(&format!("{second}/.well-known/oauth-authorization-server"), &server_at(second));
-    world.json(&format!("{second}/register"), &json!({ "client_id": "second" }));
-    world.json(&format!("{second}/token"), &tokens());
-    world.back = vec![("code", "hush-code".into()), ("iss", second.into())];
+    servers.json(PATH_METADATA, &with(resource(), &json!({ "authorization_servers": [second] })));
+    servers.json(&format!("{second}/.well-known/oauth-authorization-server"), &server_at(second));
+    servers.json(&format!("{second}/register"), &json!({ "client_id": "second" }));
+    servers.json(&format!("{second}/token"), &tokens());
+    servers.back = vec![("code", "hush-code".into()), ("iss", second.into())];
     let mut known = knowing(&grant);
     let registered = json!({ "client_id": "dynamic", "redirect_uris": [REDIRECT] });
     known.registrations.insert(ISSUER.to_owned(), serde_json::from_value(registered).unwrap());
-    let new = world.run_knowing(wanted(), known).unwrap();
+    let new = servers.run_knowing(flow_request(), known).unwrap();
     assert_eq!((new.issuer.as_str(), new.client_id.as_deref()), (second, Some("second")));
     assert!(
-        world.seen.iter().all(|seen| !seen.body.contains("hush-refresh") && !seen.body.contains("dynamic"))
+        servers.seen.iter().all(|seen| !seen.body.contains("hush-refresh") && !seen.body.contains("dynamic"))
     );
-    assert_eq!(world.parameter("client_id").unwrap(), "second");
+    assert_eq!(servers.parameter("client_id").unwrap(), "second");
 }
 
 #[test]
-fn a_grant_for_another_resource_or_client_is_not_renewed() {
-    let (mut world, grant) = logged_in();
-    let other = Grant { resource: "https://mcp.example/other".into(), ..grant.clone() };
-    world.run_knowing(wanted(), knowing(&other)).unwrap();
-    let mut wanted = wanted();
-    wanted.identity.registered = Some(PreRegistered::new("before", None));
-    world.run_knowing(wanted, knowing(&grant)).unwrap();
-    assert!(world.seen.iter().all(|seen| seen.field("refresh_token").is_none()));
-    assert_eq!(world.browsed.len(), 2);
+fn tokens_of_another_resource_or_client_are_not_refreshed() {
+    let (mut servers, grant) = logged_in();
+    let other = TokenSet { resource: "https://mcp.example/other".into(), ..grant.clone() };
+    servers.run_knowing(flow_request(), knowing(&other)).unwrap();
+    let mut flow_request = flow_request();
+    flow_request.identity.registered = Some(PreRegistered::new("before", None));
+    servers.run_knowing(flow_request, knowing(&grant)).unwrap();
+    assert!(servers.seen.iter().all(|seen| seen.field("refresh_token").is_none()));
+    assert_eq!(servers.browsed.len(), 2);
 }
 
 #[test]
-fn a_bound_grant_is_renewed_with_its_own_key() {
-    let mut world = world();
-    world.json(TOKEN, &with(tokens(), &json!({ "token_type": "DPoP" })));
-    let grant = world.run(Wanted { proofs: Proofs::Always, ..wanted() }).unwrap();
-    let renewed = world.refresh(&grant, &Identity::default()).unwrap();
+fn a_dpop_bound_token_is_refreshed_with_its_key() {
+    let mut servers = servers();
+    servers.json(TOKEN, &with(tokens(), &json!({ "token_type": "DPoP" })));
+    let grant = servers.run(FlowRequest { dpop: DpopPolicy::Always, ..flow_request() }).unwrap();
+    let renewed = servers.refresh(&grant, &ClientIdentity::default()).unwrap();
     assert_eq!((&renewed.key, renewed.token_type), (&grant.key, TokenType::Dpop));
-    assert!(world.last_to(TOKEN).header("dpop").is_some());
+    assert!(servers.last_to(TOKEN).header("dpop").is_some());
     let broken = BoundKey { pkcs8: Secret::new("hush"), ..grant.key.clone().unwrap() };
-    let error = world.refresh(&Grant { key: Some(broken), ..grant }, &Identity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::NoKeys(_)));
+    let error =
+        servers.refresh(&TokenSet { key: Some(broken), ..grant }, &ClientIdentity::default()).unwrap_err();
+    assert!(matches!(error, FlowError::Crypto(_)));
 }
 
 #[test]
-fn a_grant_is_given_back_where_that_is_possible() {
+fn tokens_are_revoked_where_supported() {
     let (_, grant) = logged_in();
-    assert!(revocations(&grant, &Identity::default(), NOW).unwrap().is_empty());
-    let grant = Grant { revocation_endpoint: Some(url("https://as.example/revoke")), ..grant };
-    let bodies: Vec<String> = revocations(&grant, &Identity::default(), NOW)
+    assert!(revocations(&grant, &ClientIdentity::default(), NOW).unwrap().is_empty());
+    let grant = TokenSet { revocation_endpoint: Some(url("https://as.example/revoke")), ..grant };
+    let bodies: Vec<String> = revocations(&grant, &ClientIdentity::default(), NOW)
         .unwrap()
         .into_iter()
         .map(|request| String::from_utf8(request.into_body().to_vec()).unwrap())
@@ -181,12 +190,12 @@ fn a_grant_is_given_back_where_that_is_possible() {
 }
 
 #[test]
-fn a_client_that_signs_gives_its_grant_back_by_its_key() {
+fn a_revocation_is_authenticated_by_private_key_jwt() {
     let (_, grant) = logged_in();
     let key = std::sync::Arc::new(crate::jose::PrivateKey::generate().unwrap());
     let registered = Some(PreRegistered::with_key("before", key.clone()));
-    let identity = Identity { registered, ..Identity::default() };
-    let grant = Grant {
+    let identity = ClientIdentity { registered, ..ClientIdentity::default() };
+    let grant = TokenSet {
         client_id: Some("before".into()),
         method: AuthMethod::PrivateKey,
         revocation_endpoint: Some(url("https://as.example/revoke")),
@@ -206,5 +215,8 @@ fn a_client_that_signs_gives_its_grant_back_by_its_key() {
         })
         .collect();
     assert!(names.len() == 2 && names[0] != names[1]);
-    assert!(matches!(revocations(&grant, &Identity::default(), NOW), Err(FlowError::CannotProve { .. })));
+    assert!(matches!(
+        revocations(&grant, &ClientIdentity::default(), NOW),
+        Err(FlowError::ClientAuthentication { .. })
+    ));
 }

@@ -5,29 +5,29 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::dpop::Proof;
+use crate::dpop::ProofClaims;
 use crate::jose::Jws;
 
 const TOKEN: &str = "https://as.example/token";
 
 #[test]
-fn a_client_that_registered_proves_itself_as_it_was_told() {
+fn a_registered_client_uses_its_authentication_method() {
     for (told, expected) in [
         ("client_secret_basic", AuthMethod::Basic),
         ("client_secret_post", AuthMethod::Post),
         ("none", AuthMethod::None),
     ] {
-        let mut world = world();
-        world.json(
+        let mut servers = servers();
+        servers.json(
             SERVER_METADATA,
             &with(server(), &json!({ "token_endpoint_auth_methods_supported": [told] })),
         );
         let registered =
             json!({ "client_id": "d", "client_secret": "hush:1", "token_endpoint_auth_method": told });
-        world.json("https://as.example/register", &registered);
-        let grant = world.run(wanted()).unwrap();
+        servers.json("https://as.example/register", &registered);
+        let grant = servers.run(flow_request()).unwrap();
         assert_eq!(grant.method, expected);
-        let asked = world.last_to(TOKEN);
+        let asked = servers.last_to(TOKEN);
         let basic = format!("Basic {}", STANDARD.encode("d:hush%3A1"));
         let seen = (asked.header("authorization"), asked.field("client_id"), asked.field("client_secret"));
         match expected {
@@ -35,27 +35,27 @@ fn a_client_that_registered_proves_itself_as_it_was_told() {
             AuthMethod::Post => assert_eq!(seen, (None, Some("d".into()), Some("hush:1".into()))),
             _ => assert_eq!(seen, (None, Some("d".into()), None)),
         }
-        assert_eq!(world.last_to("https://as.example/register").json()["token_endpoint_auth_method"], told);
+        assert_eq!(servers.last_to("https://as.example/register").json()["token_endpoint_auth_method"], told);
         assert_eq!(asked.header("content-type"), Some("application/x-www-form-urlencoded"));
     }
 }
 
 #[test]
-fn what_is_said_of_a_method_that_is_not_ours_does_not_count() {
-    let mut world = world();
+fn an_unsupported_authentication_method_is_ignored() {
+    let mut servers = servers();
     let registered =
         json!({ "client_id": "d", "client_secret": "hush", "token_endpoint_auth_method": "tls_client_auth" });
-    world.json("https://as.example/register", &registered);
+    servers.json("https://as.example/register", &registered);
     // The metadata lists `none` alone, so the secret stays at home.
-    assert_eq!(world.run(wanted()).unwrap().method, AuthMethod::None);
+    assert_eq!(servers.run(flow_request()).unwrap().method, AuthMethod::None);
     assert!(
-        !world.last_to(TOKEN).body.contains("hush&")
-            && world.last_to(TOKEN).header("authorization").is_none()
+        !servers.last_to(TOKEN).body.contains("hush&")
+            && servers.last_to(TOKEN).header("authorization").is_none()
     );
 }
 
 #[test]
-fn only_tokens_are_taken_for_tokens() {
+fn invalid_token_responses_are_refused() {
     for (status, body) in [
         (200, "<html>hush</html>"),
         (200, ""),
@@ -72,31 +72,31 @@ fn only_tokens_are_taken_for_tokens() {
         (429, r#"{"error":"slow_down"}"#),
         (400, "hush"),
     ] {
-        let mut world = world();
-        world.raw(TOKEN, status, &[("location", "https://evil.example")], body);
-        let error = world.run(wanted()).unwrap_err();
-        assert!(matches!(error, FlowError::BadTokenResponse { .. }), "{status} {body}: {error:?}");
-        assert_eq!((error.blame(), world.to(TOKEN).count()), (Blame::Issuer, 1));
+        let mut servers = servers();
+        servers.raw(TOKEN, status, &[("location", "https://evil.example")], body);
+        let error = servers.run(flow_request()).unwrap_err();
+        assert!(matches!(error, FlowError::InvalidTokenResponse { .. }), "{status} {body}: {error:?}");
+        assert_eq!((error.blame(), servers.to(TOKEN).count()), (Blame::AuthorizationServer, 1));
     }
-    let mut world = world();
-    world.json(TOKEN, &json!({ "access_token": "hush", "token_type": "bEARER", "scope": "a" }));
-    let grant = world.run(challenged("Bearer scope=\"a b\"")).unwrap();
-    assert_eq!((grant.scope.to_string(), grant.asked.to_string()), ("a".into(), "a b".into()));
+    let mut servers = servers();
+    servers.json(TOKEN, &json!({ "access_token": "hush", "token_type": "bEARER", "scope": "a" }));
+    let grant = servers.run(challenged("Bearer scope=\"a b\"")).unwrap();
+    assert_eq!((grant.scope.to_string(), grant.requested_scope.to_string()), ("a".into(), "a b".into()));
     assert_eq!((grant.expires_at, grant.refresh_token), (None, None));
     assert_eq!(grant.token_type, TokenType::Bearer);
 }
 
 #[test]
-fn a_refusal_does_not_repeat_our_secrets() {
-    let mut world = world();
+fn errors_do_not_quote_request_secrets() {
+    let mut servers = servers();
     let body = json!({ "error": "invalid_grant", "error_description": "the code hush-code is not good" });
-    world.raw(TOKEN, 400, &[], &body.to_string());
-    let error = world.run(wanted()).unwrap_err();
-    assert!(matches!(error, FlowError::Refused { .. }));
+    servers.raw(TOKEN, 400, &[], &body.to_string());
+    let error = servers.run(flow_request()).unwrap_err();
+    assert!(matches!(error, FlowError::TokenDenied { .. }));
     assert!(error.to_string().contains("the code … is not good"), "{error}");
 }
 
-fn proof(seen: &world::Seen) -> (Proof, String) {
+fn proof(seen: &fake_servers::Seen) -> (ProofClaims, String) {
     let text = seen.header("dpop").unwrap();
     let jws = Jws::parse(text).unwrap();
     let key = jws.header().jwk.clone().unwrap();
@@ -109,49 +109,51 @@ fn bound() -> Value {
 }
 
 #[test]
-fn a_token_is_bound_to_a_key_where_the_server_wants_it() {
-    let mut world = world();
-    world.json(TOKEN, &bound());
-    world.json(SERVER_METADATA, &with(server(), &json!({ "dpop_signing_alg_values_supported": ["ES256"] })));
+fn dpop_is_used_when_required() {
+    let mut servers = servers();
+    servers.json(TOKEN, &bound());
+    servers
+        .json(SERVER_METADATA, &with(server(), &json!({ "dpop_signing_alg_values_supported": ["ES256"] })));
     let challenge = format!("DPoP algs=\"ES256\", resource_metadata=\"{PATH_METADATA}\"");
-    let grant = world.run(challenged(&challenge)).unwrap();
-    let (claims, print) = proof(world.last_to(TOKEN));
+    let grant = servers.run(challenged(&challenge)).unwrap();
+    let (claims, print) = proof(servers.last_to(TOKEN));
     assert_eq!((claims.htm.as_str(), claims.htu.as_str(), claims.iat), ("POST", TOKEN, NOW));
     assert_eq!((claims.ath, claims.nonce), (None, None));
-    assert_eq!(world.parameter("dpop_jkt").unwrap(), print);
+    assert_eq!(servers.parameter("dpop_jkt").unwrap(), print);
     assert_eq!(grant.token_type, TokenType::Dpop);
     assert_eq!(grant.key.unwrap().open().unwrap().public().thumbprint().unwrap(), print);
-    world.json(PATH_METADATA, &with(resource(), &json!({ "dpop_bound_access_tokens_required": true })));
-    assert_eq!(world.run(wanted()).unwrap().token_type, TokenType::Dpop);
+    servers.json(PATH_METADATA, &with(resource(), &json!({ "dpop_bound_access_tokens_required": true })));
+    assert_eq!(servers.run(flow_request()).unwrap().token_type, TokenType::Dpop);
 }
 
 #[test]
-fn a_token_that_should_be_bound_and_is_not_is_refused() {
-    let mut world = world();
-    let wanted = Wanted { proofs: Proofs::Always, ..wanted() };
-    assert!(matches!(world.run(wanted.clone()), Err(FlowError::BadTokenResponse { .. })));
-    world.json(SERVER_METADATA, &with(server(), &json!({ "dpop_signing_alg_values_supported": ["RS256"] })));
-    assert!(matches!(world.run(wanted), Err(FlowError::CannotProve { .. })));
-    let never = Wanted { proofs: Proofs::Never, ..challenged("DPoP algs=\"ES256\"") };
-    assert_eq!(world.run(never).unwrap().token_type, TokenType::Bearer);
-    assert!(world.last_to(TOKEN).header("dpop").is_none());
+fn an_unbound_token_is_refused_when_dpop_is_required() {
+    let mut servers = servers();
+    let flow_request = FlowRequest { dpop: DpopPolicy::Always, ..flow_request() };
+    assert!(matches!(servers.run(flow_request.clone()), Err(FlowError::InvalidTokenResponse { .. })));
+    servers
+        .json(SERVER_METADATA, &with(server(), &json!({ "dpop_signing_alg_values_supported": ["RS256"] })));
+    assert!(matches!(servers.run(flow_request), Err(FlowError::ClientAuthentication { .. })));
+    let never = FlowRequest { dpop: DpopPolicy::Never, ..challenged("DPoP algs=\"ES256\"") };
+    assert_eq!(servers.run(never).unwrap().token_type, TokenType::Bearer);
+    assert!(servers.last_to(TOKEN).header("dpop").is_none());
 }
 
 #[test]
-fn a_nonce_is_used_in_one_fresh_proof() {
-    let mut world = world();
+fn a_dpop_nonce_is_used_once() {
+    let mut servers = servers();
     let wants_nonce = r#"{"error":"use_dpop_nonce"}"#;
-    world.raw(TOKEN, 400, &[("dpop-nonce", "n1")], wants_nonce);
-    world.also(TOKEN, 200, &[], &bound().to_string());
-    let wanted = Wanted { proofs: Proofs::Always, ..wanted() };
-    world.run(wanted.clone()).unwrap();
-    let (first, second) = (proof(&world.to(TOKEN).next().unwrap().clone()), proof(world.last_to(TOKEN)));
+    servers.raw(TOKEN, 400, &[("dpop-nonce", "n1")], wants_nonce);
+    servers.also(TOKEN, 200, &[], &bound().to_string());
+    let flow_request = FlowRequest { dpop: DpopPolicy::Always, ..flow_request() };
+    servers.run(flow_request.clone()).unwrap();
+    let (first, second) = (proof(&servers.to(TOKEN).next().unwrap().clone()), proof(servers.last_to(TOKEN)));
     assert_eq!((first.0.nonce, second.0.nonce.as_deref()), (None, Some("n1")));
     assert!(first.0.jti != second.0.jti && first.1 == second.1);
     for headers in [&[("dpop-nonce", "n1")][..], &[], &[("dpop-nonce", "")]] {
-        world.raw(TOKEN, 400, headers, wants_nonce);
-        world.seen.clear();
-        assert!(matches!(world.run(wanted.clone()), Err(FlowError::Refused { .. })));
-        assert!(world.to(TOKEN).count() <= 2);
+        servers.raw(TOKEN, 400, headers, wants_nonce);
+        servers.seen.clear();
+        assert!(matches!(servers.run(flow_request.clone()), Err(FlowError::TokenDenied { .. })));
+        assert!(servers.to(TOKEN).count() <= 2);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_auth::client::{Identity, Known, PreRegistered, Save, Way};
+use refmcp_auth::client::{ClientIdentity, GrantKind, PreRegistered, StoreUpdate, StoredState};
 use refmcp_client::auth::{Authorization, Browser, BrowserFault, Held, Store, StoreFault};
 use refmcp_client::http::{Fetcher, Reach, StreamableHttp};
 use refmcp_client::wire::BoxFuture;
@@ -105,11 +105,11 @@ impl Store for Broken {
         self.fails("lock", Held::by(()))
     }
 
-    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
-        self.fails("load", Known::default())
+    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
+        self.fails("load", StoredState::default())
     }
 
-    fn save<'a>(&'a self, _: &'a str, _: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, _: &'a str, _: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
         self.fails("save", ())
     }
 }
@@ -141,8 +141,8 @@ async fn whoever_lets_everybody_in_is_asked_also_when_the_store_fails() {
 async fn a_client_that_speaks_for_itself_needs_no_person() {
     let world = World::start().await;
     let registered = PreRegistered::new("me", Some(refmcp_auth::Secret::new("hush")));
-    let identity = Identity { registered: Some(registered), ..Identity::default() };
-    let authorization = Authorization::without_browser().identity(identity).way(Way::ClientCredentials);
+    let identity = ClientIdentity { registered: Some(registered), ..ClientIdentity::default() };
+    let authorization = Authorization::without_browser().identity(identity).way(GrantKind::ClientCredentials);
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     wire.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));

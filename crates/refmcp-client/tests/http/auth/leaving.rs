@@ -26,7 +26,7 @@ async fn asked_for(world: &World, tokens: usize) {
 async fn kept(store: &MemoryStore, world: &World) -> Option<String> {
     let name = name_of(&world.url().parse().unwrap());
     let _held = in_time("the store to be free", store.lock(&name)).await.unwrap();
-    store.load(&name).await.unwrap().grant.map(|grant| grant.token.reveal().to_owned())
+    store.load(&name).await.unwrap().tokens.map(|grant| grant.token.reveal().to_owned())
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use refmcp_auth::fetch::{BoxFuture, Fetch, Unfetched};
+use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::{Value, json};
 
@@ -134,14 +134,14 @@ impl Fetch for Issuers {
     fn fetch(
         &self,
         request: axum::http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<axum::http::Response<Bytes>, Unfetched>> {
+    ) -> BoxFuture<'_, Result<axum::http::Response<Bytes>, FetchError>> {
         Box::pin(async move {
             let url = request.uri().to_string();
             self.fetched.lock().unwrap().push(url.clone());
             // Others get a turn while this one waits.
             tokio::task::yield_now().await;
             if self.down.load(Ordering::SeqCst) {
-                return Err(Unfetched::Unreachable("nobody is there".to_owned()));
+                return Err(FetchError::Unreachable("nobody is there".to_owned()));
             }
             let answer = self.answer(&url, request.body());
             let status = if answer.is_some() { 200 } else { 404 };

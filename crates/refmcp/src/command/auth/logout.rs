@@ -4,7 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use refmcp_auth::client::{Grant, Identity, revocations};
+use refmcp_auth::client::{ClientIdentity, TokenSet, revocations};
 use refmcp_auth::fetch::Fetch;
 use refmcp_client::auth::name_of;
 use serde_json::json;
@@ -52,16 +52,16 @@ pub(super) async fn logout(target: &Target, shared: &Shared) -> Result<ExitReaso
 }
 
 /// Who got the tokens: the secret or key of a client that was known before is not kept with them.
-fn identity_of(store: &UserStore, server: &str) -> Identity {
+fn identity_of(store: &UserStore, server: &str) -> ClientIdentity {
     let manner = store.manner(server).map(Option::unwrap_or_default);
     manner.and_then(|manner| manner.identity()).unwrap_or_else(|fault| {
         tracing::warn!("{fault:#}");
-        Identity::default()
+        ClientIdentity::default()
     })
 }
 
 /// Gives back what renews tokens, and the token.
-async fn give_back(grant: &Grant, identity: &Identity, fetch: &dyn Fetch) -> Result<()> {
+async fn give_back(grant: &TokenSet, identity: &ClientIdentity, fetch: &dyn Fetch) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let requests = revocations(grant, identity, now)?;
     if requests.is_empty() {

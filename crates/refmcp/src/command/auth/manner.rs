@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use refmcp_auth::client::{Enterprise, Grant, Identity, PreRegistered, Way};
+use refmcp_auth::client::{ClientIdentity, EnterpriseIdp, GrantKind, PreRegistered, TokenSet};
 use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::auth::{Authorization, ourselves};
@@ -34,14 +34,14 @@ impl Manner {
     /// # Errors
     ///
     /// A file or a variable is not there, or holds something else.
-    pub(super) fn identity(&self) -> Result<Identity> {
+    pub(super) fn identity(&self) -> Result<ClientIdentity> {
         let registered = match &self.client_id {
             Some(id) => Some(self.registered(id)?),
             None => None,
         };
         // Whoever says who they are does not want to be somebody else.
         let dynamic = registered.is_none().then(ourselves);
-        Ok(Identity { registered, document: self.client_metadata_url.clone(), dynamic })
+        Ok(ClientIdentity { registered, document: self.client_metadata_url.clone(), dynamic })
     }
 
     fn registered(&self, id: &str) -> Result<PreRegistered> {
@@ -65,7 +65,7 @@ impl Manner {
 
     /// The same, where a client that others registered belongs to whoever gave this grant: what proves who it is goes
     /// nowhere else from now on.
-    pub(super) fn settled(&self, grant: &Grant) -> Self {
+    pub(super) fn settled(&self, grant: &TokenSet) -> Self {
         let mut settled = self.clone();
         if settled.client_id.is_some() && settled.client_id == grant.client_id {
             settled.client_issuer = Some(grant.issuer.clone());
@@ -73,11 +73,13 @@ impl Manner {
         settled
     }
 
-    fn way(&self) -> Result<Option<Way>> {
+    fn way(&self) -> Result<Option<GrantKind>> {
         Ok(match (self.grant, &self.assertion_file) {
-            (GrantWord::ClientCredentials, _) => Some(Way::ClientCredentials),
-            (GrantWord::JwtBearer, Some(file)) => Some(Way::JwtBearer { assertion: read(file)? }),
-            (GrantWord::Enterprise, _) => Some(Way::Enterprise(Box::new(self.enterprise.read()?))),
+            (GrantWord::ClientCredentials, _) => Some(GrantKind::ClientCredentials),
+            (GrantWord::JwtBearer, Some(file)) => Some(GrantKind::JwtBearer { assertion: read(file)? }),
+            (GrantWord::Enterprise, _) => {
+                Some(GrantKind::EnterpriseManaged(Box::new(self.enterprise.read()?)))
+            }
             _ => None,
         })
     }
@@ -94,14 +96,14 @@ impl Manner {
 }
 
 impl EnterpriseOptions {
-    fn read(&self) -> Result<Enterprise> {
+    fn read(&self) -> Result<EnterpriseIdp> {
         let need = |text: &Option<String>, option: &str| {
             text.clone().with_context(|| format!("--grant enterprise: {option} is missing"))
         };
         let id_token =
             self.id_token_file.as_deref().context("--grant enterprise: --id-token-file is missing")?;
         let variable = ("--idp-client-secret-env", self.idp_client_secret_env.as_deref());
-        Ok(Enterprise {
+        Ok(EnterpriseIdp {
             issuer: need(&self.idp_issuer, "--idp-issuer")?,
             token_endpoint: self.idp_token_endpoint.clone(),
             client_id: need(&self.idp_client_id, "--idp-client-id")?,

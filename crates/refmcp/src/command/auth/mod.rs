@@ -11,7 +11,7 @@ mod status;
 mod store;
 
 use anyhow::Result;
-use refmcp_auth::client::Step;
+use refmcp_auth::client::FlowStep;
 use refmcp_client::auth::{Authorization, name_of};
 use url::Url;
 
@@ -70,7 +70,7 @@ fn explained(authorization: Authorization, shared: &Shared, bars: &Bars) -> Auth
     authorization.on_step(move |step| bars.say(&format!("{}\n", told(step, json))))
 }
 
-fn told(step: &Step, json: bool) -> String {
+fn told(step: &FlowStep, json: bool) -> String {
     if json {
         // Strings do not fail to be written.
         return serde_json::to_string(step).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use refmcp_auth::Seconds;
-use refmcp_auth::client::Grant;
+use refmcp_auth::client::TokenSet;
 use refmcp_client::auth::name_of;
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<E
 }
 
 /// Shows grants.
-pub(super) fn show(store: &UserStore, grants: &[(String, Grant)], printer: &Printer) -> Result<()> {
-    let renews = |server: &str, grant: &Grant| store.renews(server, grant);
+pub(super) fn show(store: &UserStore, grants: &[(String, TokenSet)], printer: &Printer) -> Result<()> {
+    let renews = |server: &str, grant: &TokenSet| store.renews(server, grant);
     let document: Vec<Value> =
         grants.iter().map(|(server, grant)| described(server, grant, renews(server, grant))).collect();
     printer.show(&document, |_| {
@@ -48,7 +48,7 @@ pub(super) fn show(store: &UserStore, grants: &[(String, Grant)], printer: &Prin
     })
 }
 
-fn described(server: &str, grant: &Grant, renews: bool) -> Value {
+fn described(server: &str, grant: &TokenSet, renews: bool) -> Value {
     json!({
         "server": server,
         "resource": grant.resource,
@@ -61,7 +61,7 @@ fn described(server: &str, grant: &Grant, renews: bool) -> Value {
     })
 }
 
-fn in_words(server: &str, grant: &Grant, renews: bool, now: Seconds) -> String {
+fn in_words(server: &str, grant: &TokenSet, renews: bool, now: Seconds) -> String {
     let scopes = if grant.scope.is_empty() { "none known".to_owned() } else { grant.scope.to_string() };
     let lines = [
         ("issuer", grant.issuer.clone()),
@@ -75,7 +75,7 @@ fn in_words(server: &str, grant: &Grant, renews: bool, now: Seconds) -> String {
     format!("{}\n{lines}", one_line(server))
 }
 
-fn time_left(grant: &Grant, now: Seconds) -> String {
+fn time_left(grant: &TokenSet, now: Seconds) -> String {
     let Some(end) = grant.expires_at else { return "without a known end".to_owned() };
     match end.saturating_sub(now) {
         0 => "over".to_owned(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use refmcp_auth::client::{Grant, Known, Save, Used};
-use refmcp_auth::metadata::Registered;
+use refmcp_auth::client::{LastClient, StoreUpdate, StoredState, TokenSet};
+use refmcp_auth::metadata::ClientRegistration;
 use refmcp_client::auth::{Held, Store, StoreFault};
 use refmcp_client::wire::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -20,7 +20,7 @@ use crate::store::tokens::{Entry, Kept, Kind, Tokens};
 #[derive(Debug, Default)]
 pub(crate) struct Forgotten {
     /// Its grants.
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) grants: Vec<TokenSet>,
     /// What is wrong with those that make no sense, which nobody can give back.
     pub(crate) senseless: Vec<anyhow::Error>,
 }
@@ -54,11 +54,11 @@ impl UserStore {
     /// # Errors
     ///
     /// They cannot be read.
-    pub(crate) fn grants(&self, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
+    pub(crate) fn grants(&self, server: Option<&str>) -> Result<Vec<(String, TokenSet)>> {
         self.grants_in(&self.tokens.load()?, server)
     }
 
-    fn grants_in(&self, kept: &Kept, server: Option<&str>) -> Result<Vec<(String, Grant)>> {
+    fn grants_in(&self, kept: &Kept, server: Option<&str>) -> Result<Vec<(String, TokenSet)>> {
         let entries = kept.all(Kind::Grant).iter();
         let named = |entry: &Entry| Ok((entry.server.clone(), self.read(entry)?));
         match server {
@@ -68,7 +68,7 @@ impl UserStore {
     }
 
     /// The grant of a server, unless the keyring would have to be asked for it.
-    pub(crate) fn grant_at_hand(&self, server: &str) -> Option<Grant> {
+    pub(crate) fn grant_at_hand(&self, server: &str) -> Option<TokenSet> {
         let kept = self.tokens.at_hand().ok()??;
         self.grants_in(&kept, Some(server)).ok()?.pop().map(|(_, grant)| grant)
     }
@@ -81,7 +81,7 @@ impl UserStore {
     }
 
     /// Whether a token for a server is got again without a person, once it is over.
-    pub(crate) fn renews(&self, server: &str, grant: &Grant) -> bool {
+    pub(crate) fn renews(&self, server: &str, grant: &TokenSet) -> bool {
         let by_itself = || self.manner(server).ok().flatten().is_some_and(|manner| !manner.needs_person());
         grant.refresh_token.is_some() || by_itself()
     }
@@ -167,9 +167,9 @@ impl UserStore {
         })
     }
 
-    fn known(&self, kept: &Kept, server: &str) -> Result<Known> {
+    fn known(&self, kept: &Kept, server: &str) -> Result<StoredState> {
         let mut grants = if self.has_new() { self.grants_in(kept, Some(server))? } else { Vec::new() };
-        let mut registrations: BTreeMap<String, Registered> = BTreeMap::new();
+        let mut registrations: BTreeMap<String, ClientRegistration> = BTreeMap::new();
         for entry in kept.all(Kind::Registration) {
             // One that is broken is no reason to be known nowhere else.
             if let Some(registered) = told(self.read(entry)) {
@@ -177,33 +177,33 @@ impl UserStore {
             }
         }
         let grant = grants.pop().map(|(_, grant)| grant);
-        Ok(Known { grant, registrations, used: self.used(kept, server) })
+        Ok(StoredState { tokens: grant, registrations, last_client: self.used(kept, server) })
     }
 
     /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
     /// does not change it.
-    fn used(&self, kept: &Kept, server: &str) -> Option<Used> {
+    fn used(&self, kept: &Kept, server: &str) -> Option<LastClient> {
         let settled =
-            |manner: Manner| Some(Used { client_id: manner.client_id?, issuer: manner.client_issuer? });
+            |manner: Manner| Some(LastClient { client_id: manner.client_id?, issuer: manner.client_issuer? });
         let granted =
-            || told(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| Used::of(&grant));
+            || told(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| LastClient::of(&grant));
         told(self.manner_in(kept, server)).flatten().and_then(settled).or_else(granted)
     }
 
-    fn keep(&self, server: &str, save: &Save) -> Result<()> {
+    fn keep(&self, server: &str, save: &StoreUpdate) -> Result<()> {
         let value = |value: Result<Value, serde_json::Error>| value.context("cannot keep the tokens");
         match save {
-            Save::Registration { issuer, registered } => {
+            StoreUpdate::Registration { issuer, registered } => {
                 let value = value(serde_json::to_value(registered))?;
                 let entry = Entry { server: String::new(), issuer: issuer.clone(), value };
                 self.tokens.keep(Kind::Registration, entry)
             }
-            Save::NoRegistration { issuer, client_id } => {
+            StoreUpdate::ForgetRegistration { issuer, client_id } => {
                 let meant =
                     |entry: &Entry| entry.issuer == *issuer && entry.value["client_id"] == client_id.as_str();
                 self.tokens.forget(Kind::Registration, meant).map(drop)
             }
-            Save::Grant(grant) => {
+            StoreUpdate::Tokens(grant) => {
                 let (server, issuer) = (server.to_owned(), grant.issuer.clone());
                 let value = value(serde_json::to_value(grant))?;
                 self.tokens.keep(Kind::Grant, Entry { server, issuer, value })?;
@@ -240,7 +240,7 @@ impl Store for UserStore {
         })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Known, StoreFault>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
         Box::pin(async move {
             // A look into a short file takes less than a thread would to begin, and every command begins with one.
             let kept = match self.tokens.at_hand().map_err(|why| fault(&why))? {
@@ -251,7 +251,7 @@ impl Store for UserStore {
         })
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a Save) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
         let (store, server, save) = (self.clone(), server.to_owned(), save.clone());
         Box::pin(apart(move || store.keep(&server, &save)))
     }

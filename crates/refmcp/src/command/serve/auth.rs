@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::{Request, Response};
 use refmcp_auth::fetch::{BoxFuture, Fetch};
 use refmcp_auth::jose::Jwks;
-use refmcp_auth::resource::{Introspection, Names};
+use refmcp_auth::resource::{Introspection, ResourceNames};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::http::{Fetcher, Reach};
 use refmcp_http::{Authority, Besides, Options};
@@ -59,7 +59,7 @@ pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options)
 fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<About> {
     let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
     // By every name that clients may know it.
-    settings.resources = Names::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
+    settings.resources = ResourceNames::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
     settings.resources.extend(options.auth_resources.iter().map(refmcp_auth::uri::canonical));
     settings.scopes = options.auth_scopes.clone().unwrap_or_else(own_scopes);
     settings.default_scopes = first_of(&settings.scopes);
@@ -159,8 +159,9 @@ fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut O
 
 /// The same with what tokens have to be.
 fn demanding(authority: Authority, options: &AuthorityOptions) -> Result<Authority> {
-    let authority =
-        authority.others_too(options.auth_other_audiences).asking_again_every(options.auth_introspect_every);
+    let authority = authority
+        .allow_other_audiences(options.auth_other_audiences)
+        .asking_again_every(options.auth_introspect_every);
     Ok(match options.auth_dpop {
         DpopWord::Taken => authority,
         DpopWord::Required => authority.only_bound(true),

@@ -66,7 +66,7 @@ For a client's mcp.json:
             }
         };
         let refused = |why: &str| Err(UsageError::new(format!("{url}: {why}")).into());
-        if !refmcp_auth::uri::is_confidential(&url) {
+        if !refmcp_auth::uri::is_secure(&url) {
             return refused(
                 "with --auth, a server beyond this machine needs https: --tls-cert, or --public-url",
             );

@@ -1,4 +1,4 @@
-//! Tokens without a person in the browser: what is asked for, by which grant.
+//! Form bodies of token requests, one for each grant, and of revocations.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use url::Url;
 
 use super::discovery::{Server, Target};
 use super::identity::{Client, Form};
-use super::token::Errand;
-use super::{Enterprise, FlowError, Grant, Identity, JWT_BEARER};
+use super::token_request::TokenRequest;
+use super::{ClientIdentity, EnterpriseIdp, FlowError, JWT_BEARER, TokenSet};
 use crate::Seconds;
 use crate::jose::PrivateKey;
 use crate::metadata::TokenResponse;
@@ -20,19 +20,19 @@ const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// What an authorization server is asked for.
-pub(crate) fn errand(
+/// A token request to an authorization server.
+pub(crate) fn token_request(
     what: &'static str,
     server: &Server,
     client: Client,
     form: Form,
     key: Option<Arc<PrivateKey>>,
-) -> Result<Errand, FlowError> {
+) -> Result<TokenRequest, FlowError> {
     let (issuer, endpoint) = (server.issuer().to_owned(), server.token_endpoint()?);
-    Ok(Errand { what, issuer, endpoint, client, form, key, nonce: None })
+    Ok(TokenRequest { what, issuer, endpoint, client, form, key, nonce: None })
 }
 
-/// A code for a token.
+/// The authorization code grant.
 pub(crate) fn with_code(code: &Secret, verifier: &Secret, redirect_uri: &Url, resource: &str) -> Form {
     vec![
         ("grant_type", "authorization_code".to_owned()),
@@ -43,12 +43,12 @@ pub(crate) fn with_code(code: &Secret, verifier: &Secret, redirect_uri: &Url, re
     ]
 }
 
-/// Nothing but ourselves for a token.
+/// The client credentials grant.
 pub(crate) fn with_credentials(resource: &str, scopes: &Scopes) -> Form {
     named(vec![("grant_type", "client_credentials".to_owned())], resource, scopes)
 }
 
-/// What somebody else signed for a token.
+/// The JWT bearer grant.
 pub(crate) fn with_assertion(assertion: &Secret, resource: &str, scopes: &Scopes) -> Form {
     let form = vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", assertion.reveal().to_owned())];
     named(form, resource, scopes)
@@ -62,14 +62,14 @@ fn named(mut form: Form, resource: &str, scopes: &Scopes) -> Form {
     form
 }
 
-/// What an enterprise's identity provider is asked for: something that vouches for us at the authorization server.
+/// The token exchange at an enterprise's identity provider, for an ID-JAG (RFC 8693).
 pub(crate) fn with_identity(
-    enterprise: &Enterprise,
+    enterprise: &EnterpriseIdp,
     endpoint: Url,
     target: &Target,
     server: &Server,
     scopes: &Scopes,
-) -> Errand {
+) -> TokenRequest {
     let form = vec![
         ("grant_type", TOKEN_EXCHANGE.to_owned()),
         ("requested_token_type", ID_JAG.to_owned()),
@@ -80,53 +80,66 @@ pub(crate) fn with_identity(
     let form = named(form, &target.resource, scopes);
     let client = Client::plain(&enterprise.client_id, enterprise.client_secret.clone());
     let issuer = enterprise.issuer.clone();
-    Errand { what: "something that vouches for us", issuer, endpoint, client, form, key: None, nonce: None }
+    TokenRequest { what: "an identity assertion", issuer, endpoint, client, form, key: None, nonce: None }
 }
 
-/// What the identity provider gave, if it is what was asked for.
-pub(crate) fn vouched(errand: &Errand, tokens: TokenResponse) -> Result<Secret, FlowError> {
+/// Reads the ID-JAG of a token exchange response.
+pub(crate) fn read_identity_assertion(
+    token_request: &TokenRequest,
+    tokens: TokenResponse,
+) -> Result<Secret, FlowError> {
     if tokens.issued_token_type.as_deref() != Some(ID_JAG) {
-        return Err(errand.bad("a token of another type than the one that was asked for"));
+        return Err(token_request.bad("a token of another type than the one that was asked for"));
     }
-    // It opens nothing by itself, and says so.
+    // An ID-JAG is not an access token, and its `token_type` says so.
     if !tokens.token_type.eq_ignore_ascii_case("N_A") {
-        return Err(errand.bad("a token that says it is for access"));
+        return Err(token_request.bad("a token that says it is for access"));
     }
     Ok(tokens.access_token)
 }
 
-fn client_of(grant: &Grant, identity: &Identity) -> Result<Client, FlowError> {
-    Client::of_grant(grant, identity).ok_or_else(|| FlowError::CannotProve {
+fn client_of(grant: &TokenSet, identity: &ClientIdentity) -> Result<Client, FlowError> {
+    Client::of_tokens(grant, identity).ok_or_else(|| FlowError::ClientAuthentication {
         issuer: grant.issuer.clone(),
         why: "its secret or key is not at hand".to_owned(),
     })
 }
 
-/// What renews a grant.
-pub(crate) fn renewal(grant: &Grant, identity: &Identity) -> Result<Errand, FlowError> {
+/// The refresh token grant.
+pub(crate) fn refresh_request(
+    grant: &TokenSet,
+    identity: &ClientIdentity,
+) -> Result<TokenRequest, FlowError> {
     let refresh =
-        grant.refresh_token.as_ref().ok_or_else(|| FlowError::NotRenewable(grant.issuer.clone()))?;
+        grant.refresh_token.as_ref().ok_or_else(|| FlowError::NoRefreshToken(grant.issuer.clone()))?;
     let client = client_of(grant, identity)?;
     let key = grant.key.as_ref().map(super::BoundKey::open).transpose();
-    let key = key.map_err(|fault| FlowError::NoKeys(fault.to_string()))?.map(Arc::new);
+    let key = key.map_err(|fault| FlowError::Crypto(fault.to_string()))?.map(Arc::new);
     let form = vec![
         ("grant_type", "refresh_token".to_owned()),
         ("refresh_token", refresh.reveal().to_owned()),
         ("resource", grant.resource.clone()),
     ];
     let (issuer, endpoint) = (grant.issuer.clone(), grant.token_endpoint.clone());
-    Ok(Errand { what: "a new token for the old login", issuer, endpoint, client, form, key, nonce: None })
+    Ok(TokenRequest {
+        what: "a new token for the old login",
+        issuer,
+        endpoint,
+        client,
+        form,
+        key,
+        nonce: None,
+    })
 }
 
-/// The requests that give a grant back (RFC 7009), for whoever logs out: first what renews it, then the token. The client
-/// proves who it is in each as it does at the token endpoint, by its secret or by its key, whichever the grant was given
-/// to. There are none where the issuer takes nothing back.
+/// The revocation requests of tokens (RFC 7009): the refresh token first, then the access token. The client authenticates
+/// as it does at the token endpoint. There are none where the authorization server has no revocation endpoint.
 ///
 /// # Errors
-/// We cannot prove who we are: the secret or key that the grant was given to is not in `identity`.
+/// The client cannot authenticate: its secret or key is not in `identity`.
 pub fn revocations(
-    grant: &Grant,
-    identity: &Identity,
+    grant: &TokenSet,
+    identity: &ClientIdentity,
     now: Seconds,
 ) -> Result<Vec<Request<Bytes>>, FlowError> {
     let Some(endpoint) = &grant.revocation_endpoint else { return Ok(Vec::new()) };
@@ -136,8 +149,9 @@ pub fn revocations(
     let requests = tokens.map(|(hint, token)| {
         let form = vec![("token", token.reveal().to_owned()), ("token_type_hint", hint.to_owned())];
         let (issuer, endpoint, client) = (grant.issuer.clone(), endpoint.clone(), client.clone());
-        let errand = Errand { what: "an end", issuer, endpoint, client, form, key: None, nonce: None };
-        errand.request(now)
+        let token_request =
+            TokenRequest { what: "an end", issuer, endpoint, client, form, key: None, nonce: None };
+        token_request.request(now)
     });
     requests.collect()
 }

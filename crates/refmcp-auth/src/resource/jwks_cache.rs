@@ -1,4 +1,4 @@
-//! An issuer's public keys, as they are kept.
+//! The cache of an issuer's JWK Set.
 
 use std::sync::Arc;
 
@@ -8,52 +8,51 @@ use serde_json::Value;
 use crate::Seconds;
 use crate::jose::{Algorithm, Jwk, Jwks};
 
-/// Keys of one issuer that are kept; an issuer has a handful.
+/// Limit of keys of one issuer.
 const MOST: usize = 100;
 
-/// Seconds for which keys are good without being looked at again.
+/// Seconds after which keys are fetched again.
 const FRESH: Seconds = 600;
 
-/// Seconds for which they are good at all: an issuer that has been silent for so long may have revoked them.
+/// Seconds after which keys are not used any more: an unreachable issuer may have revoked them.
 const STALE: Seconds = 24 * 3600;
 
-/// Seconds until they are fetched again, whatever tokens name.
+/// Minimum of seconds between two fetches, whatever key ids tokens name.
 const AGAIN: Seconds = 2;
 
-/// Seconds until that is tried again when nobody answered.
+/// Seconds until a failed fetch is repeated.
 const AFTER_FAILURE: Seconds = 10;
 
-/// The keys of an issuer, and when they were fetched. Those that are known stay in use for a day when newer ones cannot be
-/// had.
+/// An issuer's keys and the time of their fetch. They stay in use for a day while newer ones cannot be fetched.
 #[derive(Debug, Clone, Default)]
-pub struct Keys {
+pub struct JwksCache {
     known: Arc<Jwks>,
-    /// When they were fetched.
+    /// The time of the last successful fetch.
     fetched: Option<Seconds>,
-    /// When that was last tried.
+    /// The time of the last attempt.
     tried: Option<Seconds>,
 }
 
-/// What a set of keys is, as far as it can be read.
+/// A JWK Set whose keys are parsed one by one, so that an unsupported key does not spoil the others.
 #[derive(Deserialize)]
 struct Loose {
     keys: Vec<Value>,
 }
 
-impl Keys {
-    /// The keys that are good now.
+impl JwksCache {
+    /// The keys that are valid now.
     pub fn known(&self, now: Seconds) -> Arc<Jwks> {
         let good = self.fetched.is_some_and(|at| now.saturating_sub(at) < STALE);
         if good { Arc::clone(&self.known) } else { Arc::default() }
     }
 
-    /// Whether there is a key for a token of this algorithm that names this one.
+    /// True if there is a key for this algorithm and key id.
     pub fn has(&self, algorithm: Algorithm, kid: Option<&str>, now: Seconds) -> bool {
         self.known(now).candidates(algorithm, kid).next().is_some()
     }
 
-    /// Whether to fetch them now: they are old, or there is none for this token; and they were not asked for just now. So
-    /// whoever makes up names of keys makes us ask no more often than that.
+    /// True if the keys should be fetched: they are old, or none fits the token, and the last attempt is not too recent. The
+    /// pause bounds the load that made-up key ids cause.
     pub fn should_fetch(&self, algorithm: Algorithm, kid: Option<&str>, now: Seconds) -> bool {
         let old = self.fetched.is_none_or(|at| now.saturating_sub(at) >= FRESH);
         let pause = if self.fetched >= self.tried { AGAIN } else { AFTER_FAILURE };
@@ -61,22 +60,22 @@ impl Keys {
         patient && (old || !self.has(algorithm, kid, now))
     }
 
-    /// They are asked for.
+    /// Records an attempt.
     pub fn trying(&mut self, now: Seconds) {
         self.tried = Some(now);
     }
 
-    /// Takes what was fetched. Keys that make no sense are left out; what has no other ones changes nothing.
+    /// Stores a fetched JWK Set. Unsupported keys are left out.
     ///
     /// # Errors
-    /// It is no set of keys, or has none that is of use.
-    pub fn take(&mut self, body: &[u8], now: Seconds) -> Result<(), BadKeys> {
-        let loose: Loose = serde_json::from_slice(body).map_err(|_| BadKeys)?;
+    /// It is not a JWK Set, or has no supported key.
+    pub fn take(&mut self, body: &[u8], now: Seconds) -> Result<(), InvalidJwks> {
+        let loose: Loose = serde_json::from_slice(body).map_err(|_| InvalidJwks)?;
         let keys = loose.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
         let useful = |key: &Jwk| Algorithm::ALL.into_iter().any(|algorithm| key.is_for(algorithm));
         let keys: Vec<Jwk> = keys.filter(useful).take(MOST).collect();
         if keys.is_empty() {
-            return Err(BadKeys);
+            return Err(InvalidJwks);
         }
         self.known = Arc::new(Jwks { keys });
         self.fetched = Some(now);
@@ -84,10 +83,10 @@ impl Keys {
     }
 }
 
-/// Something that is no set of keys, or an empty one.
+/// A body without a usable JWK Set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no set of keys that could be used")]
-pub struct BadKeys;
+pub struct InvalidJwks;
 
 #[cfg(test)]
 mod tests {
@@ -106,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_asked_for_now_and_then() {
-        let mut keys = Keys::default();
+    fn unknown_key_ids_cause_bounded_fetches() {
+        let mut keys = JwksCache::default();
         assert!(keys.should_fetch(ES256, Some("a"), NOW));
         keys.trying(NOW);
         assert!(!keys.should_fetch(ES256, Some("a"), NOW), "not while they are asked for");
@@ -126,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_stay_until_there_are_others() {
-        let mut keys = Keys::default();
+    fn keys_stay_until_a_valid_jwk_set_replaces_them() {
+        let mut keys = JwksCache::default();
         keys.take(&set(&["a"]), NOW).unwrap();
         for bad in ["", "{}", "[]", "<html>", r#"{"keys":{}}"#, r#"{"keys":[]}"#, r#"{"keys":[{}]}"#] {
-            assert_eq!(keys.take(bad.as_bytes(), NOW), Err(BadKeys), "{bad}");
+            assert_eq!(keys.take(bad.as_bytes(), NOW), Err(InvalidJwks), "{bad}");
             assert!(keys.has(ES256, Some("a"), NOW));
         }
         keys.take(&set(&["b"]), NOW).unwrap();
@@ -138,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_an_issuer_that_stays_silent_end_after_a_day() {
-        let mut keys = Keys::default();
+    fn keys_of_an_unreachable_issuer_expire_after_a_day() {
+        let mut keys = JwksCache::default();
         keys.take(&set(&["a"]), NOW).unwrap();
         assert!(keys.has(ES256, Some("a"), NOW + STALE - 1));
         assert!(!keys.has(ES256, Some("a"), NOW + STALE) && keys.known(NOW + STALE).keys.is_empty());
@@ -148,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn of_many_keys_some_are_kept_and_strange_ones_are_not() {
-        let mut keys = Keys::default();
+    fn the_jwks_cache_is_bounded_and_skips_unsupported_keys() {
+        let mut keys = JwksCache::default();
         let names: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
         keys.take(&set(&names.iter().map(String::as_str).collect::<Vec<_>>()), NOW).unwrap();
         assert_eq!(keys.known(NOW).keys.len(), MOST);

@@ -1,75 +1,75 @@
-//! What a flow ends with, and what is kept of it.
+//! Tokens with everything needed to use and refresh them, and updates of the token store.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::identity::AuthMethod;
 use crate::Seconds;
-use crate::jose::{Algorithm, BadPrivateKey, PrivateKey};
+use crate::jose::{Algorithm, PrivateKey, PrivateKeyError};
 use crate::jose::{decode, encode};
-use crate::metadata::Registered;
+use crate::metadata::ClientRegistration;
 use crate::scope::Scopes;
 use crate::secret::Secret;
 
-/// A token with all that is needed to use it and to get the next one. It belongs to one issuer and one resource.
+/// An access token with everything needed to use and refresh it. It belongs to one issuer and one resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Grant {
-    /// Who gave it.
+pub struct TokenSet {
+    /// The issuer.
     pub issuer: String,
-    /// What it is for, by the name that the resource gives itself.
+    /// The resource identifier, byte for byte as the resource names itself.
     pub resource: String,
-    /// Whom it was given to; nobody named, where an assertion was enough.
+    /// The client id; absent where an assertion was sent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The secret of a client that registered itself. Secrets of clients that others registered are not kept here.
+    /// The secret of a dynamic registration. Secrets of pre-registered clients are not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Secret>,
-    /// How the client proves who it is.
+    /// The client authentication method.
     pub method: AuthMethod,
-    /// The token.
+    /// The access token.
     pub token: Secret,
-    /// How it is presented.
+    /// The token type.
     pub token_type: TokenType,
-    /// What it is good for, as far as that is known.
+    /// The granted scopes, as far as they are known.
     pub scope: Scopes,
-    /// What was asked for.
+    /// The requested scopes.
     #[serde(default)]
-    pub asked: Scopes,
-    /// When it ends, if that was said.
+    pub requested_scope: Scopes,
+    /// The expiration time, if the server told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Seconds>,
-    /// What brings the next one.
+    /// The refresh token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Secret>,
-    /// Where the next one is had.
+    /// The token endpoint.
     pub token_endpoint: Url,
-    /// Where it is given back.
+    /// The revocation endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<Url>,
-    /// The key that the token is bound to.
+    /// The DPoP key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<BoundKey>,
 }
 
-impl Grant {
-    /// Whether the token is over, or will be within so many seconds.
+impl TokenSet {
+    /// True if the token expires within this many seconds.
     pub fn ends_within(&self, seconds: Seconds, now: Seconds) -> bool {
         self.expires_at.is_some_and(|end| end <= now.saturating_add(seconds))
     }
 }
 
-/// How a token is presented.
+/// A token type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenType {
-    /// By whoever has it.
+    /// A bearer token.
     Bearer,
-    /// With a proof of possession of its key.
+    /// A DPoP-bound token.
     #[serde(rename = "DPoP")]
     Dpop,
 }
 
 impl TokenType {
-    /// The name, which is the scheme of the `Authorization` header as well.
+    /// The name, which is also the scheme of the `Authorization` header.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bearer => "Bearer",
@@ -78,51 +78,50 @@ impl TokenType {
     }
 }
 
-/// A key that tokens are bound to, as it is kept.
+/// A DPoP key in storable form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BoundKey {
-    /// What it signs by.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// The key in PKCS #8, in base64url.
+    /// The PKCS #8 key in base64url.
     pub pkcs8: Secret,
 }
 
 impl BoundKey {
-    /// Keeps a key.
+    /// Converts a key.
     pub fn of(key: &PrivateKey) -> Self {
         Self { algorithm: key.algorithm(), pkcs8: Secret::from(encode(key.reveal_pkcs8())) }
     }
 
-    /// The key.
+    /// Restores the key.
     ///
     /// # Errors
-    /// What was kept is no key.
-    pub fn open(&self) -> Result<PrivateKey, BadPrivateKey> {
+    /// The stored text is not a key.
+    pub fn open(&self) -> Result<PrivateKey, PrivateKeyError> {
         PrivateKey::from_pkcs8(self.algorithm, &decode(self.pkcs8.reveal()).unwrap_or_default())
     }
 }
 
-/// What has to be kept before the flow goes on.
+/// An update of the token store, written before the flow continues.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Save {
-    /// Who we are to an issuer from now on; it takes the place of what was known of us there.
+pub enum StoreUpdate {
+    /// A registration, which replaces the stored one of this issuer.
     Registration {
         /// The issuer.
         issuer: String,
         /// The registration.
-        registered: Box<Registered>,
+        registered: Box<ClientRegistration>,
     },
-    /// That a registration is not to be used for another login, if it is still this one that is kept. A person is sent
-    /// out with it: if the authorization server no longer knows it, nobody will ever come back to say so. When somebody
-    /// has, it is kept again.
-    NoRegistration {
+    /// Forgets a registration, unless another has replaced it. The browser is opened with it: an authorization server that
+    /// no longer knows the client shows an error page and never redirects back. The registration is stored again after the
+    /// redirect.
+    ForgetRegistration {
         /// The issuer.
         issuer: String,
-        /// Who we were there.
+        /// The client id.
         client_id: String,
     },
-    /// A grant, which takes the place of the server's earlier one. What refreshes it may work only once, so it must not
-    /// be lost.
-    Grant(Box<Grant>),
+    /// Tokens, which replace the stored ones of this server. A refresh token may work only once, so this must not get lost.
+    Tokens(Box<TokenSet>),
 }

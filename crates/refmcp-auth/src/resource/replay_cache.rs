@@ -1,31 +1,31 @@
-//! Proofs are good once.
+//! The cache that makes DPoP proofs single-use.
 
 use std::collections::{BTreeSet, HashMap};
 
 use ring::digest;
 
 use crate::Seconds;
-use crate::dpop::{ProofFault, Proven, WITHIN};
+use crate::dpop::{MAX_AGE, ProofError, VerifiedProof};
 
-/// A short name for a key or for a proof.
+/// A digest of a key thumbprint or of a `jti`.
 type Name = [u8; 16];
 
-/// The proofs that were used lately, within bounds. Whatever is forgotten before its time, nothing as old as that is
-/// taken from then on, so that no proof is ever good twice:
+/// Recently used proofs, within bounds. After an entry is evicted, proofs of its age or older are rejected, so no proof is
+/// ever accepted twice:
 ///
-/// - A key with too many proofs has its own oldest forgotten. Under a flood its proofs have to be younger; those of others
-///   do not.
-/// - When there are too many in all, the key that was used least lately is forgotten. Keys that nothing is remembered of
-///   have to bring younger proofs then; those that are at work do not notice.
+/// - A key with too many proofs evicts its own oldest. Under a flood its proofs must be more recent; other keys are not
+///   affected.
+/// - With too many proofs in all, the least recently used key is evicted. Unknown keys then need more recent proofs; active
+///   keys are not affected.
 #[derive(Debug, Clone)]
-pub struct Replays {
+pub struct ReplayCache {
     most: usize,
     each: usize,
     count: usize,
     keys: HashMap<Name, Used>,
-    /// The keys by their youngest proofs.
+    /// Keys by the time of their latest proof.
     order: BTreeSet<(Seconds, Name)>,
-    /// Proofs of keys that are not known, of this time or older, may have been used.
+    /// Proofs of unknown keys, of this time or older, may have been used.
     forgotten: Option<Seconds>,
 }
 
@@ -33,19 +33,19 @@ pub struct Replays {
 #[derive(Debug, Clone, Default)]
 struct Used {
     proofs: BTreeSet<(Seconds, Name)>,
-    /// Proofs of this time or older are not remembered any more.
+    /// Proofs of this time or older were evicted.
     forgotten: Option<Seconds>,
 }
 
 impl Used {
-    /// When its youngest proof was made, of those that are remembered.
+    /// The time of the latest stored proof.
     fn latest(&self) -> Option<Seconds> {
         self.proofs.last().map(|(made, _)| *made)
     }
 }
 
-impl Replays {
-    /// Remembers so many in all, and so many of each key.
+impl ReplayCache {
+    /// A cache with a total limit and a limit for each key.
     pub fn new(most: usize, each: usize) -> Self {
         Self {
             most: most.max(1),
@@ -57,21 +57,21 @@ impl Replays {
         }
     }
 
-    /// Uses a proof that was checked.
+    /// Records the use of a verified proof.
     ///
     /// # Errors
-    /// It was used before, or is so old that nobody can tell.
-    pub fn use_once(&mut self, proof: &Proven, now: Seconds) -> Result<(), ProofFault> {
+    /// It was used before, or may have been.
+    pub fn use_once(&mut self, proof: &VerifiedProof, now: Seconds) -> Result<(), ProofError> {
         self.drop_old(now);
         let key = name(&proof.jkt);
         let known = self.keys.get(&key);
         let forgotten = known.map_or(self.forgotten, |used| used.forgotten);
         if forgotten.is_some_and(|forgotten| proof.iat <= forgotten) {
-            return Err(ProofFault::Time);
+            return Err(ProofError::Time);
         }
         let entry = (proof.iat, name(&proof.jti));
         if known.is_some_and(|used| used.proofs.contains(&entry)) {
-            return Err(ProofFault::Replayed);
+            return Err(ProofError::Replayed);
         }
         self.remember(key, entry, now);
         while self.count > self.most && self.forget_a_key() {}
@@ -79,13 +79,13 @@ impl Replays {
     }
 
     fn remember(&mut self, key: Name, entry: (Seconds, Name), now: Seconds) {
-        // A key that comes back may have been forgotten: what holds for unknown ones holds for it.
+        // A key that returns may have been evicted, so the rule for unknown keys applies.
         let new = || Used { forgotten: self.forgotten, ..Used::default() };
         let used = self.keys.entry(key).or_insert_with(new);
         if let Some(latest) = used.latest() {
             self.order.remove(&(latest, key));
         }
-        while used.proofs.first().is_some_and(|(made, _)| made.saturating_add(WITHIN) < now) {
+        while used.proofs.first().is_some_and(|(made, _)| made.saturating_add(MAX_AGE) < now) {
             used.proofs.pop_first();
             self.count -= 1;
         }
@@ -102,9 +102,9 @@ impl Replays {
         }
     }
 
-    /// Forgets the keys all of whose proofs are too old to be taken.
+    /// Evicts keys whose proofs have all expired.
     fn drop_old(&mut self, now: Seconds) {
-        while self.order.first().is_some_and(|(latest, _)| latest.saturating_add(WITHIN) < now) {
+        while self.order.first().is_some_and(|(latest, _)| latest.saturating_add(MAX_AGE) < now) {
             if let Some((_, key)) = self.order.pop_first()
                 && let Some(used) = self.keys.remove(&key)
             {
@@ -113,7 +113,7 @@ impl Replays {
         }
     }
 
-    /// Forgets the key that was used least lately; there is always one left.
+    /// Evicts the least recently used key; one always stays.
     fn forget_a_key(&mut self) -> bool {
         if self.order.len() < 2 {
             return false;
@@ -137,22 +137,22 @@ fn name(text: &str) -> Name {
 mod tests {
     use super::*;
 
-    fn proof(jkt: &str, jti: &str, iat: Seconds) -> Proven {
-        Proven { jkt: jkt.into(), jti: jti.into(), iat, nonce: None }
+    fn proof(jkt: &str, jti: &str, iat: Seconds) -> VerifiedProof {
+        VerifiedProof { jkt: jkt.into(), jti: jti.into(), iat, nonce: None }
     }
 
     #[test]
-    fn a_proof_is_good_once() {
-        let mut replays = Replays::new(10, 10);
+    fn a_dpop_proof_is_accepted_once() {
+        let mut replays = ReplayCache::new(10, 10);
         assert_eq!(replays.use_once(&proof("k", "a", 1000), 1000), Ok(()));
-        assert_eq!(replays.use_once(&proof("k", "a", 1000), 1300), Err(ProofFault::Replayed));
+        assert_eq!(replays.use_once(&proof("k", "a", 1000), 1300), Err(ProofError::Replayed));
         assert_eq!(replays.use_once(&proof("l", "a", 1000), 1000), Ok(()));
         assert_eq!(replays.use_once(&proof("k", "b", 1000), 1000), Ok(()));
     }
 
     #[test]
-    fn a_flood_makes_nothing_good_twice() {
-        let mut replays = Replays::new(100, 10);
+    fn a_flood_of_proofs_allows_no_replay() {
+        let mut replays = ReplayCache::new(100, 10);
         for number in 0..20 {
             assert_eq!(replays.use_once(&proof("k", &number.to_string(), 1000 + number), 1010), Ok(()));
         }
@@ -161,28 +161,28 @@ mod tests {
             let again = replays.use_once(&proof("k", &number.to_string(), 1000 + number), 1010);
             assert!(again.is_err(), "{number}");
         }
-        assert_eq!(replays.use_once(&proof("k", "late", 1001), 1010), Err(ProofFault::Time));
+        assert_eq!(replays.use_once(&proof("k", "late", 1001), 1010), Err(ProofError::Time));
     }
 
     #[test]
-    fn a_flood_of_one_key_is_its_own_trouble() {
-        let mut replays = Replays::new(100, 10);
+    fn a_flood_of_one_key_does_not_affect_others() {
+        let mut replays = ReplayCache::new(100, 10);
         assert_eq!(replays.use_once(&proof("mine", "a", 1000), 1010), Ok(()));
         for number in 0..1000 {
             let flood = proof("flood", &number.to_string(), 1000 + number % 30);
             if let Err(fault) = replays.use_once(&flood, 1010) {
-                assert_eq!(fault, ProofFault::Time);
+                assert_eq!(fault, ProofError::Time);
             }
         }
         assert!(replays.count <= 11);
         assert_eq!(replays.use_once(&proof("mine", "b", 1000), 1010), Ok(()), "another of the same second");
-        assert_eq!(replays.use_once(&proof("mine", "a", 1000), 1010), Err(ProofFault::Replayed));
-        assert_eq!(replays.use_once(&proof("new", "a", 900), 1010), Ok(()), "a key that nobody has seen");
+        assert_eq!(replays.use_once(&proof("mine", "a", 1000), 1010), Err(ProofError::Replayed));
+        assert_eq!(replays.use_once(&proof("new", "a", 900), 1010), Ok(()), "an unknown key");
     }
 
     #[test]
-    fn many_keys_make_room_for_each_other_and_nothing_is_good_twice() {
-        let mut replays = Replays::new(100, 10);
+    fn evicted_keys_allow_no_replay() {
+        let mut replays = ReplayCache::new(100, 10);
         for number in 0..1000 {
             let (name, made) = (number.to_string(), 1000 + number);
             assert_eq!(replays.use_once(&proof(&name, "a", made), made), Ok(()), "{number}");
@@ -196,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn the_old_is_forgotten_once_it_would_be_refused_anyway() {
-        let mut replays = Replays::new(10, 10);
+    fn expired_proofs_are_evicted() {
+        let mut replays = ReplayCache::new(10, 10);
         replays.use_once(&proof("k", "a", 1000), 1000).unwrap();
         replays.use_once(&proof("l", "b", 1301), 1301).unwrap();
         assert_eq!((replays.count, replays.keys.len(), replays.forgotten), (1, 1, None));

@@ -9,8 +9,12 @@ use crate::jose::{Algorithm, Jwks, Jws, PrivateKey, encode};
 
 const TOKEN: &str = "https://as.example/token";
 
-fn by(way: Way, client: Option<PreRegistered>) -> Wanted {
-    Wanted::new(url(SERVER), way, Identity { registered: client, ..Identity::default() })
+fn by(grant_kind: GrantKind, client: Option<PreRegistered>) -> FlowRequest {
+    FlowRequest::new(
+        url(SERVER),
+        grant_kind,
+        ClientIdentity { registered: client, ..ClientIdentity::default() },
+    )
 }
 
 fn with_secret() -> Option<PreRegistered> {
@@ -18,24 +22,24 @@ fn with_secret() -> Option<PreRegistered> {
 }
 
 /// An authorization server for machines: it has no page for people and checks no PKCE.
-fn machines(methods: &Value) -> World {
-    let mut world = world();
+fn machines(methods: &Value) -> FakeServers {
+    let mut servers = servers();
     let changes = json!({
         "authorization_endpoint": null, "registration_endpoint": null, "code_challenge_methods_supported": null,
         "token_endpoint_auth_methods_supported": methods,
     });
-    world.json(SERVER_METADATA, &with(server(), &changes));
-    world
+    servers.json(SERVER_METADATA, &with(server(), &changes));
+    servers
 }
 
 #[test]
-fn a_client_gets_a_token_with_its_secret() {
+fn client_credentials_with_a_secret() {
     for (method, basic) in [("client_secret_basic", true), ("client_secret_post", false)] {
-        let mut world = machines(&json!([method]));
-        let mut wanted = by(Way::ClientCredentials, with_secret());
-        wanted.refusal = refused(401, "Bearer scope=\"a\"");
-        let grant = world.run(wanted).unwrap();
-        let asked = world.last_to(TOKEN);
+        let mut servers = machines(&json!([method]));
+        let mut flow_request = by(GrantKind::ClientCredentials, with_secret());
+        flow_request.challenge = refused(401, "Bearer scope=\"a\"");
+        let grant = servers.run(flow_request).unwrap();
+        let asked = servers.last_to(TOKEN);
         assert_eq!(asked.field("grant_type").unwrap(), "client_credentials");
         assert_eq!(
             (asked.field("scope").unwrap(), asked.field("resource").unwrap()),
@@ -44,17 +48,17 @@ fn a_client_gets_a_token_with_its_secret() {
         assert_eq!(asked.header("authorization").is_some(), basic);
         assert_eq!(asked.field("client_secret").is_some(), !basic);
         assert_eq!(grant.client_id.as_deref(), Some("before"));
-        assert!(world.browsed.is_empty());
+        assert!(servers.browsed.is_empty());
     }
 }
 
 #[test]
-fn a_client_gets_a_token_with_its_key() {
+fn client_credentials_with_a_key() {
     let key = Arc::new(PrivateKey::generate().unwrap());
     let client = PreRegistered { kid: Some("k".into()), ..PreRegistered::with_key("before", key.clone()) };
-    let mut world = machines(&json!(["private_key_jwt"]));
-    world.run(by(Way::ClientCredentials, Some(client.clone()))).unwrap();
-    let asked = world.last_to(TOKEN);
+    let mut servers = machines(&json!(["private_key_jwt"]));
+    servers.run(by(GrantKind::ClientCredentials, Some(client.clone()))).unwrap();
+    let asked = servers.last_to(TOKEN);
     assert_eq!(
         asked.field("client_assertion_type").unwrap(),
         "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -69,25 +73,25 @@ fn a_client_gets_a_token_with_its_key() {
     assert!(claims["exp"].as_u64().unwrap() > NOW && claims["jti"].is_string());
     assert_eq!(jws.header().kid.as_deref(), Some("k"));
     let changes = json!({ "token_endpoint_auth_signing_alg_values_supported": ["RS256"] });
-    world.json(
+    servers.json(
         SERVER_METADATA,
         &with(
             server(),
             &with(json!({ "token_endpoint_auth_methods_supported": ["private_key_jwt"] }), &changes),
         ),
     );
-    let error = world.run(by(Way::ClientCredentials, Some(client))).unwrap_err();
-    assert!(matches!(error, FlowError::CannotProve { .. }));
+    let error = servers.run(by(GrantKind::ClientCredentials, Some(client))).unwrap_err();
+    assert!(matches!(error, FlowError::ClientAuthentication { .. }));
 }
 
 #[test]
-fn clients_that_speak_for_themselves_do_not_register_themselves() {
-    let mut world = world();
-    for way in [Way::ClientCredentials, Way::Enterprise(Box::new(enterprise()))] {
-        let error = world.run(Wanted { way, ..wanted() }).unwrap_err();
-        assert!(matches!(error, FlowError::NoIdentity { .. }));
+fn client_credentials_never_register() {
+    let mut servers = servers();
+    for grant_kind in [GrantKind::ClientCredentials, GrantKind::EnterpriseManaged(Box::new(enterprise()))] {
+        let error = servers.run(FlowRequest { grant_kind, ..flow_request() }).unwrap_err();
+        assert!(matches!(error, FlowError::NoClientIdentity { .. }));
     }
-    assert!(!world.asked().contains(&"https://as.example/register"));
+    assert!(!servers.requested().contains(&"https://as.example/register"));
 }
 
 /// Something signed for whomever this says, by a key that is none of our business.
@@ -97,39 +101,39 @@ fn signed_for(audience: &Value) -> String {
 }
 
 #[test]
-fn a_workload_asks_once_and_for_nothing_else() {
+fn a_jwt_bearer_grant_takes_one_token_request() {
     let assertion = signed_for(&json!(ISSUER));
-    let way = || Way::JwtBearer { assertion: Secret::new(assertion.as_str()) };
-    let mut world = machines(&json!(["none"]));
-    let grant = world.run(by(way(), Some(PreRegistered::new("workload", None)))).unwrap();
-    let asked = world.last_to(TOKEN);
+    let grant_kind = || GrantKind::JwtBearer { assertion: Secret::new(assertion.as_str()) };
+    let mut servers = machines(&json!(["none"]));
+    let grant = servers.run(by(grant_kind(), Some(PreRegistered::new("workload", None)))).unwrap();
+    let asked = servers.last_to(TOKEN);
     assert_eq!(asked.field("grant_type").unwrap(), "urn:ietf:params:oauth:grant-type:jwt-bearer");
     assert_eq!(
         (asked.field("assertion").unwrap(), asked.field("client_id").unwrap()),
         (assertion.clone(), "workload".into())
     );
     assert_eq!((grant.client_id.as_deref(), asked.field("scope")), (Some("workload"), None));
-    assert_eq!(world.run(by(way(), None)).unwrap().client_id, None);
-    assert_eq!(world.last_to(TOKEN).field("client_id"), None);
+    assert_eq!(servers.run(by(grant_kind(), None)).unwrap().client_id, None);
+    assert_eq!(servers.last_to(TOKEN).field("client_id"), None);
     for error in ["invalid_grant", "invalid_scope", "unauthorized_client", "use_dpop_nonce"] {
-        let mut world = machines(&json!(["none"]));
-        world.raw(TOKEN, 400, &[("dpop-nonce", "n")], &json!({ "error": error }).to_string());
-        let failed = world.run(by(way(), None)).unwrap_err();
+        let mut servers = machines(&json!(["none"]));
+        servers.raw(TOKEN, 400, &[("dpop-nonce", "n")], &json!({ "error": error }).to_string());
+        let failed = servers.run(by(grant_kind(), None)).unwrap_err();
         assert!(
-            matches!(&failed, FlowError::Refused { refusal, .. } if refusal.error == error),
+            matches!(&failed, FlowError::TokenDenied { refusal, .. } if refusal.error == error),
             "{failed:?}"
         );
-        assert_eq!(world.to(TOKEN).count(), 1);
+        assert_eq!(servers.to(TOKEN).count(), 1);
     }
 }
 
 #[test]
-fn what_a_platform_signed_goes_only_to_whom_it_is_for() {
+fn an_assertion_is_sent_only_to_its_audience() {
     let run = |assertion: &str, client: Option<PreRegistered>| {
-        let mut world = machines(&json!(["none"]));
-        let came = world.run(by(Way::JwtBearer { assertion: Secret::new(assertion) }, client));
-        assert_eq!(world.to(TOKEN).count(), usize::from(came.is_ok()));
-        assert!(came.is_ok() || world.seen.iter().all(|seen| !seen.body.contains("hush")));
+        let mut servers = machines(&json!(["none"]));
+        let came = servers.run(by(GrantKind::JwtBearer { assertion: Secret::new(assertion) }, client));
+        assert_eq!(servers.to(TOKEN).count(), usize::from(came.is_ok()));
+        assert!(came.is_ok() || servers.seen.iter().all(|seen| !seen.body.contains("hush")));
         came
     };
     for audience in [json!(ISSUER), json!(TOKEN), json!(["https://other.example", ISSUER])] {
@@ -140,26 +144,26 @@ fn what_a_platform_signed_goes_only_to_whom_it_is_for() {
         (json!("https://as.example/"), "it is for https://as.example/"),
         (json!("https://as.example/token/"), "it is for https://as.example/token/"),
         (json!("HTTPS://as.example"), "it is for HTTPS://as.example"),
-        (json!([]), "it is for nobody"),
-        (Value::Null, "it does not say whom it is for"),
+        (json!([]), "its audience is empty"),
+        (Value::Null, "it names no audience"),
     ] {
         let error = run(&signed_for(&audience), Some(PreRegistered::new("workload", None))).unwrap_err();
-        assert!(matches!(error, FlowError::OtherAudience { .. }), "{audience}: {error:?}");
-        assert!(error.to_string().ends_with(shown) && error.blame() == Blame::Settings, "{error}");
+        assert!(matches!(error, FlowError::AssertionAudience { .. }), "{audience}: {error:?}");
+        assert!(error.to_string().ends_with(shown) && error.blame() == Blame::Configuration, "{error}");
     }
     // What says nothing goes only to whom we are told that it is for.
     let pinned =
         |issuer: &str| PreRegistered { issuer: Some(issuer.into()), ..PreRegistered::new("workload", None) };
-    assert!(matches!(run("hush-opaque", None), Err(FlowError::OtherAudience { .. })));
+    assert!(matches!(run("hush-opaque", None), Err(FlowError::AssertionAudience { .. })));
     run("hush-opaque", Some(pinned(ISSUER))).unwrap();
     let elsewhere = run("hush-opaque", Some(pinned("https://honest.example")));
-    assert!(matches!(elsewhere, Err(FlowError::OtherClient { .. })));
+    assert!(matches!(elsewhere, Err(FlowError::ClientOfOtherIssuer { .. })));
 }
 
 const IDP: &str = "https://idp.example";
 
-fn enterprise() -> Enterprise {
-    Enterprise {
+fn enterprise() -> EnterpriseIdp {
+    EnterpriseIdp {
         issuer: IDP.to_owned(),
         token_endpoint: Some(url("https://idp.example/token")),
         client_id: "at-idp".to_owned(),
@@ -175,12 +179,12 @@ fn vouching() -> Value {
 }
 
 #[test]
-fn an_enterprise_vouches_and_nobody_is_sent_anywhere() {
-    let mut world = machines(&json!(["client_secret_basic"]));
-    world.json("https://idp.example/token", &vouching());
-    let wanted = by(Way::Enterprise(Box::new(enterprise())), with_secret());
-    let grant = world.run(wanted).unwrap();
-    let exchange = world.last_to("https://idp.example/token");
+fn enterprise_managed_authorization_opens_no_browser() {
+    let mut servers = machines(&json!(["client_secret_basic"]));
+    servers.json("https://idp.example/token", &vouching());
+    let flow_request = by(GrantKind::EnterpriseManaged(Box::new(enterprise())), with_secret());
+    let grant = servers.run(flow_request).unwrap();
+    let exchange = servers.last_to("https://idp.example/token");
     for (name, value) in [
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
         ("requested_token_type", "urn:ietf:params:oauth:token-type:id-jag"),
@@ -193,52 +197,54 @@ fn an_enterprise_vouches_and_nobody_is_sent_anywhere() {
         assert_eq!(exchange.field(name).as_deref(), Some(value), "{name}");
     }
     assert!(!exchange.body.contains("hush-secret") && exchange.header("authorization").is_none());
-    let asked = world.last_to(TOKEN);
+    let asked = servers.last_to(TOKEN);
     assert_eq!(asked.field("grant_type").unwrap(), "urn:ietf:params:oauth:grant-type:jwt-bearer");
     assert_eq!(asked.field("assertion").unwrap(), "hush-jag");
     assert!(asked.header("authorization").unwrap().starts_with("Basic ") && !asked.body.contains("hush-id"));
-    assert_eq!((grant.issuer.as_str(), world.browsed.len()), (ISSUER, 0));
+    assert_eq!((grant.issuer.as_str(), servers.browsed.len()), (ISSUER, 0));
 }
 
 #[test]
-fn an_identity_provider_is_looked_up_and_checked() {
-    let mut world = machines(&json!(["client_secret_basic"]));
-    world.json("https://idp.example/token", &vouching());
-    let found = Enterprise { token_endpoint: None, ..enterprise() };
-    let wanted = by(Way::Enterprise(Box::new(found.clone())), with_secret());
-    assert!(matches!(world.run(wanted.clone()), Err(FlowError::NoServerMetadata { .. })));
+fn identity_provider_metadata_is_checked() {
+    let mut servers = machines(&json!(["client_secret_basic"]));
+    servers.json("https://idp.example/token", &vouching());
+    let found = EnterpriseIdp { token_endpoint: None, ..enterprise() };
+    let flow_request = by(GrantKind::EnterpriseManaged(Box::new(found.clone())), with_secret());
+    assert!(matches!(servers.run(flow_request.clone()), Err(FlowError::NoServerMetadata { .. })));
     let place = "https://idp.example/.well-known/openid-configuration";
-    world.json(place, &json!({ "issuer": IDP, "token_endpoint": "https://idp.example/token" }));
-    world.run(wanted.clone()).unwrap();
-    world.json(
+    servers.json(place, &json!({ "issuer": IDP, "token_endpoint": "https://idp.example/token" }));
+    servers.run(flow_request.clone()).unwrap();
+    servers.json(
         place,
         &json!({ "issuer": "https://evil.example", "token_endpoint": "https://evil.example/token" }),
     );
-    assert!(matches!(world.run(wanted), Err(FlowError::OtherIssuer { .. })));
+    assert!(matches!(servers.run(flow_request), Err(FlowError::IssuerMismatch { .. })));
     for insecure in [
-        Enterprise { token_endpoint: Some(url("http://idp.example/token")), ..found.clone() },
-        Enterprise { issuer: "http://idp.example".into(), ..found.clone() },
+        EnterpriseIdp { token_endpoint: Some(url("http://idp.example/token")), ..found.clone() },
+        EnterpriseIdp { issuer: "http://idp.example".into(), ..found.clone() },
     ] {
-        let wanted = by(Way::Enterprise(Box::new(insecure)), with_secret());
-        assert!(matches!(world.run(wanted), Err(FlowError::Insecure(_))));
+        let flow_request = by(GrantKind::EnterpriseManaged(Box::new(insecure)), with_secret());
+        assert!(matches!(servers.run(flow_request), Err(FlowError::Insecure(_))));
     }
 }
 
 #[test]
-fn what_does_not_vouch_is_not_handed_on() {
+fn only_an_id_jag_is_sent_on() {
     for changes in [
         json!({ "issued_token_type": "urn:ietf:params:oauth:token-type:access_token" }),
         json!({ "issued_token_type": null }),
         json!({ "token_type": "Bearer" }),
     ] {
-        let mut world = machines(&json!(["client_secret_basic"]));
-        world.json("https://idp.example/token", &with(vouching(), &changes));
-        let error = world.run(by(Way::Enterprise(Box::new(enterprise())), with_secret())).unwrap_err();
-        assert!(matches!(error, FlowError::BadTokenResponse { .. }), "{error:?}");
-        assert_eq!(world.to(TOKEN).count(), 0);
+        let mut servers = machines(&json!(["client_secret_basic"]));
+        servers.json("https://idp.example/token", &with(vouching(), &changes));
+        let error =
+            servers.run(by(GrantKind::EnterpriseManaged(Box::new(enterprise())), with_secret())).unwrap_err();
+        assert!(matches!(error, FlowError::InvalidTokenResponse { .. }), "{error:?}");
+        assert_eq!(servers.to(TOKEN).count(), 0);
     }
-    let mut world = machines(&json!(["client_secret_basic"]));
-    world.raw("https://idp.example/token", 400, &[], r#"{"error":"invalid_grant"}"#);
-    let error = world.run(by(Way::Enterprise(Box::new(enterprise())), with_secret())).unwrap_err();
-    assert!(matches!(&error, FlowError::Refused { issuer, .. } if issuer == IDP), "{error:?}");
+    let mut servers = machines(&json!(["client_secret_basic"]));
+    servers.raw("https://idp.example/token", 400, &[], r#"{"error":"invalid_grant"}"#);
+    let error =
+        servers.run(by(GrantKind::EnterpriseManaged(Box::new(enterprise())), with_secret())).unwrap_err();
+    assert!(matches!(&error, FlowError::TokenDenied { issuer, .. } if issuer == IDP), "{error:?}");
 }

@@ -1,4 +1,4 @@
-//! Private keys, and what is signed with them.
+//! Private keys and signing.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use serde::Serialize;
 
 use super::{Algorithm, Header, Jwk, encode};
 
-/// A key that nothing can be signed with.
+/// A private key that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadPrivateKey {
-    /// The text is no private key in PEM.
+pub enum PrivateKeyError {
+    /// Not a PKCS #8 private key in PEM.
     #[error("not a private key in PEM of the form PKCS #8 (BEGIN PRIVATE KEY)")]
     NotPem,
-    /// The key is none of this algorithm.
+    /// A key of another algorithm.
     #[error("not a key for {0}: {1}")]
     Unfit(Algorithm, String),
-    /// Nothing could be made or signed.
-    #[error("nothing can be signed: the system gives no random bytes")]
-    NoRandom,
+    /// The operating system provides no random bytes.
+    #[error("the operating system provides no random bytes to sign with")]
+    Random,
 }
 
 /// A private key with its algorithm.
@@ -33,7 +33,7 @@ pub struct PrivateKey {
     algorithm: Algorithm,
     pair: Pair,
     random: SystemRandom,
-    /// The key in PKCS #8, to be kept.
+    /// The key in PKCS #8, to be stored.
     pkcs8: Vec<u8>,
 }
 
@@ -44,27 +44,27 @@ enum Pair {
 }
 
 impl PrivateKey {
-    /// A new key for ES256.
-    pub fn generate() -> Result<Self, BadPrivateKey> {
+    /// A new ES256 key.
+    pub fn generate() -> Result<Self, PrivateKeyError> {
         let random = SystemRandom::new();
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
-        Self::from_pkcs8(Algorithm::Es256, made.map_err(|_| BadPrivateKey::NoRandom)?.as_ref())
+        Self::from_pkcs8(Algorithm::Es256, made.map_err(|_| PrivateKeyError::Random)?.as_ref())
     }
 
-    /// The key in a text of PEM.
-    pub fn from_pem(algorithm: Algorithm, pem: &str) -> Result<Self, BadPrivateKey> {
+    /// Reads a key from PEM.
+    pub fn from_pem(algorithm: Algorithm, pem: &str) -> Result<Self, PrivateKeyError> {
         let inside = pem.split_once("-----BEGIN PRIVATE KEY-----").map(|(_, rest)| rest);
         let inside =
             inside.and_then(|rest| rest.split_once("-----END PRIVATE KEY-----")).map(|(text, _)| text);
-        let text: String = inside.ok_or(BadPrivateKey::NotPem)?.split_whitespace().collect();
-        let der = STANDARD.decode(text).map_err(|_| BadPrivateKey::NotPem)?;
+        let text: String = inside.ok_or(PrivateKeyError::NotPem)?.split_whitespace().collect();
+        let der = STANDARD.decode(text).map_err(|_| PrivateKeyError::NotPem)?;
         Self::from_pkcs8(algorithm, &der)
     }
 
-    /// The key in PKCS #8.
-    pub fn from_pkcs8(algorithm: Algorithm, der: &[u8]) -> Result<Self, BadPrivateKey> {
+    /// Reads a key from PKCS #8.
+    pub fn from_pkcs8(algorithm: Algorithm, der: &[u8]) -> Result<Self, PrivateKeyError> {
         let random = SystemRandom::new();
-        let unfit = |fault: ring::error::KeyRejected| BadPrivateKey::Unfit(algorithm, fault.to_string());
+        let unfit = |fault: ring::error::KeyRejected| PrivateKeyError::Unfit(algorithm, fault.to_string());
         let ec = |method| EcdsaKeyPair::from_pkcs8(method, der, &random).map(Pair::Ec);
         let pair = match algorithm {
             Algorithm::Es256 => ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
@@ -77,17 +77,17 @@ impl PrivateKey {
         Ok(Self { algorithm, pair: pair.map_err(unfit)?, random, pkcs8: der.to_owned() })
     }
 
-    /// The algorithm that this key signs by.
+    /// The algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The key itself, in PKCS #8, for whoever keeps it.
+    /// The key in PKCS #8, to be stored.
     pub fn reveal_pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
 
-    /// The same as PEM.
+    /// The key in PEM.
     pub fn reveal_pem(&self) -> String {
         let text = STANDARD.encode(&self.pkcs8);
         let lines: String = text
@@ -100,7 +100,7 @@ impl PrivateKey {
         format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----\n")
     }
 
-    /// The public half.
+    /// The public key.
     pub fn public(&self) -> Jwk {
         let alg = Some(self.algorithm.name().to_owned());
         match &self.pair {
@@ -123,11 +123,11 @@ impl PrivateKey {
         }
     }
 
-    /// A token: these claims under this header, whose algorithm is set to the key's.
-    pub fn sign(&self, header: Header, claims: &impl Serialize) -> Result<String, BadPrivateKey> {
+    /// Signs claims; the header's `alg` is set to that of the key.
+    pub fn sign(&self, header: Header, claims: &impl Serialize) -> Result<String, PrivateKeyError> {
         let header = Header { alg: self.algorithm.name().to_owned(), ..header };
         // Headers and claims are maps of strings, numbers and lists, which JSON can hold.
-        let json = |fault: serde_json::Error| BadPrivateKey::Unfit(self.algorithm, fault.to_string());
+        let json = |fault: serde_json::Error| PrivateKeyError::Unfit(self.algorithm, fault.to_string());
         let header = serde_json::to_vec(&header).map_err(json)?;
         let claims = serde_json::to_vec(claims).map_err(json)?;
         let message = format!("{}.{}", encode(header), encode(claims));
@@ -135,8 +135,8 @@ impl PrivateKey {
         Ok(format!("{message}.{}", encode(signature)))
     }
 
-    fn sign_bytes(&self, message: &[u8]) -> Result<Vec<u8>, BadPrivateKey> {
-        let no_random = |_| BadPrivateKey::NoRandom;
+    fn sign_bytes(&self, message: &[u8]) -> Result<Vec<u8>, PrivateKeyError> {
+        let no_random = |_| PrivateKeyError::Random;
         match &self.pair {
             Pair::Ec(pair) => Ok(pair.sign(&self.random, message).map_err(no_random)?.as_ref().to_vec()),
             Pair::Ed(pair) => Ok(pair.sign(message).as_ref().to_vec()),
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_the_same_from_pem() {
+    fn a_private_key_round_trips_through_pem() {
         let key = PrivateKey::generate().unwrap();
         let again = PrivateKey::from_pem(Algorithm::Es256, &key.reveal_pem()).unwrap();
         assert_eq!(again.public(), key.public());
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_private_keys_are_refused() {
         let key = PrivateKey::generate().unwrap();
         let unfit = PrivateKey::from_pkcs8(Algorithm::Rs256, key.reveal_pkcs8()).unwrap_err();
-        assert!(matches!(unfit, BadPrivateKey::Unfit(Algorithm::Rs256, _)));
+        assert!(matches!(unfit, PrivateKeyError::Unfit(Algorithm::Rs256, _)));
         for pem in
             ["", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----"]
         {
-            assert_eq!(PrivateKey::from_pem(Algorithm::Es256, pem).unwrap_err(), BadPrivateKey::NotPem);
+            assert_eq!(PrivateKey::from_pem(Algorithm::Es256, pem).unwrap_err(), PrivateKeyError::NotPem);
         }
     }
 }

@@ -7,8 +7,10 @@ use http::{HeaderMap, Method, Request, Response};
 use serde_json::Value;
 use url::Url;
 
-use super::{Flow, FlowError, Grant, Identity, Known, NOW, Next, Save, Wanted};
-use crate::fetch::Unfetched;
+use super::{
+    ClientIdentity, Flow, FlowAction, FlowError, FlowRequest, NOW, StoreUpdate, StoredState, TokenSet,
+};
+use crate::fetch::FetchError;
 
 /// What was asked.
 #[derive(Debug, Clone)]
@@ -34,20 +36,20 @@ impl Seen {
     }
 }
 
-type Answer = Result<Response<Bytes>, Unfetched>;
+type Answer = Result<Response<Bytes>, FetchError>;
 
 /// Everybody whom a flow talks to.
-pub(super) struct World {
+pub(super) struct FakeServers {
     pages: BTreeMap<String, VecDeque<Answer>>,
     pub(super) seen: Vec<Seen>,
     pub(super) browsed: Vec<Url>,
-    pub(super) saved: Vec<Save>,
+    pub(super) saved: Vec<StoreUpdate>,
     pub(super) steps: Vec<String>,
     /// What the browser comes back with besides the state.
     pub(super) back: Vec<(&'static str, String)>,
 }
 
-impl Default for World {
+impl Default for FakeServers {
     fn default() -> Self {
         let back = vec![("code", "hush-code".to_owned()), ("iss", super::ISSUER.to_owned())];
         let (pages, seen, browsed, saved) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
@@ -55,7 +57,7 @@ impl Default for World {
     }
 }
 
-impl World {
+impl FakeServers {
     /// What is at a URL, in place of what was there.
     pub(super) fn json(&mut self, url: &str, body: &Value) {
         self.raw(url, 200, &[], &body.to_string());
@@ -66,7 +68,7 @@ impl World {
         self.also(url, status, headers, body);
     }
 
-    pub(super) fn fault(&mut self, url: &str, fault: Unfetched) {
+    pub(super) fn fault(&mut self, url: &str, fault: FetchError) {
         self.pages.insert(url.to_owned(), [Err(fault)].into());
     }
 
@@ -111,30 +113,30 @@ impl World {
     }
 
     /// Drives a flow to its end. All secrets in these tests have a word in them that must be shown nowhere.
-    pub(super) fn drive(&mut self, (mut flow, mut next): (Flow, Next)) -> Result<Grant, FlowError> {
+    pub(super) fn drive(&mut self, (mut flow, mut next): (Flow, FlowAction)) -> Result<TokenSet, FlowError> {
         for _ in 0..60 {
             assert!(!format!("{next:?} {flow:?}").contains("hush"), "{next:?}");
-            for step in flow.steps() {
+            for step in flow.take_steps() {
                 let text = format!("{step} {}", serde_json::to_string(&step).unwrap());
                 assert!(!text.contains("hush"), "{text}");
                 self.steps.push(step.to_string());
             }
             next = match next {
-                Next::Fetch(request) => {
+                FlowAction::Fetch(request) => {
                     let answer = self.answer(request);
-                    flow.fetched(answer, NOW)
+                    flow.on_response(answer, NOW)
                 }
-                Next::Save(save) => {
+                FlowAction::Store(save) => {
                     self.saved.push(save);
-                    flow.saved(NOW)
+                    flow.on_stored(NOW)
                 }
-                Next::Browse(url) => {
+                FlowAction::OpenBrowser(url) => {
                     let back = self.comes_back(&url);
                     self.browsed.push(url);
-                    flow.returned(&back, NOW)
+                    flow.on_redirect(&back, NOW)
                 }
-                Next::Done(grant) => return Ok(*grant),
-                Next::Failed(error) => {
+                FlowAction::Done(grant) => return Ok(*grant),
+                FlowAction::Failed(error) => {
                     assert!(!format!("{error} {error:?} {}", error.advice()).contains("hush"), "{error}");
                     return Err(error);
                 }
@@ -143,20 +145,28 @@ impl World {
         panic!("the flow does not end");
     }
 
-    pub(super) fn run(&mut self, wanted: Wanted) -> Result<Grant, FlowError> {
-        self.run_knowing(wanted, Known::default())
+    pub(super) fn run(&mut self, flow_request: FlowRequest) -> Result<TokenSet, FlowError> {
+        self.run_knowing(flow_request, StoredState::default())
     }
 
-    pub(super) fn run_knowing(&mut self, wanted: Wanted, known: Known) -> Result<Grant, FlowError> {
-        self.drive(Flow::begin(wanted, known, NOW))
+    pub(super) fn run_knowing(
+        &mut self,
+        flow_request: FlowRequest,
+        stored: StoredState,
+    ) -> Result<TokenSet, FlowError> {
+        self.drive(Flow::start(flow_request, stored, NOW))
     }
 
-    pub(super) fn refresh(&mut self, grant: &Grant, identity: &Identity) -> Result<Grant, FlowError> {
+    pub(super) fn refresh(
+        &mut self,
+        grant: &TokenSet,
+        identity: &ClientIdentity,
+    ) -> Result<TokenSet, FlowError> {
         self.drive(Flow::refresh(grant.clone(), identity, NOW))
     }
 
     /// The URLs that were asked, in order.
-    pub(super) fn asked(&self) -> Vec<&str> {
+    pub(super) fn requested(&self) -> Vec<&str> {
         self.seen.iter().map(|seen| seen.url.as_str()).collect()
     }
 

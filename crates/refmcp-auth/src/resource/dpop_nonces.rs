@@ -1,4 +1,4 @@
-//! Nonces that a server wants to have in proofs: made from the time, so that none has to be remembered.
+//! DPoP nonces derived from the time, so that none has to be stored.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
 use crate::Seconds;
-use crate::random::{NoRandom, unguessable};
+use crate::random::{RandomError, random_token};
 
-/// Seconds after which there is a new one; the one before is good for as long again.
+/// Seconds until the nonce changes; the previous one stays valid for as long again.
 const EVERY: Seconds = 120;
 
-/// What nonces are made with.
+/// The key of the nonces.
 #[derive(Clone)]
-pub struct Nonces(hmac::Key);
+pub struct DpopNonces(hmac::Key);
 
-impl Nonces {
-    /// Nonces that nobody else can make.
+impl DpopNonces {
+    /// A new random key.
     ///
     /// # Errors
-    /// The system gives no random bytes.
-    pub fn new() -> Result<Self, NoRandom> {
-        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, unguessable()?.as_bytes())))
+    /// The operating system provides no random bytes.
+    pub fn new() -> Result<Self, RandomError> {
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, random_token()?.as_bytes())))
     }
 
-    /// The one to be used now.
+    /// The current nonce.
     pub fn current(&self, now: Seconds) -> String {
         self.of(now / EVERY)
     }
 
-    /// Whether it is one of ours, and not too old.
+    /// True if a nonce is the current or the previous one.
     pub fn is_good(&self, nonce: &str, now: Seconds) -> bool {
         let turn = now / EVERY;
         let is = |turn| bool::from(self.of(turn).as_bytes().ct_eq(nonce.as_bytes()));
@@ -44,7 +44,7 @@ impl Nonces {
     }
 }
 
-impl fmt::Debug for Nonces {
+impl fmt::Debug for DpopNonces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Nonces")
     }
@@ -55,12 +55,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonces_are_good_for_a_while() {
-        let nonces = Nonces::new().unwrap();
+    fn dpop_nonces_expire() {
+        let nonces = DpopNonces::new().unwrap();
         let nonce = nonces.current(1200);
         assert!(nonces.is_good(&nonce, 1200) && nonces.is_good(&nonce, 1200 + 2 * EVERY - 1));
         assert!(!nonces.is_good(&nonce, 1200 + 2 * EVERY) && !nonces.is_good(&nonce, 1199));
-        assert!(!nonces.is_good("", 1200) && !Nonces::new().unwrap().is_good(&nonce, 1200));
+        assert!(!nonces.is_good("", 1200) && !DpopNonces::new().unwrap().is_good(&nonce, 1200));
         assert_ne!(nonce, nonces.current(1200 + EVERY));
     }
 }

@@ -1,4 +1,4 @@
-//! Making ourselves known to an authorization server (RFC 7591).
+//! Dynamic client registration (RFC 7591).
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -6,26 +6,26 @@ use http::{HeaderValue, Method, Request, Response};
 use url::Url;
 
 use super::discovery::{Server, request};
+use super::flow_step::{excerpt, redacted_url};
 use super::identity::AuthMethod;
-use super::step::{brief, place};
 use super::{Blame, FlowError};
-use crate::fetch::Unfetched;
-use crate::metadata::{ClientMetadata, OAuthError, Registered, ServerMetadata};
+use crate::fetch::FetchError;
+use crate::metadata::{ClientMetadata, ClientRegistration, OAuthError, ServerMetadata};
 use crate::scope::Scopes;
 use crate::uri::is_loopback;
 
-/// The longest id that is taken.
+/// Longest accepted client id.
 const LONGEST: usize = 4096;
 
-/// Whether a client gets only tokens that are bound to a key (RFC 9449).
+/// The metadata member that demands DPoP-bound tokens (RFC 9449).
 const BOUND: &str = "dpop_bound_access_tokens";
 
-/// Whether a client that registered itself gets only tokens that are bound to a key.
-pub(crate) fn is_bound(registered: &Registered) -> bool {
+/// True if a registered client gets only DPoP-bound tokens.
+pub(crate) fn is_bound(registered: &ClientRegistration) -> bool {
     registered.metadata.more.get(BOUND) == Some(&true.into())
 }
 
-/// The request that registers us, for tokens that are bound to a key and no others, if so.
+/// Builds the registration request; `bound` demands DPoP-bound tokens.
 pub(crate) fn ask(
     endpoint: &Url,
     server: &Server,
@@ -38,14 +38,14 @@ pub(crate) fn ask(
     if bound {
         about.more.insert(BOUND.to_owned(), true.into());
     }
-    // A client's metadata is made of strings and lists, which JSON can hold.
-    let body = serde_json::to_vec(&about).map_err(|fault| FlowError::NoKeys(fault.to_string()))?;
-    let mut request = request(Method::POST, endpoint, Blame::Issuer, body.into())?;
+    // Client metadata consists of strings and lists, which JSON can hold.
+    let body = serde_json::to_vec(&about).map_err(|fault| FlowError::Crypto(fault.to_string()))?;
+    let mut request = request(Method::POST, endpoint, Blame::AuthorizationServer, body.into())?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
 }
 
-/// What we tell about ourselves: what we were told to, and what this flow needs.
+/// Completes the client metadata with what this flow needs.
 fn complete(about: &ClientMetadata, server: &Server, redirect_uri: &Url, scopes: &Scopes) -> ClientMetadata {
     let mut about = about.clone();
     about.redirect_uris = vec![redirect_uri.to_string()];
@@ -60,7 +60,7 @@ fn complete(about: &ClientMetadata, server: &Server, redirect_uri: &Url, scopes:
     about
 }
 
-/// We keep no secret well, so we ask for none where that is possible.
+/// A native client keeps no secret well, so it asks for none where possible.
 fn method(metadata: &ServerMetadata) -> AuthMethod {
     let listed = metadata.token_endpoint_auth_methods_supported.as_ref();
     let order = [AuthMethod::None, AuthMethod::Basic, AuthMethod::Post];
@@ -68,25 +68,26 @@ fn method(metadata: &ServerMetadata) -> AuthMethod {
     order.into_iter().find(fits).unwrap_or(AuthMethod::None)
 }
 
-/// Reads what came back.
+/// Reads the registration response.
 pub(crate) fn read(
-    response: Result<Response<Bytes>, Unfetched>,
+    response: Result<Response<Bytes>, FetchError>,
     endpoint: &Url,
     issuer: &str,
     redirect_uri: &Url,
     bound: bool,
-) -> Result<Registered, FlowError> {
-    let nothing = |why| FlowError::Unfetched { url: place(endpoint), whose: Blame::Issuer, why };
+) -> Result<ClientRegistration, FlowError> {
+    let nothing =
+        |why| FlowError::Fetch { url: redacted_url(endpoint), whose: Blame::AuthorizationServer, why };
     let response = response.map_err(nothing)?;
     let refused =
-        |why: String, redirect| FlowError::Unregistered { issuer: issuer.to_owned(), why, redirect };
+        |why: String, redirect| FlowError::RegistrationFailed { issuer: issuer.to_owned(), why, redirect };
     if !response.status().is_success() {
         let said = serde_json::from_slice::<OAuthError>(response.body());
         let redirect = said.as_ref().is_ok_and(|said| said.error == "invalid_redirect_uri");
-        let said = said.map_or_else(|_| "it does not say why".to_owned(), |said| brief(&said.to_string()));
+        let said = said.map_or_else(|_| "it does not say why".to_owned(), |said| excerpt(&said.to_string()));
         return Err(refused(format!("{said} (status {})", response.status().as_u16()), redirect));
     }
-    let registered = serde_json::from_slice::<Registered>(response.body());
+    let registered = serde_json::from_slice::<ClientRegistration>(response.body());
     let mut registered = registered.map_err(|_| refused("what came is no registration".to_owned(), false))?;
     let id = &registered.client_id;
     if id.is_empty() || id.len() > LONGEST || id.chars().any(char::is_control) {
@@ -100,10 +101,10 @@ pub(crate) fn read(
         return Err(refused("it registered other redirect URIs than ours".to_owned(), true));
     }
     let more = &mut registered.metadata.more;
-    // What is not used is not kept: whoever has it can change the registration.
+    // It is not used, and its holder can change the registration.
     more.remove("registration_access_token");
     if bound {
-        // An authorization server need not repeat it.
+        // The response need not repeat it.
         more.entry(BOUND).or_insert(true.into());
     }
     Ok(registered)

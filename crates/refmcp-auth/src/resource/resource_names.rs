@@ -1,28 +1,28 @@
-//! What a resource is called, and where it tells about itself (RFC 9728).
+//! Resource identifiers and metadata URLs of a server (RFC 9728).
 
 use url::{Host, Url};
 
 use crate::uri::{self, PROTECTED_RESOURCE};
 
-/// The names of one server: a canonical one, those of its other endpoints, and all of them again by each name that this
-/// machine has for itself, where the server is on it.
+/// The resource identifiers of one server: the canonical one, one for each further endpoint, and on loopback all of them for
+/// each loopback name.
 ///
-/// Endpoints are known by their routes, which are their paths from where the server is mounted.
+/// Endpoints are identified by routes: paths relative to the mount point.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct ResourceNames {
     canonical: Named,
     others: Vec<Named>,
-    /// What stands before the routes in paths; nothing where the main endpoint was moved to another.
+    /// The path in front of the routes; unknown where a proxy maps the main endpoint to another path.
     mount: Option<String>,
 }
 
-/// One endpoint by one name.
+/// One identifier of one endpoint.
 #[derive(Debug, Clone)]
 struct Named {
     route: String,
     url: Url,
     name: String,
-    /// The path of the document about it.
+    /// The path of its metadata document.
     document: String,
 }
 
@@ -33,12 +33,12 @@ impl Named {
     }
 }
 
-impl Names {
-    /// The names of a server whose main endpoint is at this URL: the one with the route `main`. `siblings` are the routes
-    /// of its other endpoints.
+impl ResourceNames {
+    /// The identifiers of a server whose main endpoint, with the route `main`, has this URL. `siblings` are the routes of the
+    /// other endpoints.
     pub fn new(resource: Url, main: &str, siblings: &[&str]) -> Self {
         let mut urls: Vec<(&str, Url)> = vec![(main, resource.clone())];
-        // Whatever stands in front of us may have moved the main endpoint; then it alone is known.
+        // A proxy may map the main endpoint to another path; the other endpoints are unknown then.
         let mount = resource.path().strip_suffix(main).map(str::to_owned);
         if let Some(mount) = &mount {
             urls.extend(
@@ -58,22 +58,22 @@ impl Names {
         Self { canonical, others, mount }
     }
 
-    /// The name that tokens should be issued for.
+    /// The canonical resource identifier, for which tokens should be issued.
     pub fn canonical(&self) -> &str {
         &self.canonical.name
     }
 
-    /// Every name that a token for us may have.
+    /// All accepted audiences.
     pub fn audiences(&self) -> Vec<String> {
         let names = self.all().map(|named| named.name.clone());
-        // A URL without a path is one with a slash, too.
+        // A URL without a path is also written with a slash.
         let bare =
             self.all().filter(|named| named.url.path() == "/").map(|named| named.url.as_str().to_owned());
         names.chain(bare).collect()
     }
 
-    /// The name of what a document is about, by the path of the document and the host that was asked for it; the document
-    /// at the root is about the main endpoint.
+    /// The resource identifier that a metadata document describes, by its path and the requested host. The document at the root
+    /// describes the main endpoint.
     pub fn described(&self, document: &str, host: Option<&str>) -> Option<&str> {
         let document = document.trim_end_matches('/');
         let root = document == PROTECTED_RESOURCE;
@@ -85,7 +85,7 @@ impl Names {
         by_host.or_else(|| self.all().find(fits)).map(|named| named.name.as_str())
     }
 
-    /// The address of the document about an endpoint: the one with this route, by the name that it was called by.
+    /// The metadata URL of an endpoint, by its route and the requested host.
     pub fn document(&self, route: &str, host: Option<&str>) -> String {
         let there = |named: &&Named| named.route == route;
         let asked =
@@ -95,14 +95,13 @@ impl Names {
         uri::well_known(&endpoint.url, PROTECTED_RESOURCE).into()
     }
 
-    /// The URL of a route by each of its names, whether it is an endpoint of its own or belongs to one; `path` is the path
-    /// that was called. Proofs of possession are for one of these.
+    /// All URLs of a route; `path` is the requested path. A DPoP proof names one of them.
     pub fn urls(&self, route: &str, path: &str) -> Vec<Url> {
         let resource = &self.canonical.url;
         let url = match &self.mount {
             _ if route == self.canonical.route => resource.clone(),
             Some(mount) => at(resource, &format!("{mount}{route}")),
-            // Where the others were moved to is not known; they are at least on the same host.
+            // The mount point is unknown; the host is the same.
             None => at(resource, path),
         };
         let others: Vec<Url> = renamed(&url).collect();
@@ -114,7 +113,7 @@ impl Names {
     }
 }
 
-/// The names of this machine for itself.
+/// Loopback names.
 fn nearby() -> [Host<&'static str>; 3] {
     [
         Host::Domain("localhost"),
@@ -123,7 +122,7 @@ fn nearby() -> [Host<&'static str>; 3] {
     ]
 }
 
-/// The same on this machine by each name for it; nothing where it is elsewhere.
+/// A loopback URL with each loopback name; nothing for other URLs.
 fn renamed(url: &Url) -> impl Iterator<Item = Url> {
     let near = nearby().into_iter().filter(|_| uri::is_loopback(url));
     near.filter_map(|host| {
@@ -140,7 +139,7 @@ fn at(url: &Url, path: &str) -> Url {
     url
 }
 
-/// Host and port, as a request names them.
+/// Host and port as the `Host` header writes them.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -150,12 +149,12 @@ fn authority(url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn names(resource: &str) -> Names {
-        Names::new(Url::parse(resource).unwrap(), "/mcp", &["/mcp/ws", "/sse"])
+    fn names(resource: &str) -> ResourceNames {
+        ResourceNames::new(Url::parse(resource).unwrap(), "/mcp", &["/mcp/ws", "/sse"])
     }
 
     #[test]
-    fn every_endpoint_has_a_name_and_a_document() {
+    fn every_endpoint_has_an_identifier_and_metadata() {
         let names = names("https://Example.com/api/mcp");
         assert_eq!(names.canonical(), "https://example.com/api/mcp");
         let all =
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_called_by_any_of_its_names() {
+    fn loopback_names_are_aliases() {
         let names = names("http://127.0.0.1:3000/mcp");
         assert_eq!(names.audiences().len(), 9);
         let root = "/.well-known/oauth-protected-resource";
@@ -193,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn proofs_are_for_the_route_that_was_called() {
-        let texts = |names: &Names, route: &str, path: &str| -> Vec<String> {
+    fn dpop_urls_are_those_of_the_requested_route() {
+        let texts = |names: &ResourceNames, route: &str, path: &str| -> Vec<String> {
             names.urls(route, path).into_iter().map(String::from).collect()
         };
         let near = texts(&names("http://127.0.0.1:3000/mcp"), "/messages", "/messages");
@@ -202,7 +201,7 @@ mod tests {
             assert!(near.contains(&format!("{name}/messages")), "{near:?}");
         }
         assert!(near.iter().all(|url| url.ends_with("/messages")), "{near:?}");
-        // Something in front of us may take the beginning of the path away.
+        // A proxy may strip the start of the path.
         let mounted = names("https://h/api/mcp");
         assert_eq!(texts(&mounted, "/mcp", "/mcp"), ["https://h/api/mcp"]);
         assert_eq!(texts(&mounted, "/messages", "/messages"), ["https://h/api/messages"]);
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_moved_has_one_name() {
+    fn a_remapped_endpoint_has_one_identifier() {
         let names = names("https://mcp.example.com");
         assert_eq!(names.audiences(), ["https://mcp.example.com", "https://mcp.example.com/"]);
         let root = "/.well-known/oauth-protected-resource";

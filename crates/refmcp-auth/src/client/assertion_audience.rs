@@ -1,17 +1,18 @@
-//! Whom an assertion may be shown to. Whoever has it can use it, so the word of the MCP server is not enough.
+//! The audience check of JWT bearer assertions. An assertion is a bearer credential, so the MCP server alone must not decide
+//! which authorization server receives it.
 
 use serde::Deserialize;
 
 use super::discovery::Server;
-use super::step::brief;
+use super::flow_step::excerpt;
 use super::{FlowError, PreRegistered};
 use crate::claims::Audience;
 use crate::jose::decode;
 use crate::secret::Secret;
 
-/// Whether an assertion is for an authorization server: it says so itself, letter for letter, or the client's own settings
-/// name that authorization server.
-pub(crate) fn is_for(
+/// Checks that an assertion is meant for an authorization server: the assertion's `aud` names it byte for byte, or the
+/// client's configuration does.
+pub(crate) fn check(
     assertion: &Secret,
     client: Option<&PreRegistered>,
     server: &Server,
@@ -20,7 +21,7 @@ pub(crate) fn is_for(
         return Ok(());
     }
     let why = match audience(assertion.reveal()) {
-        None => "it does not say whom it is for".to_owned(),
+        None => "it names no audience".to_owned(),
         Some(audience) => {
             let endpoint = server.metadata().token_endpoint.as_deref();
             if audience.iter().any(|name| name == server.issuer() || Some(name) == endpoint) {
@@ -29,13 +30,13 @@ pub(crate) fn is_for(
             audience
                 .iter()
                 .next()
-                .map_or("it is for nobody".to_owned(), |one| format!("it is for {}", brief(one)))
+                .map_or("its audience is empty".to_owned(), |one| format!("it is for {}", excerpt(one)))
         }
     };
-    Err(FlowError::OtherAudience { issuer: brief(server.issuer()), why })
+    Err(FlowError::AssertionAudience { issuer: excerpt(server.issuer()), why })
 }
 
-/// Whom an assertion says it is for. Who signed it, and how, is for its audience to check.
+/// The audience of an assertion, unverified: the authorization server verifies the signature.
 fn audience(assertion: &str) -> Option<Audience> {
     #[derive(Deserialize)]
     struct Said {
@@ -55,7 +56,7 @@ mod tests {
     use crate::jose::encode;
 
     #[test]
-    fn only_what_says_whom_it_is_for_is_for_somebody() {
+    fn the_audience_of_an_assertion_is_read() {
         let of = |claims: &str| audience(&format!("{}.{}.sig", encode(r#"{"alg":"HS512"}"#), encode(claims)));
         let names = |claims| of(claims).map(|all| all.iter().map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(names(r#"{"aud":"a"}"#).unwrap(), ["a"]);

@@ -1,4 +1,4 @@
-//! Asking a token endpoint, and what it answers.
+//! Requests to a token endpoint, and its responses.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::discovery::request;
+use super::flow_step::{FlowStep, excerpt, redacted_url};
 use super::identity::{AuthMethod, Client, Form};
-use super::step::{Step, brief, place};
-use super::{Blame, BoundKey, FlowError, Grant, TokenType};
+use super::{Blame, BoundKey, FlowError, TokenSet, TokenType};
 use crate::Seconds;
 use crate::dpop;
-use crate::fetch::Unfetched;
+use crate::fetch::FetchError;
 use crate::jose::PrivateKey;
 use crate::metadata::{OAuthError, TokenResponse};
 use crate::scope::Scopes;
 use crate::secret::Secret;
 
-/// The longest token that is taken.
+/// Longest accepted token.
 const LONGEST: usize = 64 << 10;
 
-/// The longest nonce that is taken.
+/// Longest accepted DPoP nonce.
 const LONGEST_NONCE: usize = 1024;
 
-/// Fields of a request that are nobody else's business, not even when the answer repeats them.
+/// Secret form fields, removed from error texts that quote them.
 const SECRETS: [&str; 7] = [
     "code",
     "code_verifier",
@@ -37,70 +37,74 @@ const SECRETS: [&str; 7] = [
     "client_assertion",
 ];
 
-/// A request to a token endpoint, which may have to be sent twice.
-pub(crate) struct Errand {
-    /// What is asked for, in words.
+/// A token request, which is repeated once when the server demands a DPoP nonce.
+pub(crate) struct TokenRequest {
+    /// What is requested, for the log.
     pub(crate) what: &'static str,
     pub(crate) issuer: String,
     pub(crate) endpoint: Url,
     pub(crate) client: Client,
     pub(crate) form: Form,
-    /// The key that the token is to be bound to.
+    /// The DPoP key.
     pub(crate) key: Option<Arc<PrivateKey>>,
-    /// What the endpoint asked to have in the proof.
+    /// The DPoP nonce that the server provided.
     pub(crate) nonce: Option<String>,
 }
 
-/// What a token endpoint answered.
+/// The outcome of a token request.
 pub(crate) enum Answer {
-    /// Tokens.
+    /// The tokens.
     Tokens(Box<TokenResponse>),
-    /// It wants the same once more, with a fresh proof.
+    /// The request has to be sent again with a DPoP nonce.
     Again(Box<Request<Bytes>>),
-    /// No.
+    /// An OAuth error.
     Refused(OAuthError),
 }
 
-impl Errand {
-    /// The request, with fresh proofs of whatever has to be proven.
+impl TokenRequest {
+    /// Builds the HTTP request, with fresh client authentication and DPoP proof.
     pub(crate) fn request(&self, now: Seconds) -> Result<Request<Bytes>, FlowError> {
         let mut headers = HeaderMap::new();
         let mut form = self.form.clone();
         self.client.prove(&self.issuer, &mut form, &mut headers, now)?;
         if let Some(key) = &self.key {
             let proof = dpop::prove(key, "POST", &self.endpoint, None, self.nonce.as_deref(), now);
-            let proof = proof.map_err(|fault| FlowError::NoKeys(fault.to_string()))?;
-            let proof = HeaderValue::try_from(proof).map_err(|fault| FlowError::NoKeys(fault.to_string()))?;
+            let proof = proof.map_err(|fault| FlowError::Crypto(fault.to_string()))?;
+            let proof = HeaderValue::try_from(proof).map_err(|fault| FlowError::Crypto(fault.to_string()))?;
             headers.insert("dpop", proof);
         }
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
-        let mut request = request(Method::POST, &self.endpoint, Blame::Issuer, body.into())?;
+        let mut request = request(Method::POST, &self.endpoint, Blame::AuthorizationServer, body.into())?;
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(CONTENT_TYPE, kind);
         request.headers_mut().extend(headers);
         Ok(request)
     }
 
-    /// Reads what came.
+    /// Reads the response.
     pub(crate) fn answer(
         &mut self,
-        response: Result<Response<Bytes>, Unfetched>,
+        response: Result<Response<Bytes>, FetchError>,
         now: Seconds,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<FlowStep>,
     ) -> Result<Answer, FlowError> {
-        let nothing = |why| FlowError::Unfetched { url: place(&self.endpoint), whose: Blame::Issuer, why };
+        let nothing = |why| FlowError::Fetch {
+            url: redacted_url(&self.endpoint),
+            whose: Blame::AuthorizationServer,
+            why,
+        };
         let response = response.map_err(nothing);
         let answer = match response {
             Ok(response) => self.read(&response, now),
             Err(fault) => Err(fault),
         };
         let came = match &answer {
-            Ok(Answer::Tokens(tokens)) => in_words(tokens),
+            Ok(Answer::Tokens(tokens)) => describe(tokens),
             Ok(Answer::Again(_)) => "it wants a nonce in the proof, so it gets a fresh one".to_owned(),
             Ok(Answer::Refused(refusal)) => format!("it refused: {refusal}"),
             Err(_) => "nothing that can be used".to_owned(),
         };
-        steps.push(Step::new(format!("asked for {} at", self.what), came).at(&self.endpoint));
+        steps.push(FlowStep::new(format!("asked for {} at", self.what), came).at(&self.endpoint));
         answer
     }
 
@@ -111,7 +115,7 @@ impl Errand {
             return Ok(Answer::Tokens(Box::new(tokens)));
         }
         let said = serde_json::from_slice::<OAuthError>(response.body()).ok();
-        let Some(said) = said.filter(|_| is_final(status)) else {
+        let Some(said) = said.filter(|_| is_permanent(status)) else {
             return Err(self.bad(format!("status {}", status.as_u16())));
         };
         if said.error == "use_dpop_nonce" && self.key.is_some() && self.nonce.is_none() {
@@ -121,27 +125,27 @@ impl Errand {
                 return self.request(now).map(|request| Answer::Again(Box::new(request)));
             }
         }
-        Ok(Answer::Refused(self.discreet(said)))
+        Ok(Answer::Refused(self.redacted(said)))
     }
 
-    /// A refusal without what it may repeat of our request.
-    fn discreet(&self, said: OAuthError) -> OAuthError {
+    /// Removes secrets of the request from an error response.
+    fn redacted(&self, said: OAuthError) -> OAuthError {
         let fields =
             self.form.iter().filter(|(name, _)| SECRETS.contains(name)).map(|(_, value)| value.as_str());
         let secrets: Vec<&str> = fields.chain(self.client.secret.as_ref().map(Secret::reveal)).collect();
         let hide = |text: String| {
             let hidden = secrets.iter().filter(|secret| !secret.is_empty());
-            brief(&hidden.fold(text, |text, secret| text.replace(secret, "…")))
+            excerpt(&hidden.fold(text, |text, secret| text.replace(secret, "…")))
         };
         OAuthError { error: hide(said.error), error_description: said.error_description.map(hide) }
     }
 
-    /// Something that is no answer.
+    /// The error of an invalid token response.
     pub(crate) fn bad(&self, why: impl Into<String>) -> FlowError {
-        FlowError::BadTokenResponse { issuer: brief(&self.issuer), why: why.into() }
+        FlowError::InvalidTokenResponse { issuer: excerpt(&self.issuer), why: why.into() }
     }
 
-    /// The grant that tokens make.
+    /// Converts a token response.
     pub(crate) fn grant(
         &self,
         tokens: TokenResponse,
@@ -149,14 +153,14 @@ impl Errand {
         asked: &Scopes,
         revocation: Option<Url>,
         now: Seconds,
-    ) -> Result<Grant, FlowError> {
+    ) -> Result<TokenSet, FlowError> {
         let expected = if self.key.is_some() { TokenType::Dpop } else { TokenType::Bearer };
         if !tokens.token_type.eq_ignore_ascii_case(expected.name()) {
-            let (got, name) = (brief(&tokens.token_type), expected.name());
+            let (got, name) = (excerpt(&tokens.token_type), expected.name());
             return Err(self.bad(format!("a token of the type {got:?}, where {name} was asked for")));
         }
         let keeps = self.client.dynamic && matches!(self.client.method, AuthMethod::Basic | AuthMethod::Post);
-        Ok(Grant {
+        Ok(TokenSet {
             issuer: self.issuer.clone(),
             resource: resource.to_owned(),
             client_id: self.client.id.clone(),
@@ -165,7 +169,7 @@ impl Errand {
             token: tokens.access_token,
             token_type: expected,
             scope: tokens.scope.unwrap_or_else(|| asked.clone()),
-            asked: asked.clone(),
+            requested_scope: asked.clone(),
             expires_at: tokens.expires_in.map(|seconds| now.saturating_add(seconds)),
             refresh_token: tokens.refresh_token,
             token_endpoint: self.endpoint.clone(),
@@ -175,13 +179,13 @@ impl Errand {
     }
 }
 
-/// Whether a refusal is one that trying later does not change.
-fn is_final(status: StatusCode) -> bool {
+/// True if a retry would not help.
+fn is_permanent(status: StatusCode) -> bool {
     let later = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
     status.is_client_error() && !later.contains(&status)
 }
 
-/// Reads tokens; some servers write the number of seconds as a text or with a point in it.
+/// Parses a token response. Some servers write `expires_in` as a string or with a decimal point.
 fn tokens(body: &[u8]) -> Result<TokenResponse, String> {
     let mut value: Value = serde_json::from_slice(body).map_err(|_| "it is not JSON".to_owned())?;
     let Some(members) = value.as_object_mut() else { return Err("it is not an object".to_owned()) };
@@ -215,16 +219,16 @@ fn tokens(body: &[u8]) -> Result<TokenResponse, String> {
     })
 }
 
-/// The whole number in a number with a point.
+/// The integer part of a number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked to be in range")]
 fn whole(number: f64) -> Option<u64> {
     (0.0..1e15).contains(&number).then_some(number as u64)
 }
 
-fn in_words(tokens: &TokenResponse) -> String {
+fn describe(tokens: &TokenResponse) -> String {
     let life = tokens.expires_in.map(|seconds| format!(", good for {seconds} s")).unwrap_or_default();
     let refresh = if tokens.refresh_token.is_some() { ", and a refresh token" } else { "" };
-    format!("a token of the type {}{life}{refresh}", brief(&tokens.token_type))
+    format!("a token of the type {}{life}{refresh}", excerpt(&tokens.token_type))
 }
 
 #[cfg(test)]
@@ -232,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_as_servers_write_them() {
+    fn lenient_expires_in_is_parsed() {
         let life = |text: &str| {
             let body = format!(r#"{{"access_token":"t","token_type":"Bearer","expires_in":{text}}}"#);
             tokens(body.as_bytes()).unwrap().expires_in
