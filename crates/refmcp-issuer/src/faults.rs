@@ -1,60 +1,60 @@
-//! What can be made to go wrong, so that clients and resource servers can show that they notice.
+//! Faults that the authorization server produces on request, to test how clients and resource servers react.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One thing that goes wrong.
+/// One fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Access tokens end after seconds.
+    /// Access tokens expire after seconds.
     ShortExpiry,
-    /// The metadata name another issuer.
+    /// The metadata names another issuer.
     WrongIssuerMetadata,
     /// Access tokens name another issuer.
     WrongIssuerToken,
-    /// Access tokens are for another resource.
+    /// Access tokens name another resource.
     WrongAudience,
-    /// Authorization responses do not say who gives them.
+    /// Authorization responses lack `iss`.
     MissingIss,
-    /// Authorization responses say that somebody else gives them.
+    /// Authorization responses carry another `iss`.
     ForeignIss,
-    /// Authorization responses carry another state.
+    /// Authorization responses carry another `state`.
     WrongState,
-    /// Codes are over when they arrive.
+    /// Codes have expired when they arrive.
     ExpiredCode,
     /// Every token is signed with a new key.
     RotatedKeys,
-    /// Tokens are signed with a key that is nowhere published.
+    /// Tokens are signed with an unpublished key.
     UnknownKid,
-    /// The metadata do not say that there is PKCE.
+    /// The metadata does not announce PKCE.
     NoPkceInMetadata,
-    /// Nobody can register.
+    /// Dynamic registration is off.
     NoRegistration,
-    /// No client is known by a document.
+    /// Client ID metadata documents are not supported.
     NoClientDocuments,
-    /// Only the document of `OpenID` is there.
+    /// Only `OpenID` provider metadata is published.
     OidcOnly,
     /// The issuer has a path.
     IssuerPath,
-    /// The issuer has a path, and only the document of `OpenID` between host and path is there.
+    /// The issuer has a path, and only `OpenID` metadata between host and path is published.
     IssuerPathOidc,
-    /// The issuer has a path, and only the document of `OpenID` behind it is there.
+    /// The issuer has a path, and only `OpenID` metadata behind the path is published.
     IssuerPathAppended,
-    /// Not everything that is asked for is granted.
+    /// Fewer scopes than requested are granted.
     RefusedScopes,
-    /// No refresh token is taken.
+    /// Refresh tokens are refused.
     RefuseRefresh,
-    /// No refresh token is given.
+    /// No refresh token is issued.
     NoRefreshToken,
-    /// Access tokens say nothing by themselves.
+    /// Access tokens are opaque.
     OpaqueTokens,
-    /// The token endpoint answers with a page.
+    /// The token endpoint answers with HTML.
     HtmlTokenResponse,
-    /// The token endpoint breaks.
+    /// The token endpoint fails.
     ServerErrorToken,
-    /// The token endpoint does not answer for long.
+    /// The token endpoint hangs.
     HangingToken,
-    /// Every answer comes late.
+    /// Every response is delayed.
     Slow,
 }
 
@@ -64,7 +64,7 @@ const TABLE: [(Fault, &str, &str); 25] = [
     (Fault::WrongIssuerToken, "wrong-issuer-token", "access tokens name another issuer"),
     (Fault::WrongAudience, "wrong-audience", "access tokens are for another resource"),
     (Fault::MissingIss, "missing-iss", "authorization responses lack iss although the metadata promise it"),
-    (Fault::ForeignIss, "foreign-iss", "authorization responses carry the iss of somebody else"),
+    (Fault::ForeignIss, "foreign-iss", "authorization responses carry the iss of another issuer"),
     (Fault::WrongState, "wrong-state", "authorization responses carry another state than the request"),
     (Fault::ExpiredCode, "expired-code", "authorization codes are over when they arrive"),
     (Fault::RotatedKeys, "rotated-keys", "every token is signed with a new key; the last few are published"),
@@ -94,7 +94,7 @@ const TABLE: [(Fault, &str, &str); 25] = [
     (Fault::Slow, "slow", "every answer takes 5 seconds, or as many as slow=SECONDS says, up to 60"),
 ];
 
-/// The seconds for which tokens are good when they are short.
+/// Lifetime of tokens with [`Fault::ShortTokens`], in seconds.
 pub(crate) const SHORT: u64 = 5;
 
 /// How long the token endpoint hangs.
@@ -103,7 +103,7 @@ pub(crate) const HANG: Duration = Duration::from_secs(60);
 const USUAL_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_DELAY: u64 = 60;
 
-/// What goes wrong; nothing unless something is named.
+/// The active faults; by default none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     chosen: Vec<Fault>,
@@ -116,7 +116,7 @@ pub struct Faults {
 pub struct UnknownFault(String);
 
 impl Faults {
-    /// The word of each fault, and what it does.
+    /// The word and the description of each fault.
     pub const NAMES: [(&'static str, &'static str); TABLE.len()] = {
         let mut names = [("", ""); TABLE.len()];
         let mut place = 0;
@@ -127,10 +127,10 @@ impl Faults {
         names
     };
 
-    /// The same with one more, by its word.
+    /// Adds a fault by its word.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No fault has this name.
     pub fn and_named(self, word: &str) -> Result<Self, UnknownFault> {
         let unknown = || UnknownFault(word.chars().take(40).collect());
         let (name, seconds) = match word.split_once('=') {
@@ -146,7 +146,7 @@ impl Faults {
         Ok(faults)
     }
 
-    /// The same with one more.
+    /// Adds a fault.
     #[must_use]
     pub fn and(mut self, fault: Fault) -> Self {
         if !self.has(fault) {
@@ -155,19 +155,19 @@ impl Faults {
         self
     }
 
-    /// Whether this goes wrong.
+    /// True if this fault is active.
     pub fn has(&self, fault: Fault) -> bool {
         self.chosen.contains(&fault)
     }
 
-    /// How late every answer is.
+    /// The delay of every response.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.has(Fault::Slow).then(|| self.delay.unwrap_or(USUAL_DELAY))
     }
 }
 
 impl fmt::Display for Faults {
-    /// The words, with spaces between them.
+    /// The words, separated by spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = TABLE.iter().filter(|(fault, ..)| self.has(*fault)).map(|(_, word, _)| *word);
         f.write_str(&words.collect::<Vec<_>>().join(" "))
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_can_be_chosen_up_to_a_minute() {
+    fn delays_are_at_most_a_minute() {
         let delay = |word| Faults::default().and_named(word).unwrap().delay();
         assert_eq!(delay("slow"), Some(USUAL_DELAY));
         assert_eq!(delay("slow=1"), Some(Duration::from_secs(1)));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_refused() {
+    fn unknown_faults_are_refused() {
         for word in ["", "slow=", "slow=x", "missing-iss=1", "SLOW"] {
             let fault = Faults::default().and_named(word).unwrap_err();
             assert!(fault.to_string().contains("short-expiry"), "{fault}");

@@ -1,26 +1,26 @@
-//! Parameters, as browsers and clients send them.
+//! Form parameters of queries and bodies.
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
 use url::form_urlencoded;
 
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 
-/// Bytes of parameters that are read.
+/// Limit of bytes of a form.
 const LONGEST: usize = 64 << 10;
 
-/// Parameters that are read.
+/// Limit of parameters of a form.
 const MOST: usize = 64;
 
-/// Parameters, each once.
+/// Parsed parameters.
 pub(crate) struct Form {
     values: Vec<(String, String)>,
     repeated: Vec<String>,
 }
 
 impl Form {
-    /// Reads parameters; too many of them make none.
+    /// Parses parameters; a form beyond the limits is not parsed.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut form = Self { values: Vec::new(), repeated: Vec::new() };
         if text.len() > LONGEST {
@@ -39,7 +39,7 @@ impl Form {
         Some(form)
     }
 
-    /// The value of a parameter. One without a value is not there, and one with two has none.
+    /// The value of a parameter. An empty or repeated parameter has none.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         if self.is_repeated(name) {
             return None;
@@ -48,37 +48,41 @@ impl Form {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Whether a parameter is there more than once.
+    /// True if a parameter is repeated.
     pub(crate) fn is_repeated(&self, name: &str) -> bool {
         self.repeated.iter().any(|repeated| repeated == name)
     }
 
-    /// Refuses what is there twice.
-    pub(crate) fn check_repeated(&self) -> Result<(), Refusal> {
+    /// Refuses repeated parameters.
+    pub(crate) fn check_repeated(&self) -> Result<(), ErrorResponse> {
         match self.repeated.first().map(String::as_str) {
             None => Ok(()),
-            // RFC 8707 lets clients name several; tokens are for one here.
-            Some("resource") => Err(Refusal::new("invalid_target", "tokens are for one resource at a time")),
-            Some(_) => Err(Refusal::new("invalid_request", "a parameter is there more than once")),
+            // RFC 8707 allows several resources; tokens are for one here.
+            Some("resource") => {
+                Err(ErrorResponse::new("invalid_target", "tokens are for one resource at a time"))
+            }
+            Some(_) => Err(ErrorResponse::new("invalid_request", "a parameter is there more than once")),
         }
     }
 
-    /// A parameter that must be there.
-    pub(crate) fn need(&self, name: &str) -> Result<&str, Refusal> {
-        self.get(name).ok_or_else(|| Refusal::new("invalid_request", format!("{name} is missing")))
+    /// A required parameter.
+    pub(crate) fn need(&self, name: &str) -> Result<&str, ErrorResponse> {
+        self.get(name).ok_or_else(|| ErrorResponse::new("invalid_request", format!("{name} is missing")))
     }
 }
 
-/// The parameters in the body of a request.
-pub(crate) fn read(head: &Parts, body: &Bytes) -> Result<Form, Refusal> {
+/// Reads the form of a request body.
+pub(crate) fn read(head: &Parts, body: &Bytes) -> Result<Form, ErrorResponse> {
     let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
         let what = "the body must be application/x-www-form-urlencoded";
-        return Err(Refusal::new("invalid_request", what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        return Err(
+            ErrorResponse::new("invalid_request", what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+        );
     }
     let form = Form::parse(body).ok_or_else(|| {
-        Refusal::new("invalid_request", "there are too many parameters")
+        ErrorResponse::new("invalid_request", "there are too many parameters")
             .with_status(StatusCode::PAYLOAD_TOO_LARGE)
     })?;
     form.check_repeated()?;
@@ -90,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_there_once_and_have_a_value() {
+    fn form_parameters_are_unique_and_not_empty() {
         let form = Form::parse(b"a=1&b=&c=2&c=2&d=x%20y+z").unwrap();
         assert_eq!((form.get("a"), form.get("b"), form.get("c")), (Some("1"), None, None));
         assert_eq!((form.get("d"), form.get("e")), (Some("x y z"), None));
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_not_read() {
+    fn oversized_forms_are_not_parsed() {
         assert!(Form::parse("a=1&".repeat(65).as_bytes()).is_none());
         assert!(Form::parse("a".repeat(LONGEST + 1).as_bytes()).is_none());
     }

@@ -1,25 +1,25 @@
-//! The keys that tokens are signed with.
+//! Signing keys and their rotation.
 
 use refmcp_auth::jose::{Jwk, Jwks, PrivateKey, PrivateKeyError};
 
-/// Keys that stay published after others have taken their place.
+/// Number of former keys that stay published.
 const KEPT: usize = 3;
 
-/// The key of today, and those whose tokens are still about.
+/// The current key and the former ones.
 pub(crate) struct Keys {
     current: Named,
     /// From the newest to the oldest.
     former: Vec<Jwk>,
 }
 
-/// A key and its name.
+/// A key and its key id.
 pub(crate) struct Named {
     pub(crate) kid: String,
     pub(crate) key: PrivateKey,
 }
 
 impl Named {
-    /// A new key, named by its fingerprint.
+    /// A new key whose id is its thumbprint.
     pub(crate) fn generate() -> Result<Self, PrivateKeyError> {
         let key = PrivateKey::generate()?;
         let kid = key.public().thumbprint().map_err(|_| PrivateKeyError::Random)?;
@@ -32,12 +32,12 @@ impl Named {
 }
 
 impl Keys {
-    /// One new key.
+    /// A set with one new key.
     pub(crate) fn generate() -> Result<Self, PrivateKeyError> {
         Ok(Self { current: Named::generate()?, former: Vec::new() })
     }
 
-    /// Puts a new key in the place of the current one, which stays published for a while.
+    /// Replaces the current key, which stays published.
     pub(crate) fn rotate(&mut self) -> Result<(), PrivateKeyError> {
         let former = std::mem::replace(&mut self.current, Named::generate()?);
         self.former.insert(0, former.public());
@@ -50,7 +50,7 @@ impl Keys {
         &self.current
     }
 
-    /// What is published.
+    /// The published keys.
     pub(crate) fn published(&self) -> Jwks {
         Jwks { keys: std::iter::once(self.current.public()).chain(self.former.iter().cloned()).collect() }
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn former_keys_stay_for_a_while() {
+    fn former_keys_stay_published() {
         let mut keys = Keys::generate().unwrap();
         let first = keys.current().kid.clone();
         let has =

@@ -1,21 +1,21 @@
-//! An authorization server to test MCP clients against, which breaks on request.
+//! An authorization server to test MCP clients against, with faults on request.
 //!
-//! It is a test tool: it knows nobody's password, everything is in memory, and it says so on its pages. It is strict where
-//! the protocols are, so that a client that works here does so because it does the right thing, and it goes wrong in known
-//! ways ([`Faults`]) when it is told to.
+//! It is a test tool: it checks no passwords, keeps everything in memory and says so on its pages. It is strict where the
+//! specifications are, so that a client that works here does so because it is right. [`Faults`] make it go wrong in known
+//! ways.
 //!
-//! Requests go in and answers come out as values; whoever listens for them gives them to [`Issuer::answer`] with the time.
+//! Requests and responses are values: the caller passes requests and the time to [`Issuer::answer`].
 
+mod assertion_replay;
 mod authorize;
-mod bounded;
 mod clients;
+mod expiring_map;
 mod faults;
 mod form;
+mod in_process_fetch;
 mod introspect;
 mod keys;
 mod metadata;
-mod near;
-mod once;
 mod respond;
 mod revoke;
 mod serve;
@@ -29,9 +29,9 @@ mod tests;
 
 pub use clients::{Client, Method, Redirects};
 pub use faults::{Fault, Faults, UnknownFault};
-pub use near::Near;
+pub use in_process_fetch::InProcessFetch;
 pub use serve::Issuer;
-pub use settings::{Login, Settings, Trusted};
+pub use settings::{Login, Settings, TrustedIssuer};
 
-/// Where people read what this is.
+/// Path of the page that explains this server.
 pub(crate) const ABOUT: &str = "/authorize/about";

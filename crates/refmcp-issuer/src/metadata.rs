@@ -1,4 +1,4 @@
-//! What the server tells about itself.
+//! Authorization server metadata of this server (RFC 8414).
 
 use bytes::Bytes;
 use http::Response;
@@ -13,14 +13,14 @@ use crate::respond;
 use crate::settings::Settings;
 use crate::token::{CLIENT_CREDENTIALS, CODE, JWT_BEARER, REFRESH};
 
-/// The name of somebody else, where a fault asks for it.
-pub(crate) const STRANGER: &str = "https://other-issuer.example";
+/// The issuer that faults name instead of this one.
+pub(crate) const OTHER_ISSUER: &str = "https://other-issuer.example";
 
-/// How clients may prove who they are.
+/// Supported client authentication methods.
 pub(crate) const METHODS: [&str; 4] =
     ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 
-/// Where the metadata are, and whether they are there as those of an `OpenID` provider.
+/// The paths of the metadata, and whether each serves `OpenID` provider metadata.
 pub(crate) fn places(settings: &Settings) -> Vec<(String, bool)> {
     let (plain, openid) = (uri::AUTHORIZATION_SERVER, uri::OPENID);
     let faults = &settings.faults;
@@ -40,18 +40,19 @@ pub(crate) fn places(settings: &Settings) -> Vec<(String, bool)> {
     }
 }
 
-/// The document.
+/// The metadata response.
 pub(crate) fn answer(settings: &Settings, openid: bool) -> Response<Bytes> {
     respond::json(&metadata(settings, openid))
 }
 
-/// What it says.
+/// The metadata.
 pub(crate) fn metadata(settings: &Settings, openid: bool) -> ServerMetadata {
     let faults = &settings.faults;
     let at = |path: &str| Some(settings.endpoint(path));
     let lists = |values: &[&str]| Some(values.iter().map(ToString::to_string).collect::<Vec<_>>());
     let algorithms: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
-    let issuer = if faults.has(Fault::WrongIssuerMetadata) { STRANGER.to_owned() } else { settings.issuer() };
+    let issuer =
+        if faults.has(Fault::WrongIssuerMetadata) { OTHER_ISSUER.to_owned() } else { settings.issuer() };
     let documents = settings.fetch.is_some() && !faults.has(Fault::NoClientDocuments);
     let mut grants = vec![CODE, CLIENT_CREDENTIALS];
     if !faults.has(Fault::NoRefreshToken) {

@@ -1,4 +1,4 @@
-//! The forms that answers have.
+//! Response builders.
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
@@ -6,30 +6,30 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use refmcp_auth::metadata::OAuthError;
 use serde::Serialize;
 
-/// A refusal in JSON, as RFC 6749 has them.
+/// An OAuth error response (RFC 6749 §5.2).
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) error: OAuthError,
 }
 
-impl Refusal {
-    /// A refusal that blames the request.
+impl ErrorResponse {
+    /// An error of the request: status 400.
     pub(crate) fn new(error: &str, description: impl Into<String>) -> Self {
         let status =
             if error == "invalid_client" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
         Self { status, error: OAuthError::new(error, description) }
     }
 
-    /// A refusal that blames this server.
-    pub(crate) fn own_fault(description: impl Into<String>) -> Self {
+    /// An error of this server.
+    pub(crate) fn server_error(description: impl Into<String>) -> Self {
         Self {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             error: OAuthError::new("server_error", description),
         }
     }
 
-    /// A refusal that blames nobody: it may go better later.
+    /// A temporary error: the client may retry.
     pub(crate) fn busy(description: impl Into<String>) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -42,7 +42,7 @@ impl Refusal {
         self
     }
 
-    /// The answer that it makes.
+    /// The HTTP response.
     pub(crate) fn answer(&self) -> Response<Bytes> {
         let mut response = private_json(self.status, &self.error);
         if self.status == StatusCode::UNAUTHORIZED {
@@ -53,12 +53,12 @@ impl Refusal {
     }
 }
 
-/// JSON that changes when the server is started anew with other faults: nobody uses it without asking again.
+/// JSON that must be revalidated: it changes when the server restarts with other faults.
 pub(crate) fn json(value: &impl Serialize) -> Response<Bytes> {
     with_cache(StatusCode::OK, value, "no-cache")
 }
 
-/// JSON that nobody may keep.
+/// JSON that must not be cached.
 pub(crate) fn private_json(status: StatusCode, value: &impl Serialize) -> Response<Bytes> {
     with_cache(status, value, "no-store")
 }
@@ -72,7 +72,7 @@ fn with_cache(status: StatusCode, value: &impl Serialize, cache: &'static str) -
     response
 }
 
-/// An answer of this type.
+/// A response of this content type.
 pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -82,7 +82,7 @@ pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Byte
     response
 }
 
-/// An answer that has a status and nothing to say.
+/// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = status;
@@ -90,7 +90,7 @@ pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// Sends a browser elsewhere: with what it has done when it sent a form, and not again.
+/// Redirects a browser; a form submission is followed by GET.
 pub(crate) fn redirect(method: &Method, to: &str) -> Response<Bytes> {
     let status = if method == Method::POST { StatusCode::SEE_OTHER } else { StatusCode::FOUND };
     let mut response = empty(status);
@@ -100,14 +100,14 @@ pub(crate) fn redirect(method: &Method, to: &str) -> Response<Bytes> {
     response
 }
 
-/// Tells which methods there are.
+/// The response to a method that is not allowed.
 pub(crate) fn not_allowed(methods: &str) -> Response<Bytes> {
     let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
     set(response.headers_mut(), header::ALLOW, methods);
     response
 }
 
-/// The answer to a browser that asks what a page may do here.
+/// The response to a CORS preflight.
 pub(crate) fn preflight(methods: &str) -> Response<Bytes> {
     let mut response = empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
@@ -119,14 +119,14 @@ pub(crate) fn preflight(methods: &str) -> Response<Bytes> {
     response
 }
 
-/// Lets every page read the answer. Nothing here depends on who a browser is, and no cookie is sent along.
+/// Allows every origin to read the response. Nothing depends on cookies.
 pub(crate) fn expose(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let read = HeaderValue::from_static("DPoP-Nonce, WWW-Authenticate");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, read);
 }
 
-/// Sets a header; a value that no header can have is left out.
+/// Sets a header; an invalid value is left out.
 pub(crate) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);

@@ -1,4 +1,4 @@
-//! Giving tokens back (RFC 7009).
+//! The revocation endpoint (RFC 7009).
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -9,10 +9,10 @@ use refmcp_auth::dpop::token_digest;
 use crate::clients::authenticate;
 use crate::form;
 use crate::introspect;
-use crate::respond::{self, Refusal};
+use crate::respond::{self, ErrorResponse};
 use crate::serve::Server;
 
-/// Takes a token back. Whether it was one is not told.
+/// Revokes a token. The response does not tell whether it existed.
 pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
     match revoke(server, head, body, now) {
         Ok(()) => respond::empty(StatusCode::OK),
@@ -20,13 +20,13 @@ pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
     }
 }
 
-fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), Refusal> {
+fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), ErrorResponse> {
     let form = form::read(head, body)?;
     let token = form.need("token")?;
     let client = authenticate(server, &head.headers, &form, now)?;
     let mut state = server.state();
     if let Some(refresh) = state.refresh.get(&token_digest(token), now) {
-        // With a refresh token goes everything that came of the same agreement.
+        // A refresh token revokes its whole family.
         if refresh.granted.client_id == client.id {
             let family = refresh.granted.family.clone();
             state.revoke(&family, now);

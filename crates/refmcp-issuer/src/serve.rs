@@ -1,4 +1,4 @@
-//! The server: which path is answered by what.
+//! The authorization server: its endpoints and their dispatch.
 
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
@@ -19,32 +19,32 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::{ABOUT, authorize, introspect, metadata, respond, revoke, token};
 
-/// Bytes of a request's body that are read.
+/// Limit of a request body in bytes.
 const LONGEST_BODY: usize = 64 << 10;
 
-/// The id of the resource server, for asking about tokens.
+/// The client id of the resource server, for introspection.
 const RESOURCE_SERVER: &str = "refmcp-resource-server";
 
-/// An authorization server. Cloning it gives the same one.
+/// An authorization server. Clones share it.
 #[derive(Clone)]
 pub struct Issuer(Arc<Server>);
 
-/// What an authorization server is.
+/// The data of an authorization server.
 pub(crate) struct Server {
     pub(crate) settings: Settings,
-    /// Its name.
+    /// The issuer identifier.
     pub(crate) name: String,
-    /// The resource server that it belongs to.
+    /// The client of the resource server.
     pub(crate) resource_server: Arc<Client>,
-    /// Documents that are being fetched.
+    /// Number of client documents being fetched.
     pub(crate) fetching: AtomicUsize,
     state: Mutex<State>,
 }
 
 impl Server {
-    /// What is remembered. Not to be held while something is awaited.
+    /// The state. The lock must not be held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        // No step leaves a state that the next cannot go on from.
+        // A panic leaves a state that is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,9 +53,9 @@ impl Server {
     }
 }
 
-/// What is at a path.
+/// An endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Endpoint {
     Metadata { openid: bool },
     Jwks,
     Authorize,
@@ -66,7 +66,7 @@ enum Place {
     Introspect,
 }
 
-impl Place {
+impl Endpoint {
     const fn methods(self) -> &'static str {
         match self {
             Self::Metadata { .. } | Self::Jwks | Self::About => "GET, HEAD",
@@ -75,8 +75,8 @@ impl Place {
         }
     }
 
-    /// Whether pages of other origins may use it: clients that run in browsers do.
-    const fn is_for_pages(self) -> bool {
+    /// True if other origins may use it: clients run in browsers, too.
+    const fn allows_cors(self) -> bool {
         matches!(self, Self::Metadata { .. } | Self::Jwks | Self::Token | Self::Register | Self::Revoke)
     }
 }
@@ -85,7 +85,7 @@ impl Issuer {
     /// A new authorization server with a new key.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The operating system provides no random bytes.
     pub fn new(settings: Settings) -> Result<Self, PrivateKeyError> {
         let secret = random_token().map_err(|_| PrivateKeyError::Random)?;
         let server = Server {
@@ -98,51 +98,51 @@ impl Issuer {
         Ok(Self(Arc::new(server)))
     }
 
-    /// The server's name, which tokens have in `iss` and resources list.
+    /// The issuer identifier.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it was told when it started.
+    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
-    /// What it tells about itself.
+    /// The authorization server metadata.
     pub fn metadata(&self) -> ServerMetadata {
         metadata::metadata(&self.0.settings, false)
     }
 
-    /// The keys that are published now.
+    /// The published keys.
     pub fn jwks(&self) -> Jwks {
         self.0.state().keys.published()
     }
 
-    /// The id and the secret with which the resource server may ask about tokens.
+    /// The credentials of the resource server, for introspection.
     pub fn resource_credentials(&self) -> (&str, Option<&Secret>) {
         (self.0.resource_server.id(), self.0.resource_server.secret())
     }
 
-    /// Signs with a new key from now on. The one before stays published.
+    /// Rotates the signing key. The former one stays published.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The operating system provides no random bytes.
     pub fn rotate_keys(&self) -> Result<(), PrivateKeyError> {
         self.0.state().keys.rotate()
     }
 
-    /// How many clients have registered and are not forgotten.
+    /// The number of stored registrations.
     #[cfg(test)]
-    pub(crate) fn remembered_clients(&self) -> usize {
+    pub(crate) fn registered_clients(&self) -> usize {
         self.0.state().clients.len()
     }
 
-    /// The paths that it answers.
+    /// The paths that this server answers.
     pub fn paths(&self) -> Vec<String> {
-        self.0.places().into_iter().map(|(path, _)| path).collect()
+        self.0.endpoints().into_iter().map(|(path, _)| path).collect()
     }
 
-    /// Answers a request. Paths that are not among [`paths`](Self::paths) are not found.
+    /// Answers a request. Other paths than [`paths`](Self::paths) are not found.
     pub fn answer(&self, request: Request<Bytes>, now: Seconds) -> BoxFuture<'static, Response<Bytes>> {
         let server = Arc::clone(&self.0);
         Box::pin(async move { server.answer(request, now).await })
@@ -150,19 +150,19 @@ impl Issuer {
 }
 
 impl Server {
-    fn places(&self) -> Vec<(String, Place)> {
+    fn endpoints(&self) -> Vec<(String, Endpoint)> {
         let places = metadata::places(&self.settings).into_iter();
-        let mut places: Vec<_> = places.map(|(path, openid)| (path, Place::Metadata { openid })).collect();
+        let mut places: Vec<_> = places.map(|(path, openid)| (path, Endpoint::Metadata { openid })).collect();
         let fixed = [
-            ("/jwks", Place::Jwks),
-            ("/authorize", Place::Authorize),
-            (ABOUT, Place::About),
-            ("/token", Place::Token),
-            ("/register", Place::Register),
-            ("/revoke", Place::Revoke),
-            ("/introspect", Place::Introspect),
+            ("/jwks", Endpoint::Jwks),
+            ("/authorize", Endpoint::Authorize),
+            (ABOUT, Endpoint::About),
+            ("/token", Endpoint::Token),
+            ("/register", Endpoint::Register),
+            ("/revoke", Endpoint::Revoke),
+            ("/introspect", Endpoint::Introspect),
         ];
-        let there = |place| place != Place::Register || !self.breaks(Fault::NoRegistration);
+        let there = |place| place != Endpoint::Register || !self.breaks(Fault::NoRegistration);
         places.extend(
             fixed
                 .into_iter()
@@ -177,12 +177,12 @@ impl Server {
             tokio::time::sleep(delay).await;
         }
         let (head, body) = request.into_parts();
-        let found = self.places().into_iter().find(|(path, _)| path == head.uri.path());
+        let found = self.endpoints().into_iter().find(|(path, _)| path == head.uri.path());
         let Some((_, place)) = found else {
             return respond::empty(StatusCode::NOT_FOUND);
         };
         let methods = place.methods();
-        let mut response = if head.method == Method::OPTIONS && place.is_for_pages() {
+        let mut response = if head.method == Method::OPTIONS && place.allows_cors() {
             respond::preflight(methods)
         } else if !methods.split(", ").any(|method| head.method.as_str() == method) {
             respond::not_allowed(methods)
@@ -191,27 +191,27 @@ impl Server {
         } else {
             self.answer_at(place, &head, &body, now).await
         };
-        if place.is_for_pages() {
+        if place.allows_cors() {
             respond::expose(response.headers_mut());
         }
         response
     }
 
-    async fn answer_at(&self, place: Place, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    async fn answer_at(&self, place: Endpoint, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
         match place {
-            Place::Metadata { openid } => metadata::answer(&self.settings, openid),
-            Place::Jwks => respond::json(&self.state().keys.published()),
-            Place::About => authorize::about(&self.settings),
-            Place::Authorize => authorize::answer(self, head, body, now).await,
-            Place::Token => {
+            Endpoint::Metadata { openid } => metadata::answer(&self.settings, openid),
+            Endpoint::Jwks => respond::json(&self.state().keys.published()),
+            Endpoint::About => authorize::about(&self.settings),
+            Endpoint::Authorize => authorize::answer(self, head, body, now).await,
+            Endpoint::Token => {
                 if self.breaks(Fault::HangingToken) {
                     tokio::time::sleep(HANG).await;
                 }
                 token::answer(self, head, body, now)
             }
-            Place::Register => clients::register(self, head, body, now),
-            Place::Revoke => revoke::answer(self, head, body, now),
-            Place::Introspect => introspect::answer(self, head, body, now),
+            Endpoint::Register => clients::register(self, head, body, now),
+            Endpoint::Revoke => revoke::answer(self, head, body, now),
+            Endpoint::Introspect => introspect::answer(self, head, body, now),
         }
     }
 }

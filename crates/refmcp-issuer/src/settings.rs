@@ -1,4 +1,4 @@
-//! What an authorization server is told when it starts.
+//! Settings of an authorization server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,60 +11,60 @@ use url::Url;
 use crate::clients::Client;
 use crate::faults::{Fault, Faults};
 
-/// How people log in.
+/// How users log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Login {
-    /// They are asked on a page.
+    /// On a consent page.
     #[default]
     Ask,
-    /// Everything is allowed at once, to whoever `login_hint` names or to `user`. For tests without people.
+    /// Without a page, as the user of `login_hint` or as `user`. For automated tests.
     Auto,
 }
 
-/// Somebody whose signed assertions are taken.
+/// A trusted issuer of assertions.
 #[derive(Debug, Clone)]
-pub struct Trusted {
-    /// Its name, as assertions have it in `iss`.
+pub struct TrustedIssuer {
+    /// The `iss` of its assertions.
     pub issuer: String,
-    /// The keys that it signs with.
+    /// Its public keys.
     pub keys: Jwks,
 }
 
-/// What an authorization server is told.
+/// Settings of an authorization server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The origin that it is reached at; it has no path.
+    /// The origin, without a path.
     pub origin: Url,
-    /// What tokens can be for; the first is meant when a client names none.
+    /// The resources that tokens are issued for; the first is the default.
     pub resources: Vec<String>,
     /// The scopes that can be granted.
     pub scopes: Scopes,
-    /// The scopes that are granted when a client names none.
+    /// The scopes of a request that names none.
     pub default_scopes: Scopes,
-    /// How people log in.
+    /// How users log in.
     pub login: Login,
-    /// How long access tokens are good.
+    /// Lifetime of access tokens.
     pub lifetime: Duration,
-    /// How long refresh tokens are good.
+    /// Lifetime of refresh tokens.
     pub refresh_lifetime: Duration,
-    /// The clients that are known beforehand.
+    /// The pre-registered clients.
     pub clients: Vec<Client>,
-    /// Who fetches the documents of clients that are named by a URL; nobody: there are no such clients.
+    /// The fetcher of client ID metadata documents; without one they are not supported.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// Whether those documents may be on this machine, without TLS.
+    /// Allows client ID metadata documents on loopback, without TLS.
     pub near_documents: bool,
-    /// Whose word is taken about employees (ID-JAG).
-    pub identity_providers: Vec<Trusted>,
-    /// Whose word is taken about workloads.
-    pub workload_issuers: Vec<Trusted>,
-    /// Whether proofs of possession must carry a nonce of ours.
+    /// Trusted identity providers of enterprises (ID-JAG).
+    pub identity_providers: Vec<TrustedIssuer>,
+    /// Trusted issuers of workload identities.
+    pub workload_issuers: Vec<TrustedIssuer>,
+    /// Demands a nonce in DPoP proofs.
     pub dpop_nonce: bool,
-    /// What goes wrong.
+    /// The active faults.
     pub faults: Faults,
 }
 
 impl Settings {
-    /// An authorization server at an origin, for one resource; people are asked, tokens are good for an hour.
+    /// An authorization server for one resource, with a consent page and tokens for an hour.
     pub fn new(origin: Url, resource: impl Into<String>) -> Self {
         Self {
             origin,
@@ -84,18 +84,18 @@ impl Settings {
         }
     }
 
-    /// The server's name: what tokens, metadata and resources call it.
+    /// The issuer identifier.
     pub fn issuer(&self) -> String {
         format!("{}{}", self.base(), self.tenant().unwrap_or_default())
     }
 
-    /// The path in the server's name, where a fault asks for one.
+    /// The path of the issuer, where a fault asks for one.
     pub(crate) fn tenant(&self) -> Option<&'static str> {
         let with_path = [Fault::IssuerPath, Fault::IssuerPathOidc, Fault::IssuerPathAppended];
         with_path.into_iter().any(|fault| self.faults.has(fault)).then_some("/tenant")
     }
 
-    /// The address of an endpoint.
+    /// The URL of an endpoint.
     pub(crate) fn endpoint(&self, path: &str) -> String {
         format!("{}{path}", self.base())
     }
@@ -107,7 +107,7 @@ impl Settings {
         uri::canonical(&origin)
     }
 
-    /// The resource that a request is about, by its name here: the one that it names, or the first.
+    /// The canonical resource of a request: the named one, or the default.
     pub(crate) fn resource(&self, named: Option<&str>) -> Option<&str> {
         let Some(named) = named else {
             return self.resources.first().map(String::as_str);
@@ -118,7 +118,7 @@ impl Settings {
         resources.find(|resource| *resource == named || Some(*resource) == canonical.as_deref())
     }
 
-    /// Of the scopes that a request names, those that exist; none: nothing of what it wants does.
+    /// The known scopes of a request; none if it names only unknown ones.
     pub(crate) fn scopes(&self, named: Option<&str>) -> Option<Scopes> {
         let Some(named) = named else {
             return Some(self.default_scopes.clone());
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_has_no_slash_at_its_end() {
+    fn the_issuer_has_no_trailing_slash() {
         let mut settings = Settings::new(Url::parse("http://127.0.0.1:3000/").unwrap(), "r");
         assert_eq!(settings.issuer(), "http://127.0.0.1:3000");
         assert_eq!(settings.endpoint("/token"), "http://127.0.0.1:3000/token");

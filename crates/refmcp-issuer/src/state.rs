@@ -1,4 +1,4 @@
-//! Everything that is remembered, none of it for ever.
+//! The state of the authorization server. Every part is bounded and expires.
 
 use std::sync::Arc;
 
@@ -7,82 +7,82 @@ use refmcp_auth::jose::PrivateKeyError;
 use refmcp_auth::resource::{DpopNonces, ReplayCache};
 use refmcp_auth::{Scopes, Seconds};
 
-use crate::authorize::Asked;
-use crate::bounded::Bounded;
+use crate::assertion_replay::AssertionReplayCache;
+use crate::authorize::AuthorizationRequest;
 use crate::clients::{Client, Registry};
+use crate::expiring_map::ExpiringMap;
 use crate::keys::Keys;
-use crate::once::Once;
 
-/// Tokens, codes and families that are remembered, of each kind.
+/// Limit of stored tokens, codes and families, each.
 const MOST: usize = 10_000;
 
-/// Proofs and assertions that are remembered of one key or signer.
+/// Limit of stored proofs and assertions of one key or signer.
 const MOST_OF_ONE: usize = 1_000;
 
-/// Consent pages that are open at once.
+/// Limit of open consent pages.
 const OPEN_PAGES: usize = 2_000;
 
-/// Documents of clients that are remembered.
+/// Limit of stored client ID metadata documents.
 const DOCUMENTS: usize = 256;
 
-/// What is remembered.
+/// The state.
 pub(crate) struct State {
     pub(crate) keys: Keys,
     pub(crate) clients: Registry,
-    /// What came of fetching a client's document, by its URL.
-    pub(crate) documents: Bounded<Result<Arc<Client>, String>>,
-    /// By the digest of the form's token.
-    pub(crate) consents: Bounded<Consent>,
-    /// By its digest.
-    pub(crate) codes: Bounded<Code>,
-    /// By a random name.
-    pub(crate) families: Bounded<Family>,
-    /// By its `jti`, or by its digest where tokens say nothing.
-    pub(crate) access: Bounded<Access>,
-    /// By its digest.
-    pub(crate) refresh: Bounded<Refresh>,
-    /// The proofs that were used to get tokens.
+    /// Fetched client ID metadata documents, or the reason of a failure, by URL.
+    pub(crate) documents: ExpiringMap<Result<Arc<Client>, String>>,
+    /// Open consent pages by the digest of the form's token.
+    pub(crate) consents: ExpiringMap<Consent>,
+    /// Authorization codes by digest.
+    pub(crate) codes: ExpiringMap<Code>,
+    /// Token families by id.
+    pub(crate) families: ExpiringMap<Family>,
+    /// Access tokens by `jti`, or by digest if they are opaque.
+    pub(crate) access: ExpiringMap<Access>,
+    /// Refresh tokens by digest.
+    pub(crate) refresh: ExpiringMap<Refresh>,
+    /// Used DPoP proofs.
     pub(crate) proofs: ReplayCache,
-    /// The assertions of those who were known beforehand that were used.
-    pub(crate) assertions: Once,
-    /// The assertions of all other clients that were used: anybody can be one of those, and as many as they like.
-    pub(crate) assertions_of_strangers: Once,
+    /// Used assertions of pre-registered clients and trusted issuers.
+    pub(crate) assertions: AssertionReplayCache,
+    /// Used assertions of other clients, which anyone can register in any number.
+    pub(crate) other_assertions: AssertionReplayCache,
     pub(crate) nonces: DpopNonces,
 }
 
-/// A page that somebody was asked on.
+/// An open consent page.
 pub(crate) struct Consent {
-    /// The digest of the cookie of the browser that it was shown in.
+    /// The digest of the browser's cookie.
     pub(crate) browser: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: AuthorizationRequest,
 }
 
-/// What somebody agreed to.
+/// What a user has authorized.
 #[derive(Clone)]
-pub(crate) struct Granted {
+pub(crate) struct Authorization {
     pub(crate) client_id: String,
     pub(crate) subject: String,
     pub(crate) resource: String,
     pub(crate) scopes: Scopes,
-    /// The fingerprint of the key that tokens are bound to.
+    /// The thumbprint of the DPoP key.
     pub(crate) jkt: Option<String>,
-    /// Whether there is more than one token in it.
+    /// True if refresh tokens are issued.
     pub(crate) refreshable: bool,
-    /// All tokens that come of it, as a name in `families`.
+    /// The id of the token family.
     pub(crate) family: String,
 }
 
 /// An authorization code.
 pub(crate) struct Code {
-    pub(crate) granted: Granted,
+    pub(crate) granted: Authorization,
     pub(crate) redirect_uri: String,
     pub(crate) challenge: String,
-    /// Codes are remembered for longer than they are good, so that a second use is noticed.
+    /// A code is stored longer than it is valid, so that a second use is detected.
     pub(crate) ends: Seconds,
     pub(crate) spent: bool,
 }
 
-/// What came of one agreement.
+/// All tokens of one authorization.
 #[derive(Default)]
 pub(crate) struct Family {
     pub(crate) revoked: bool,
@@ -96,35 +96,35 @@ pub(crate) struct Access {
 
 /// A refresh token.
 pub(crate) struct Refresh {
-    pub(crate) granted: Granted,
+    pub(crate) granted: Authorization,
     pub(crate) spent: bool,
 }
 
 impl State {
-    /// Nothing but a key.
+    /// An empty state with a new key.
     pub(crate) fn new() -> Result<Self, PrivateKeyError> {
         Ok(Self {
             keys: Keys::generate()?,
             clients: Registry::new(),
-            documents: Bounded::new(DOCUMENTS),
-            consents: Bounded::new(OPEN_PAGES),
-            codes: Bounded::new(MOST),
-            families: Bounded::new(MOST),
-            access: Bounded::new(MOST),
-            refresh: Bounded::new(MOST),
+            documents: ExpiringMap::new(DOCUMENTS),
+            consents: ExpiringMap::new(OPEN_PAGES),
+            codes: ExpiringMap::new(MOST),
+            families: ExpiringMap::new(MOST),
+            access: ExpiringMap::new(MOST),
+            refresh: ExpiringMap::new(MOST),
             proofs: ReplayCache::new(MOST, MOST_OF_ONE),
-            assertions: Once::new(MOST, MOST_OF_ONE),
-            assertions_of_strangers: Once::new(MOST, MOST_OF_ONE),
+            assertions: AssertionReplayCache::new(MOST, MOST_OF_ONE),
+            other_assertions: AssertionReplayCache::new(MOST, MOST_OF_ONE),
             nonces: DpopNonces::new().map_err(|_| PrivateKeyError::Random)?,
         })
     }
 
-    /// Whether tokens of this family still open something. One that is forgotten does not.
+    /// True if the tokens of a family are valid. An evicted family is not.
     pub(crate) fn is_alive(&self, family: &str, now: Seconds) -> bool {
         self.families.get(family, now).is_some_and(|family| !family.revoked)
     }
 
-    /// Takes back everything that came of one agreement.
+    /// Revokes a family.
     pub(crate) fn revoke(&mut self, family: &str, now: Seconds) {
         if let Some(family) = self.families.get_mut(family, now) {
             family.revoked = true;

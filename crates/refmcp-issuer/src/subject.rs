@@ -1,14 +1,14 @@
-//! What tokens call those whom they are about. Of each kind there are as many names as anybody can think of, and none is
-//! ever that of another kind.
+//! Subjects of tokens. Users, clients, employees and workloads have separate namespaces, so that no name of one kind equals
+//! a name of another.
 
-/// Characters of a person's name.
+/// Limit of characters of a user name.
 const LONGEST: usize = 100;
 
 const CLIENT: &str = "client:";
 const EMPLOYEE: &str = "employee:";
 const WORKLOAD: &str = "workload:";
 
-/// A person who says that this is their name, if it can be one.
+/// The subject of a user name, if it is valid.
 pub(crate) fn person(text: &str) -> Option<String> {
     let name = text.trim();
     let fits = !name.is_empty() && name.chars().count() <= LONGEST && !name.chars().any(char::is_control);
@@ -16,22 +16,22 @@ pub(crate) fn person(text: &str) -> Option<String> {
     (fits && !taken).then(|| name.to_owned())
 }
 
-/// A client that acts for itself.
+/// The subject of a client that acts for itself.
 pub(crate) fn client(id: &str) -> String {
     format!("{CLIENT}{id}")
 }
 
-/// Whoever an identity provider calls by this name.
+/// The subject of an employee, as an identity provider names them.
 pub(crate) fn employee(issuer: &str, name: &str) -> String {
     qualified(EMPLOYEE, issuer, name)
 }
 
-/// Whatever a platform calls by this name.
+/// The subject of a workload, as its platform names it.
 pub(crate) fn workload(issuer: &str, name: &str) -> String {
     qualified(WORKLOAD, issuer, name)
 }
 
-/// The first space ends the issuer, so there is none in it.
+/// The first space ends the issuer, which contains none.
 fn qualified(prefix: &str, issuer: &str, name: &str) -> String {
     format!("{prefix}{} {name}", issuer.replace('%', "%25").replace(' ', "%20"))
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_called_as_somebody_else_is() {
+    fn subjects_of_different_kinds_never_collide() {
         let names = [
             client("a"),
             client("https://i a"),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn people_have_names_of_one_line() {
+    fn user_names_are_one_line() {
         for good in ["alice", " alice ", "Åsa Öberg", "client", "a:b", "https://me.example"] {
             assert_eq!(person(good).as_deref(), Some(good.trim()), "{good}");
         }

@@ -1,4 +1,4 @@
-//! What the client is told, by way of the browser.
+//! Authorization responses: redirects to the client.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -7,22 +7,22 @@ use refmcp_auth::dpop::token_digest;
 use refmcp_auth::random::random_token;
 use url::Url;
 
-use super::request::{Asked, Place};
+use super::request::{AuthorizationRequest, RedirectTarget};
 use crate::faults::Fault;
-use crate::metadata::STRANGER;
-use crate::respond::{self, Refusal};
+use crate::metadata::OTHER_ISSUER;
+use crate::respond::{self, ErrorResponse};
 use crate::serve::Server;
-use crate::state::{Code, Granted};
+use crate::state::{Authorization, Code};
 use crate::token::{self, REFRESH};
 
-/// Seconds for which a code is good.
+/// Lifetime of a code in seconds.
 pub(crate) const CODE_LIFETIME: Seconds = 60;
 
-/// Grants what was asked for: the client gets a code.
+/// Grants the request: redirects with a code.
 pub(crate) fn allow(
     server: &Server,
     method: &Method,
-    asked: Asked,
+    asked: AuthorizationRequest,
     subject: String,
     now: Seconds,
 ) -> Response<Bytes> {
@@ -33,10 +33,15 @@ pub(crate) fn allow(
     }
 }
 
-fn new_code(server: &Server, asked: Asked, subject: String, now: Seconds) -> Result<String, Refusal> {
-    let no_random = |fault: refmcp_auth::random::RandomError| Refusal::own_fault(fault.to_string());
+fn new_code(
+    server: &Server,
+    asked: AuthorizationRequest,
+    subject: String,
+    now: Seconds,
+) -> Result<String, ErrorResponse> {
+    let no_random = |fault: refmcp_auth::random::RandomError| ErrorResponse::server_error(fault.to_string());
     let code = random_token().map_err(no_random)?;
-    let granted = Granted {
+    let granted = Authorization {
         client_id: asked.client.id.clone(),
         subject,
         resource: asked.resource,
@@ -62,8 +67,13 @@ fn new_code(server: &Server, asked: Asked, subject: String, now: Seconds) -> Res
     Ok(code)
 }
 
-/// Tells the client why it gets nothing.
-pub(crate) fn refuse(server: &Server, method: &Method, place: &Place, refusal: &Refusal) -> Response<Bytes> {
+/// Denies the request: redirects with an error.
+pub(crate) fn refuse(
+    server: &Server,
+    method: &Method,
+    place: &RedirectTarget,
+    refusal: &ErrorResponse,
+) -> Response<Bytes> {
     let mut pairs = vec![("error", refusal.error.error.as_str())];
     if let Some(description) = &refusal.error.error_description {
         pairs.push(("error_description", description));
@@ -71,11 +81,11 @@ pub(crate) fn refuse(server: &Server, method: &Method, place: &Place, refusal: &
     send(server, method, place, &pairs)
 }
 
-/// Sends the browser to the client, with these words, the state of the request and our name (RFC 9207).
-fn send(server: &Server, method: &Method, place: &Place, words: &[(&str, &str)]) -> Response<Bytes> {
+/// Redirects with these parameters, the `state` of the request and `iss` (RFC 9207).
+fn send(server: &Server, method: &Method, place: &RedirectTarget, words: &[(&str, &str)]) -> Response<Bytes> {
     let Ok(mut url) = Url::parse(&place.redirect_uri) else {
-        // It was parsed when it was proven.
-        return Refusal::own_fault("the redirect URI is none").answer();
+        // It was parsed when the request was checked.
+        return ErrorResponse::server_error("the redirect URI is none").answer();
     };
     {
         let mut query = url.query_pairs_mut();
@@ -85,7 +95,7 @@ fn send(server: &Server, method: &Method, place: &Place, words: &[(&str, &str)])
             query.append_pair("state", state);
         }
         if server.breaks(Fault::ForeignIss) {
-            query.append_pair("iss", STRANGER);
+            query.append_pair("iss", OTHER_ISSUER);
         } else if !server.breaks(Fault::MissingIss) {
             query.append_pair("iss", &server.name);
         }

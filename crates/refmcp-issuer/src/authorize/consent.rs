@@ -1,8 +1,7 @@
-//! Asking people, and hearing what they say.
+//! The consent page and its form.
 //!
-//! A page is good for one decision in the browser that it was shown in: its form carries a token, its browser a cookie, and
-//! only both together count. Somebody who opens the page in their own browser and has another person send the form gets
-//! nothing.
+//! A page is valid for one decision in the browser that it was shown in: the form carries a token and the browser a cookie,
+//! and both have to match. An attacker who opens the page and lets another user submit the form gains nothing.
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
@@ -12,29 +11,34 @@ use refmcp_auth::dpop::token_digest;
 use refmcp_auth::random::random_token;
 use refmcp_auth::{Seconds, pkce};
 
-use super::request::Asked;
-use super::{SOMEBODY, answer, page};
+use super::request::AuthorizationRequest;
+use super::{DEFAULT_USER, answer, page};
 use crate::form;
-use crate::respond::{self, Refusal};
+use crate::respond::{self, ErrorResponse};
 use crate::serve::Server;
 use crate::state::Consent;
 use crate::subject;
 
-/// Seconds for which a page can be used.
+/// Lifetime of a consent page in seconds.
 pub(crate) const PAGE_LIFETIME: Seconds = 600;
 
-/// Shows the page.
-pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> Response<Bytes> {
+/// Shows the consent page.
+pub(crate) fn ask(
+    server: &Server,
+    head: &Parts,
+    asked: AuthorizationRequest,
+    now: Seconds,
+) -> Response<Bytes> {
     let cookie = cookie(server, &head.headers);
     let made = cookie.map_or_else(random_token, Ok).and_then(|browser| Ok((browser, random_token()?)));
     let Ok((browser, token)) = made else {
-        return Refusal::own_fault("the system gives no random bytes").answer();
+        return ErrorResponse::server_error("the system gives no random bytes").answer();
     };
     let hint = asked.login_hint.as_deref().and_then(subject::person);
-    let user = hint.unwrap_or_else(|| SOMEBODY.to_owned());
+    let user = hint.unwrap_or_else(|| DEFAULT_USER.to_owned());
     let mut response = page::consent(&asked, &server.name, &token, &user);
     let secure = server.settings.origin.scheme() == "https";
-    // The prefix makes browsers insist on the rest: sent back over TLS, to this host, from any of its paths.
+    // The `__Host-` prefix makes browsers enforce TLS, this host and the path `/`.
     let rest = if secure { "Path=/; Secure" } else { "Path=/authorize" };
     let set = format!("{}={browser}; {rest}; HttpOnly; SameSite=Lax; Max-Age={PAGE_LIFETIME}", name(server));
     respond::set(response.headers_mut(), header::SET_COOKIE, &set);
@@ -44,13 +48,13 @@ pub(crate) fn ask(server: &Server, head: &Parts, asked: Asked, now: Seconds) -> 
     response
 }
 
-/// Takes the decision.
+/// Takes the decision of the form.
 pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
     let form = match form::read(head, body) {
         Ok(form) => form,
         Err(refusal) => return page::error_with(refusal.status, &refusal.error.to_string()),
     };
-    // Browsers that say where a form comes from are believed; the cookie is what counts for the others.
+    // `Origin` and `Sec-Fetch-Site` are checked where a browser sends them; otherwise the cookie decides.
     let site = head.headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
     let origin = head.headers.get(header::ORIGIN).map(http::HeaderValue::as_bytes);
     let ours = server.settings.origin.origin().ascii_serialization();
@@ -71,21 +75,26 @@ pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
         Err(what) => return page::error_with(StatusCode::FORBIDDEN, what),
     };
     if decision == "deny" {
-        let denied = Refusal::new("access_denied", "the person said no");
+        let denied = ErrorResponse::new("access_denied", "the person said no");
         return answer::refuse(server, &head.method, &asked.place, &denied);
     }
-    let Some(user) = subject::person(form.get("user").unwrap_or(SOMEBODY)) else {
+    let Some(user) = subject::person(form.get("user").unwrap_or(DEFAULT_USER)) else {
         return page::error("the user name is too long, or not one that a person has");
     };
     answer::allow(server, &head.method, asked, user, now)
 }
 
-/// What was asked on a page, if it was shown in this browser and nobody has answered yet.
-fn take(server: &Server, token: &str, browser: &str, now: Seconds) -> Result<Asked, &'static str> {
+/// The request of an open consent page, if this browser opened it.
+fn take(
+    server: &Server,
+    token: &str,
+    browser: &str,
+    now: Seconds,
+) -> Result<AuthorizationRequest, &'static str> {
     let mut state = server.state();
     let consent = state.consents.get(token, now);
     let consent = consent.ok_or("the form was sent before, or too late: start again from the client")?;
-    // Both are digests; whoever learns from the time how alike they are learns nothing about the cookie.
+    // Both are digests, so the duration of the comparison tells nothing about the cookie.
     if consent.browser != browser {
         return Err("the form was shown in another browser");
     }
@@ -96,11 +105,11 @@ fn name(server: &Server) -> &'static str {
     if server.settings.origin.scheme() == "https" { "__Host-refmcp-consent" } else { "refmcp-consent" }
 }
 
-/// The value of our cookie, if it looks like one that we have set.
+/// The value of the cookie, if it has the expected form.
 fn cookie(server: &Server, headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let (_, value) = pairs.find(|(known, _)| *known == name(server))?;
-    // Of the same form as a digest: 43 characters that need no quotes.
+    // The form of a digest: 43 characters that need no quotes.
     pkce::is_challenge(value).then(|| value.to_owned())
 }

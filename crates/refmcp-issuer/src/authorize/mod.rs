@@ -1,4 +1,4 @@
-//! Where people are sent, to say whether a client may have what it asks for.
+//! The authorization endpoint.
 
 mod answer;
 mod consent;
@@ -6,7 +6,7 @@ mod page;
 mod request;
 
 pub(crate) use page::about;
-pub(crate) use request::Asked;
+pub(crate) use request::AuthorizationRequest;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -16,10 +16,10 @@ use refmcp_auth::Seconds;
 use crate::serve::Server;
 use crate::settings::Login;
 use crate::subject;
-use request::Wrong;
+use request::RequestError;
 
-/// Who logs in when nobody says who.
-pub(crate) const SOMEBODY: &str = "user";
+/// The user of a login without a name.
+pub(crate) const DEFAULT_USER: &str = "user";
 
 /// Answers a browser.
 pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
@@ -29,11 +29,11 @@ pub(crate) async fn answer(server: &Server, head: &Parts, body: &Bytes, now: Sec
     match request::read(server, head.uri.query().unwrap_or_default(), now).await {
         Ok(asked) if server.settings.login == Login::Auto => {
             let subject = asked.login_hint.as_deref().and_then(subject::person);
-            let subject = subject.unwrap_or_else(|| SOMEBODY.to_owned());
+            let subject = subject.unwrap_or_else(|| DEFAULT_USER.to_owned());
             answer::allow(server, &head.method, asked, subject, now)
         }
         Ok(asked) => consent::ask(server, head, asked, now),
-        Err(Wrong::Unproven(what)) => page::error(&what),
-        Err(Wrong::Refused(place, refusal)) => answer::refuse(server, &head.method, &place, &refusal),
+        Err(RequestError::Untrusted(what)) => page::error(&what),
+        Err(RequestError::Refused(place, refusal)) => answer::refuse(server, &head.method, &place, &refusal),
     }
 }

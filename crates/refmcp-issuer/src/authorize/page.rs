@@ -1,4 +1,4 @@
-//! The pages that people see: plain HTML without scripts.
+//! HTML pages without scripts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -8,7 +8,7 @@ use refmcp_auth::dpop::token_digest;
 use refmcp_auth::uri;
 use url::{Host, Url};
 
-use super::request::Asked;
+use super::request::AuthorizationRequest;
 use crate::faults::Faults;
 use crate::respond;
 use crate::settings::Settings;
@@ -27,12 +27,17 @@ button{font:inherit;padding:.5rem 1.25rem;margin:1rem .75rem 0 0;min-height:2.75
 const NOTE: &str = "This is the authorization server that is built into refmcp. It is a test tool: it asks for no \
                     password, believes every name, and forgets everything when it stops.";
 
-/// Forms from pages that tell nobody where they come from have the origin `null`, which any page can have, and guards of
-/// origins turn away. Here it is told to this server alone.
+/// Without this, browsers send `Origin: null` with the form, which any page can produce and origin checks refuse. The policy
+/// tells the origin to this server alone.
 const SAME_ORIGIN: &str = "<meta name=\"referrer\" content=\"same-origin\">\n";
 
-/// The page on which somebody allows or denies.
-pub(super) fn consent(asked: &Asked, issuer: &str, token: &str, user: &str) -> Response<Bytes> {
+/// The consent page.
+pub(super) fn consent(
+    asked: &AuthorizationRequest,
+    issuer: &str,
+    token: &str,
+    user: &str,
+) -> Response<Bytes> {
     let redirect = Url::parse(&asked.place.redirect_uri).ok();
     let client = &asked.client;
     let name = client.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or(&client.id);
@@ -77,7 +82,7 @@ pub(super) fn consent(asked: &Asked, issuer: &str, token: &str, user: &str) -> R
     html(StatusCode::OK, &page, &body)
 }
 
-fn scopes(asked: &Asked) -> String {
+fn scopes(asked: &AuthorizationRequest) -> String {
     if asked.scopes.is_empty() {
         return "no particular scope".to_owned();
     }
@@ -85,22 +90,22 @@ fn scopes(asked: &Asked) -> String {
     format!("<ul>{}</ul>", items.collect::<String>())
 }
 
-/// A page that says why nothing comes of a request.
+/// An error page.
 pub(super) fn error(what: &str) -> Response<Bytes> {
     error_with(StatusCode::BAD_REQUEST, what)
 }
 
-/// The same with a status of its own.
+/// An error page with a status.
 pub(super) fn error_with(status: StatusCode, what: &str) -> Response<Bytes> {
     let body = format!(
         "<h1>This request cannot be granted</h1>\n<p>{}.</p>\n\
-         <p>Nobody was told anything. You can close this page.</p>\n",
+         <p>No client was informed. You can close this page.</p>\n",
         escape(what)
     );
     html(status, &Page { title: "Request refused", head: "", form_action: "'none'" }, &body)
 }
 
-/// The page that says what this is.
+/// The page that explains this server.
 pub(crate) fn about(settings: &Settings) -> Response<Bytes> {
     let on = settings.faults.to_string();
     let items = Faults::NAMES.iter().filter(|(word, _)| on.split(' ').any(|known| known == *word));
@@ -118,12 +123,12 @@ pub(crate) fn about(settings: &Settings) -> Response<Bytes> {
     html(StatusCode::OK, &page, &body)
 }
 
-/// What a page has around its body.
+/// A page without its body.
 struct Page<'a> {
     title: &'a str,
-    /// More for the head, in HTML.
+    /// Additional HTML of the head.
     head: &'a str,
-    /// Where its forms may go.
+    /// Allowed form targets.
     form_action: &'a str,
 }
 
@@ -153,15 +158,14 @@ fn html(status: StatusCode, page: &Page<'_>, body: &str) -> Response<Bytes> {
     response
 }
 
-/// The digest of the style, in the kind of base64 that policies have.
+/// The digest of the style in the base64 of a content security policy.
 fn style_digest() -> String {
     let digest = URL_SAFE_NO_PAD.decode(token_digest(STYLE)).unwrap_or_default();
     STANDARD.encode(digest)
 }
 
-/// How a policy names the place that an answer goes to. Chromium applies `form-action` to where the answer to a form sends
-/// it as well, so that place has to be in it. Policies know no addresses but names and 127.0.0.1; others are named by their
-/// scheme.
+/// The source expression of a redirect URI. Chromium applies `form-action` also to redirects after a form submission, so the
+/// redirect URI must be allowed. Policies know no IP addresses except 127.0.0.1; other addresses are allowed by scheme.
 fn source(redirect: &Url) -> String {
     let nameable = match redirect.host() {
         Some(Host::Domain(_)) => true,
@@ -171,13 +175,13 @@ fn source(redirect: &Url) -> String {
     if nameable { redirect.origin().ascii_serialization() } else { format!("{}:", redirect.scheme()) }
 }
 
-/// The host of a URL, with its port if that is not the usual one.
+/// The host of a URL, with its port unless it is the default.
 fn host(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// Text as HTML. Characters that turn text around would make names look like others.
+/// Escapes text for HTML. Bidirectional control characters are removed, since they make names look like others.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -202,13 +206,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_stays_text() {
+    fn html_is_escaped() {
         assert_eq!(escape("<b a='x' c=\"y\">&"), "&lt;b a=&#39;x&#39; c=&quot;y&quot;&gt;&amp;");
         assert_eq!(escape("a\u{202E}b\u{0}c\n"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}");
     }
 
     #[test]
-    fn policies_can_name_every_place() {
+    fn form_action_allows_every_redirect_uri() {
         for (redirect, named) in [
             ("https://app.example/cb?x", "https://app.example"),
             ("https://app.example:8443/cb", "https://app.example:8443"),

@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! Authorization requests.
 
 use std::sync::Arc;
 
@@ -6,45 +6,49 @@ use refmcp_auth::{Scopes, Seconds, pkce};
 
 use crate::clients::{self, Client};
 use crate::form::Form;
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
 use crate::token::CODE;
 
-/// Bytes of a request.
+/// Limit of a request in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// A request that may be granted.
+/// A valid authorization request.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct AuthorizationRequest {
     pub(crate) client: Arc<Client>,
-    pub(crate) place: Place,
+    pub(crate) place: RedirectTarget,
     pub(crate) resource: String,
     pub(crate) scopes: Scopes,
     pub(crate) challenge: String,
-    /// Who is meant to log in.
+    /// The user who is expected to log in.
     pub(crate) login_hint: Option<String>,
-    /// The fingerprint of the key that tokens are to be bound to.
+    /// The thumbprint of the DPoP key (`dpop_jkt`).
     pub(crate) jkt: Option<String>,
 }
 
-/// Where the answer goes.
+/// Where the response is sent.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct RedirectTarget {
     pub(crate) redirect_uri: String,
     pub(crate) state: Option<String>,
 }
 
-/// Why a request cannot be granted.
-pub(crate) enum Wrong {
-    /// It is not certain who asks or where the answer goes: the person is told and nobody else.
-    Unproven(String),
-    /// The client is told.
-    Refused(Place, Refusal),
+/// Why a request is refused.
+pub(crate) enum RequestError {
+    /// The client or the redirect URI is not valid: an error page is shown, and nothing is sent to the redirect URI.
+    Untrusted(String),
+    /// The client gets an error.
+    Refused(RedirectTarget, ErrorResponse),
 }
 
 /// Reads a request.
-pub(crate) async fn read(server: &Server, query: &str, now: Seconds) -> Result<Asked, Wrong> {
-    let unproven = |what: &str| Wrong::Unproven(what.to_owned());
+pub(crate) async fn read(
+    server: &Server,
+    query: &str,
+    now: Seconds,
+) -> Result<AuthorizationRequest, RequestError> {
+    let unproven = |what: &str| RequestError::Untrusted(what.to_owned());
     if query.len() > LONGEST {
         return Err(unproven("the request is too long"));
     }
@@ -53,53 +57,57 @@ pub(crate) async fn read(server: &Server, query: &str, now: Seconds) -> Result<A
     let id = form.get("client_id").ok_or_else(|| unproven("client_id is missing, or there twice"))?;
     let client = clients::find(server, id, now).await.map_err(|what| {
         tracing::debug!(why = what, "a client is not known");
-        Wrong::Unproven(what)
+        RequestError::Untrusted(what)
     })?;
     if form.is_repeated("redirect_uri") {
         return Err(unproven("redirect_uri is there twice"));
     }
     let redirect_uri = client.redirects.choose(form.get("redirect_uri")).map_err(unproven)?;
-    let place = Place { redirect_uri, state: form.get("state").map(str::to_owned) };
+    let place = RedirectTarget { redirect_uri, state: form.get("state").map(str::to_owned) };
     match rest(server, client, &form) {
-        Ok(rest) => Ok(Asked { place, ..rest }),
-        Err(refusal) => Err(Wrong::Refused(place, refusal)),
+        Ok(rest) => Ok(AuthorizationRequest { place, ..rest }),
+        Err(refusal) => Err(RequestError::Refused(place, refusal)),
     }
 }
 
-/// What a proven client asks for. Where the answer goes is not in it yet.
-fn rest(server: &Server, client: Arc<Client>, form: &Form) -> Result<Asked, Refusal> {
+/// Reads the parameters of a known client, without the redirect target.
+fn rest(server: &Server, client: Arc<Client>, form: &Form) -> Result<AuthorizationRequest, ErrorResponse> {
     form.check_repeated()?;
     if form.need("response_type")? != "code" {
-        return Err(Refusal::new("unsupported_response_type", "the only response_type is code"));
+        return Err(ErrorResponse::new("unsupported_response_type", "the only response_type is code"));
     }
     if form.get("response_mode").is_some_and(|mode| mode != "query") {
-        return Err(Refusal::new("invalid_request", "the only response_mode is query"));
+        return Err(ErrorResponse::new("invalid_request", "the only response_mode is query"));
     }
     if form.get("request").is_some() || form.get("request_uri").is_some() {
-        return Err(Refusal::new("request_not_supported", "requests in a token are not taken"));
+        return Err(ErrorResponse::new("request_not_supported", "requests in a token are not taken"));
     }
     if !client.may_use(CODE) {
-        return Err(Refusal::new("unauthorized_client", "the client has not registered authorization_code"));
+        return Err(ErrorResponse::new(
+            "unauthorized_client",
+            "the client has not registered authorization_code",
+        ));
     }
     let challenge = form.need("code_challenge")?;
     if form.get("code_challenge_method") != Some(pkce::S256) {
-        return Err(Refusal::new("invalid_request", "code_challenge_method must be S256"));
+        return Err(ErrorResponse::new("invalid_request", "code_challenge_method must be S256"));
     }
     if !pkce::is_challenge(challenge) {
-        return Err(Refusal::new("invalid_request", "code_challenge is not a digest"));
+        return Err(ErrorResponse::new("invalid_request", "code_challenge is not a digest"));
     }
     let resource = server.settings.resource(form.get("resource"));
     let resource =
-        resource.ok_or_else(|| Refusal::new("invalid_target", "resource is not one of those here"))?;
+        resource.ok_or_else(|| ErrorResponse::new("invalid_target", "resource is not one of those here"))?;
     let scopes = server.settings.scopes(form.get("scope"));
-    let scopes = scopes.ok_or_else(|| Refusal::new("invalid_scope", "none of the scopes exists here"))?;
+    let scopes =
+        scopes.ok_or_else(|| ErrorResponse::new("invalid_scope", "none of the scopes exists here"))?;
     let jkt = form.get("dpop_jkt");
     if jkt.is_some_and(|jkt| !pkce::is_challenge(jkt)) {
-        return Err(Refusal::new("invalid_request", "dpop_jkt is not a fingerprint"));
+        return Err(ErrorResponse::new("invalid_request", "dpop_jkt is not a fingerprint"));
     }
-    Ok(Asked {
+    Ok(AuthorizationRequest {
         client,
-        place: Place { redirect_uri: String::new(), state: None },
+        place: RedirectTarget { redirect_uri: String::new(), state: None },
         resource: resource.to_owned(),
         scopes,
         challenge: challenge.to_owned(),

@@ -1,4 +1,4 @@
-//! Whether a client is who it says it is.
+//! Client authentication.
 
 use std::sync::Arc;
 
@@ -12,39 +12,38 @@ use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::{Client, Method, Origin, known};
+use crate::assertion_replay::AssertionError;
 use crate::form::Form;
-use crate::once::Unusable;
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
 use crate::state::State;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Seconds by which clocks may differ.
+/// Tolerated clock difference in seconds.
 pub(crate) const SKEW: Seconds = 60;
 
-/// Seconds for which a client's assertion may be good.
+/// Limit of the lifetime of a client assertion in seconds.
 const LONGEST: Seconds = 3600;
 
-/// What a client says of itself.
+/// The credentials of a request.
 enum Proof {
     Nothing,
-    /// As it reads when it is decoded, and as it stands there: many clients forget to encode it.
+    /// Decoded and as written: many clients forget to form-encode it.
     Basic(Secret, Secret),
     Post(Secret),
     Assertion(Secret),
 }
 
-/// The client that a request comes from. One without a way to prove it is taken at its word: see
-/// [`is_public`](Client::is_public).
+/// Authenticates the client of a request. A client without credentials is accepted if it [is public](Client::is_public).
 pub(crate) fn authenticate(
     server: &Server,
     headers: &HeaderMap,
     form: &Form,
     now: Seconds,
-) -> Result<Arc<Client>, Refusal> {
+) -> Result<Arc<Client>, ErrorResponse> {
     let (id, proof) = read(headers, form)?;
-    // Any page may read the answer, so it is the same whatever is at the URL that an id may be.
+    // Any origin may read the response, so it does not depend on what is at the URL of a client id.
     let client = known(server, &id, now).ok_or_else(|| unproven("the client is not known here"))?;
     match (&proof, client.method) {
         (Proof::Nothing, Method::None) => {}
@@ -61,16 +60,16 @@ pub(crate) fn authenticate(
     Ok(client)
 }
 
-fn check_secret(client: &Client, given: &[&Secret]) -> Result<(), Refusal> {
+fn check_secret(client: &Client, given: &[&Secret]) -> Result<(), ErrorResponse> {
     let right = client.secret.as_ref().is_some_and(|secret| given.contains(&secret));
     if right { Ok(()) } else { Err(unproven("the client's secret is wrong")) }
 }
 
-fn unproven(what: impl Into<String>) -> Refusal {
-    Refusal::new("invalid_client", what)
+fn unproven(what: impl Into<String>) -> ErrorResponse {
+    ErrorResponse::new("invalid_client", what)
 }
 
-fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), Refusal> {
+fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), ErrorResponse> {
     let named = form.get("client_id");
     let mut found: Vec<(String, Proof)> = Vec::new();
     if let Some(credentials) = basic(headers)? {
@@ -81,7 +80,7 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), Refusal> {
     }
     if let Some(assertion) = form.get("client_assertion") {
         if form.get("client_assertion_type") != Some(JWT_BEARER) {
-            return Err(Refusal::new("invalid_request", "client_assertion_type is not known"));
+            return Err(ErrorResponse::new("invalid_request", "client_assertion_type is not known"));
         }
         let id = match named {
             Some(id) => id.to_owned(),
@@ -90,24 +89,28 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), Refusal> {
         found.push((id, Proof::Assertion(Secret::new(assertion))));
     }
     if found.len() > 1 {
-        return Err(Refusal::new("invalid_request", "the client proves who it is in more than one way"));
+        return Err(ErrorResponse::new(
+            "invalid_request",
+            "the client proves who it is in more than one way",
+        ));
     }
     match (found.pop(), named) {
-        (Some((id, _)), Some(named)) if id != named => {
-            Err(Refusal::new("invalid_request", "client_id is another than in the Authorization header"))
-        }
+        (Some((id, _)), Some(named)) if id != named => Err(ErrorResponse::new(
+            "invalid_request",
+            "client_id is another than in the Authorization header",
+        )),
         (Some(found), _) => Ok(found),
         (None, Some(named)) => Ok((named.to_owned(), Proof::Nothing)),
         (None, None) => Err(unproven("the request does not say which client it comes from")),
     }
 }
 
-/// The credentials in the header. Both are encoded as forms are, before they are joined (RFC 6749, 2.3.1).
-fn basic(headers: &HeaderMap) -> Result<Option<(String, Proof)>, Refusal> {
+/// HTTP Basic credentials, each form-encoded (RFC 6749 §2.3.1).
+fn basic(headers: &HeaderMap) -> Result<Option<(String, Proof)>, ErrorResponse> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
         let several = headers.get_all(header::AUTHORIZATION).iter().count() > 1;
-        let refusal = || Refusal::new("invalid_request", "there is more than one Authorization header");
+        let refusal = || ErrorResponse::new("invalid_request", "there is more than one Authorization header");
         return if several { Err(refusal()) } else { Ok(None) };
     };
     let wrong = || unproven("the Authorization header is not that of a client");
@@ -123,7 +126,7 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, Proof)>, Refusal> {
 }
 
 fn decode(text: &str) -> String {
-    // As the value of a parameter, of which there is one unless the text was not encoded.
+    // Decoded as a parameter value. A text with `&` was not encoded and stays as it is.
     let form = format!("a={text}");
     let first = form_urlencoded::parse(form.as_bytes()).next();
     first.map_or_else(|| text.to_owned(), |(_, value)| value.into_owned())
@@ -139,14 +142,19 @@ struct Assertion {
     jti: Option<String>,
 }
 
-fn subject_of(assertion: &str) -> Result<String, Refusal> {
+fn subject_of(assertion: &str) -> Result<String, ErrorResponse> {
     let claims = Jws::parse(assertion).and_then(|jws| jws.claims_unchecked::<Assertion>());
     claims
         .map(|claims| claims.sub)
         .map_err(|fault| unproven(format!("the client's assertion is bad: {fault}")))
 }
 
-fn check_assertion(server: &Server, client: &Client, assertion: &str, now: Seconds) -> Result<(), Refusal> {
+fn check_assertion(
+    server: &Server,
+    client: &Client,
+    assertion: &str,
+    now: Seconds,
+) -> Result<(), ErrorResponse> {
     let bad = |what: &str| unproven(format!("the client's assertion is bad: {what}"));
     let jws = Jws::parse(assertion).map_err(|fault| bad(&fault.to_string()))?;
     let claims: Assertion =
@@ -170,12 +178,12 @@ fn check_assertion(server: &Server, client: &Client, assertion: &str, now: Secon
         return Err(bad("its jti is too long"));
     }
     let mut state = server.state();
-    let State { assertions, assertions_of_strangers, .. } = &mut *state;
-    let memory = if client.origin == Origin::Settings { assertions } else { assertions_of_strangers };
+    let State { assertions, other_assertions, .. } = &mut *state;
+    let memory = if client.origin == Origin::Settings { assertions } else { other_assertions };
     let signer = format!("client {}", client.id);
     memory.take(&signer, &jti, claims.exp.saturating_add(SKEW), now).map_err(|why| match why {
-        Unusable::Before => bad("it was used before"),
-        Unusable::Full => Refusal::busy("too many assertions are in use"),
+        AssertionError::Before => bad("it was used before"),
+        AssertionError::Full => ErrorResponse::busy("too many assertions are in use"),
     })
 }
 
@@ -184,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_in_the_header_are_decoded() {
+    fn basic_credentials_are_decoded() {
         let headers = |text: &str| {
             let value = format!("basic {}", STANDARD.encode(text));
             HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())])
@@ -196,7 +204,7 @@ mod tests {
             _ => panic!("nothing was read"),
         };
         assert_eq!(read("a%3Ab+c:x%25y%3Dz"), ("a:b c".into(), "x%y=z".into(), "x%25y%3Dz".into()));
-        // Not encoded as it should be.
+        // Not encoded.
         assert_eq!(read("id:p+w=1:%"), ("id".into(), "p w=1:%".into(), "p+w=1:%".into()));
         assert!(basic(&headers("no colon")).is_err());
         assert!(matches!(basic(&HeaderMap::new()), Ok(None)));

@@ -1,4 +1,4 @@
-//! Clients that are named by the URL of a document about them.
+//! Client ID metadata documents.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,33 +15,33 @@ use super::{Client, Origin, register};
 use crate::faults::Fault;
 use crate::serve::Server;
 
-/// Bytes of a document. Its authors are told that 5 KiB are safe; keys take some more.
+/// Limit of a document in bytes. Authors are told that 5 KiB are safe; keys take more.
 const LONGEST: usize = 8 << 10;
 
-/// Bytes of a client's id.
+/// Limit of a client id in bytes.
 const LONGEST_ID: usize = 2_000;
 
-/// Seconds for which a document is remembered, and for which it is that it could not be had.
+/// Seconds for which a document, or a failure, is cached.
 const REMEMBERED: Seconds = 300;
 const REMEMBERED_FAILURE: Seconds = 10;
 
-/// Documents that are fetched at once: strangers decide that there is something to fetch.
+/// Limit of concurrent fetches, which any request can trigger.
 const AT_ONCE: usize = 16;
 
-/// The client of this id, of those that are known and, if they have a document, were allowed in. Nothing is fetched: who
-/// asks may be a page that wants to know what there is on this machine or near it.
+/// The known client of an id. A client with a document counts only after a user has allowed it. Nothing is fetched, so that a
+/// page cannot probe the network through the response.
 pub(crate) fn known(server: &Server, id: &str, now: Seconds) -> Option<Arc<Client>> {
     if let Some(known) = without_document(server, id, now) {
         return Some(known);
     }
     let state = server.state();
     let allowed = state.clients.documented(id, now)?;
-    // Its document may have changed since.
+    // The document may have changed since.
     let newer = state.documents.get(id, now).and_then(|fetched| fetched.as_ref().ok());
     Some(newer.cloned().unwrap_or(allowed))
 }
 
-/// The client of this id, of those that need no document.
+/// The client of an id without a document.
 fn without_document(server: &Server, id: &str, now: Seconds) -> Option<Arc<Client>> {
     if let Some(known) = server.settings.clients.iter().find(|client| client.id == id) {
         return Some(Arc::new(known.clone()));
@@ -52,8 +52,8 @@ fn without_document(server: &Server, id: &str, now: Seconds) -> Option<Arc<Clien
     server.state().clients.get(id, now)
 }
 
-/// The client of this id, wherever it is known from: its document is fetched if need be. What came of that is for the
-/// person in front of the browser, and for nobody else.
+/// The client of an id; its document is fetched if necessary. The reason of a failure is shown to the user in the browser and
+/// to no one else.
 pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<Client>, String> {
     if let Some(known) = without_document(server, id, now) {
         return Ok(known);
@@ -74,7 +74,7 @@ pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<
     found
 }
 
-/// The URL that an id is, if it may be one.
+/// The URL of a client id, if it is valid.
 fn check_url(id: &str, near: bool) -> Result<Url, String> {
     let wrong = |what: &str| Err(format!("the client's id is a URL, and {what}"));
     if id.len() > LONGEST_ID {
@@ -83,7 +83,7 @@ fn check_url(id: &str, near: bool) -> Result<Url, String> {
     let Ok(url) = Url::parse(id) else {
         return wrong("it is not one that makes sense");
     };
-    // Another way of writing the same URL would be another client.
+    // Another spelling of the same URL would be another client.
     if url.as_str() != id {
         return wrong("it is not written in its normal form");
     }
@@ -105,7 +105,7 @@ async fn fetch_document(
     id: &str,
     url: &Url,
 ) -> Result<Arc<Client>, String> {
-    let _turn = Turn::take(fetching).ok_or("too many documents are being fetched; try again")?;
+    let _turn = FetchPermit::take(fetching).ok_or("too many documents are being fetched; try again")?;
     let request = Request::get(url.as_str()).header(header::ACCEPT, "application/json").body(Bytes::new());
     let request = request.map_err(|_| "the client's id is not a URL that can be fetched")?;
     let response = fetch.fetch(request).await;
@@ -114,18 +114,18 @@ async fn fetch_document(
     read(id, &response).map(Arc::new)
 }
 
-/// Somebody's turn to fetch; over when it is dropped.
-struct Turn<'a>(&'a AtomicUsize);
+/// A permit for a fetch; dropping it releases it.
+struct FetchPermit<'a>(&'a AtomicUsize);
 
-impl<'a> Turn<'a> {
+impl<'a> FetchPermit<'a> {
     fn take(fetching: &'a AtomicUsize) -> Option<Self> {
-        // Counted from the first moment; one that is too many is dropped again here.
+        // The count includes this permit; one too many is released again here.
         let turn = Self(fetching);
         (fetching.fetch_add(1, Ordering::AcqRel) < AT_ONCE).then_some(turn)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for FetchPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -138,7 +138,7 @@ struct Document {
     metadata: ClientMetadata,
 }
 
-/// The client that a document is about.
+/// Reads the client of a document.
 fn read(id: &str, response: &Response<Bytes>) -> Result<Client, String> {
     let wrong = |what: &str| format!("the client's document {what}");
     if response.status() != StatusCode::OK {
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_urls_in_their_normal_form() {
+    fn client_ids_are_normalised_urls() {
         assert!(check_url("https://app.example/client.json", false).is_ok());
         assert!(check_url("https://app.example:8443/a/b?c=d", false).is_ok());
         for id in [
@@ -201,11 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn turns_end() {
+    fn fetch_permits_are_released() {
         let fetching = AtomicUsize::new(0);
-        let turns: Vec<_> = (0..AT_ONCE).map(|_| Turn::take(&fetching).unwrap()).collect();
-        assert!(Turn::take(&fetching).is_none());
+        let turns: Vec<_> = (0..AT_ONCE).map(|_| FetchPermit::take(&fetching).unwrap()).collect();
+        assert!(FetchPermit::take(&fetching).is_none());
         drop(turns);
-        assert!(Turn::take(&fetching).is_some());
+        assert!(FetchPermit::take(&fetching).is_some());
     }
 }

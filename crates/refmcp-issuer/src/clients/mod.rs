@@ -1,4 +1,4 @@
-//! The clients: who they are, and where their answers may go.
+//! Clients of the authorization server.
 
 mod authenticate;
 mod document;
@@ -15,23 +15,23 @@ pub(crate) use registry::Registry;
 use refmcp_auth::Secret;
 use refmcp_auth::jose::Jwks;
 
-/// How a client proves who it is.
+/// A client authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// It does not: anybody can say that they are it.
+    /// None: a public client.
     None,
-    /// By its secret in the `Authorization` header.
+    /// The secret in the `Authorization` header.
     Basic,
-    /// By its secret in the body.
+    /// The secret in the body.
     Post,
-    /// By its secret in either place.
+    /// The secret in either place.
     BasicOrPost,
-    /// By an assertion that it has signed.
+    /// A signed assertion.
     PrivateKeyJwt,
 }
 
 impl Method {
-    /// The method of this name on the wire.
+    /// The method of a registered name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::None),
@@ -52,21 +52,21 @@ pub struct Client {
     pub(crate) method: Method,
     pub(crate) secret: Option<Secret>,
     pub(crate) keys: Jwks,
-    /// What it may ask tokens for; nothing: everything that fits.
+    /// Allowed grant types; empty: all that fit.
     pub(crate) grants: Option<Vec<String>>,
-    /// Whether its tokens are bound to a key, always.
+    /// True if all tokens are DPoP-bound.
     pub(crate) bound_tokens: bool,
     pub(crate) origin: Origin,
 }
 
-/// Where a client is known from.
+/// Where a client comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It was known beforehand.
+    /// Pre-registered.
     Settings,
-    /// It has registered itself.
+    /// Dynamically registered.
     Registration,
-    /// Its id is the URL of a document about it.
+    /// The id is the URL of a client ID metadata document.
     Document,
 }
 
@@ -85,8 +85,7 @@ impl Client {
         }
     }
 
-    /// A client without a secret. Until it is told otherwise, answers go to any address on the machine of whoever uses
-    /// it, and nowhere else.
+    /// A public client. Without redirect URIs, any loopback URI is allowed and no other.
     pub fn public(id: impl Into<String>) -> Self {
         Self::new(id, Method::None)
     }
@@ -96,47 +95,47 @@ impl Client {
         Self { secret: Some(Secret::new(secret)), ..Self::new(id, Method::BasicOrPost) }
     }
 
-    /// A client that signs assertions with one of these keys.
+    /// A client with keys for assertions.
     pub fn with_keys(id: impl Into<String>, keys: Jwks) -> Self {
         Self { keys, ..Self::new(id, Method::PrivateKeyJwt) }
     }
 
-    /// The same with a name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The same, whose answers go to these addresses only.
+    /// Sets the redirect URIs.
     #[must_use]
     pub fn redirecting_to<T: Into<String>>(mut self, addresses: impl IntoIterator<Item = T>) -> Self {
         self.redirects = Redirects::Exactly(addresses.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The same, which may ask about tokens and have none.
+    /// Removes all grants: the client may only introspect.
     pub(crate) fn without_grants(mut self) -> Self {
         self.grants = Some(Vec::new());
         self
     }
 
-    /// Its id.
+    /// The client id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Its secret.
+    /// The client secret.
     pub fn secret(&self) -> Option<&Secret> {
         self.secret.as_ref()
     }
 
-    /// Whether anybody can say that they are it.
+    /// True if the client has no credentials.
     pub(crate) fn is_public(&self) -> bool {
         self.method == Method::None
     }
 
-    /// Whether it may ask for tokens in this way.
+    /// True if the client may use a grant type.
     pub(crate) fn may_use(&self, grant: &str) -> bool {
         self.grants.as_ref().is_none_or(|grants| grants.iter().any(|known| known == grant))
     }

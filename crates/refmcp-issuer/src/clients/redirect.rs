@@ -1,25 +1,25 @@
-//! Where answers may be sent.
+//! Redirect URIs.
 //!
-//! Addresses are compared as they are written (RFC 9700, 2.1). The port of an address on the user's own machine is free,
-//! because native applications get one from the system when they start (RFC 8252, 7.3).
+//! They are compared byte for byte (RFC 9700 §2.1). The port of a loopback URI is free, because native applications get one
+//! from the system when they start (RFC 8252 §7.3).
 
 use refmcp_auth::uri;
 use url::{Host, Url};
 
-/// Bytes of an address.
+/// Limit of a redirect URI in bytes.
 const LONGEST: usize = 2_000;
 
-/// Where a client's answers may be sent.
+/// Allowed redirect URIs of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redirects {
-    /// Where it said before.
+    /// These.
     Exactly(Vec<String>),
-    /// Anywhere on the machine of whoever uses it.
+    /// Any loopback URI.
     AnyLoopback,
 }
 
 impl Redirects {
-    /// The address to send an answer to: the one that is named, if it may be, or the only one that there is.
+    /// The redirect URI of a request: the named one if it is allowed, or the only one.
     pub(crate) fn choose(&self, named: Option<&str>) -> Result<String, &'static str> {
         match (self, named) {
             (Self::Exactly(known), None) => match known.as_slice() {
@@ -41,7 +41,7 @@ impl Redirects {
     }
 }
 
-/// Whether an address can be one that answers are sent to, whoever's it is.
+/// Checks a redirect URI.
 pub(crate) fn check(address: &str) -> Result<Url, &'static str> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
     if address.len() > LONGEST || !address.bytes().all(is_plain) {
@@ -66,7 +66,7 @@ pub(crate) fn check(address: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// Whether two addresses are the same but for the port, on the same host of the user's own machine.
+/// True if two loopback URIs differ only in the port.
 fn differ_in_port_only(known: &str, named: &str) -> bool {
     match (without_port(known), without_port(named)) {
         (Some(known), Some(named)) => known == named,
@@ -74,13 +74,13 @@ fn differ_in_port_only(known: &str, named: &str) -> bool {
     }
 }
 
-/// The host and what follows the port of an address without TLS on the user's own machine.
+/// The host, and the part after the port, of a loopback URI without TLS.
 fn without_port(address: &str) -> Option<(&str, &str)> {
     let url = Url::parse(address).ok()?;
     let near = match url.host()? {
         Host::Ipv4(ip) => ip.is_loopback(),
         Host::Ipv6(ip) => ip.is_loopback(),
-        // RFC 9700 frees the port of this name too; it is still another host than 127.0.0.1.
+        // RFC 9700 frees the port of `localhost` too; it remains another host than 127.0.0.1.
         Host::Domain(name) => name == "localhost",
     };
     let rest = address.strip_prefix("http://").filter(|_| near)?;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_compared_as_they_are_written() {
+    fn redirect_uris_are_compared_byte_for_byte() {
         let known = "https://app.example/cb?a=1";
         assert!(fits(known, known));
         for other in [
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_ports_on_the_same_loopback_host_are_free() {
+    fn only_loopback_ports_are_free() {
         for (known, named) in [
             ("http://127.0.0.1/cb", "http://127.0.0.1:1234/cb"),
             ("http://127.0.0.1:1/cb", "http://127.0.0.1:2/cb"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_do_harm_are_none() {
+    fn harmful_redirect_uris_are_invalid() {
         for address in [
             "javascript:alert(1)",
             "data:text/html,x",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_address_need_not_be_named() {
+    fn a_single_redirect_uri_need_not_be_named() {
         let one = Redirects::Exactly(vec!["https://a/".into()]);
         assert_eq!(one.choose(None).unwrap(), "https://a/");
         assert!(Redirects::Exactly(vec!["https://a/".into(), "https://b/".into()]).choose(None).is_err());

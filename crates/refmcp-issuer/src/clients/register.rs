@@ -1,4 +1,4 @@
-//! Clients that make themselves known (RFC 7591).
+//! The registration endpoint (RFC 7591).
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -9,20 +9,20 @@ use refmcp_auth::{Seconds, Secret, uri};
 use serde_json::Map;
 
 use super::{Client, Method, Origin, Redirects, redirect};
-use crate::respond::{self, Refusal};
+use crate::respond::{self, ErrorResponse};
 use crate::serve::Server;
 use crate::token::{CODE, REFRESH};
 
-/// Bytes of a registration.
+/// Limit of a registration in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// Addresses and keys of one client.
+/// Limit of redirect URIs and of keys of a client.
 const MOST: usize = 16;
 
-/// Characters of a name.
+/// Limit of a client name in characters.
 const LONGEST_NAME: usize = 200;
 
-/// What a client says when its tokens are to be bound to a key, always.
+/// The metadata member that demands DPoP-bound tokens.
 const BOUND: &str = "dpop_bound_access_tokens";
 
 /// Registers a client.
@@ -41,7 +41,7 @@ fn try_register(
     head: &Parts,
     body: &Bytes,
     now: Seconds,
-) -> Result<ClientRegistration, Refusal> {
+) -> Result<ClientRegistration, ErrorResponse> {
     let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -54,12 +54,12 @@ fn try_register(
     }
     let asked: ClientMetadata = serde_json::from_slice(body)
         .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
-    let random = || random_token().map_err(|fault| Refusal::own_fault(fault.to_string()));
+    let random = || random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()));
     let mut client = read(random()?, Origin::Registration, &asked)?;
     if matches!(client.method, Method::Basic | Method::Post) {
         client.secret = Some(Secret::from(random()?));
     }
-    // What is not understood is not registered.
+    // Unknown members are not registered.
     let mut more = Map::new();
     if client.bound_tokens {
         more.insert(BOUND.to_owned(), true.into());
@@ -81,21 +81,21 @@ fn try_register(
     Ok(registered)
 }
 
-/// Where JSON stops making sense; what stands there is not told.
+/// The position of a JSON error; the text is not quoted.
 fn place(fault: &serde_json::Error) -> String {
     format!("line {}, column {}", fault.line(), fault.column())
 }
 
-fn unfit(what: impl Into<String>) -> Refusal {
-    Refusal::new("invalid_client_metadata", what)
+fn unfit(what: impl Into<String>) -> ErrorResponse {
+    ErrorResponse::new("invalid_client_metadata", what)
 }
 
 fn method_of(asked: &ClientMetadata) -> &str {
     asked.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic")
 }
 
-/// The client that metadata describe. It has no secret yet.
-pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result<Client, Refusal> {
+/// Reads the client of metadata. It has no secret yet.
+pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result<Client, ErrorResponse> {
     let method = Method::named(method_of(asked))
         .ok_or_else(|| unfit("token_endpoint_auth_method is not one of those that are supported"))?;
     if method == Method::PrivateKeyJwt && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
@@ -109,17 +109,18 @@ pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result
     }
     let grants = grants(asked)?;
     if grants.iter().any(|grant| grant == CODE) && asked.redirect_uris.is_empty() {
-        return Err(Refusal::new("invalid_redirect_uri", "authorization_code needs redirect_uris"));
+        return Err(ErrorResponse::new("invalid_redirect_uri", "authorization_code needs redirect_uris"));
     }
     let application = asked.application_type.as_deref();
     if !matches!(application, None | Some("web" | "native")) {
         return Err(unfit("application_type is web or native"));
     }
     for address in &asked.redirect_uris {
-        let url = redirect::check(address).map_err(|what| Refusal::new("invalid_redirect_uri", what))?;
+        let url =
+            redirect::check(address).map_err(|what| ErrorResponse::new("invalid_redirect_uri", what))?;
         if application == Some("web") && uri::is_loopback(&url) {
             let what = "an application of the type web is not on a loopback host: native ones are";
-            return Err(Refusal::new("invalid_redirect_uri", what));
+            return Err(ErrorResponse::new("invalid_redirect_uri", what));
         }
     }
     let bound = asked.more.get(BOUND).and_then(serde_json::Value::as_bool);
@@ -134,9 +135,9 @@ pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result
     })
 }
 
-/// Of the grants that are asked for, those that there are for strangers: where a person agrees. Whoever gets tokens
-/// without one has to be known beforehand.
-fn grants(asked: &ClientMetadata) -> Result<Vec<String>, Refusal> {
+/// The requested grant types that strangers may use: those with a user's consent. Grants without one need a pre-registered
+/// client.
+fn grants(asked: &ClientMetadata) -> Result<Vec<String>, ErrorResponse> {
     let Some(wanted) = &asked.grant_types else {
         return Ok(vec![CODE.to_owned()]);
     };

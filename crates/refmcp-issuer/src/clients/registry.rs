@@ -1,47 +1,51 @@
-//! The clients that have registered themselves.
+//! Dynamically registered clients.
 
 use std::sync::Arc;
 
 use refmcp_auth::Seconds;
 
 use super::{Client, Origin};
-use crate::bounded::Bounded;
+use crate::expiring_map::ExpiringMap;
 
-/// Clients that are remembered, of each kind.
+/// Limit of clients of each kind.
 const MOST: usize = 1_000;
 
-/// Clients that have registered themselves. Those that nobody has allowed in make room for each other and never for those
-/// that somebody has, so that whoever registers many takes nothing from anybody who is at work.
+/// Registered clients. Clients that no user has allowed evict each other, and never those that a user has allowed. So a flood
+/// of registrations takes nothing from active clients.
 ///
-/// Clients with a document are here once somebody has allowed them in.
+/// A client with a document is stored once a user has allowed it.
 pub(crate) struct Registry {
-    fresh: Bounded<Arc<Client>>,
-    allowed: Bounded<Arc<Client>>,
-    documented: Bounded<Arc<Client>>,
+    fresh: ExpiringMap<Arc<Client>>,
+    allowed: ExpiringMap<Arc<Client>>,
+    documented: ExpiringMap<Arc<Client>>,
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
-        Self { fresh: Bounded::new(MOST), allowed: Bounded::new(MOST), documented: Bounded::new(MOST) }
+        Self {
+            fresh: ExpiringMap::new(MOST),
+            allowed: ExpiringMap::new(MOST),
+            documented: ExpiringMap::new(MOST),
+        }
     }
 
-    /// Remembers a new client.
+    /// Stores a new client.
     pub(crate) fn insert(&mut self, client: Client, now: Seconds) {
         let id = client.id.clone();
         self.fresh.insert(&id, Arc::new(client), Seconds::MAX, now);
     }
 
-    /// The client that has registered itself and has this id.
+    /// The registered client of an id.
     pub(crate) fn get(&self, id: &str, now: Seconds) -> Option<Arc<Client>> {
         self.allowed.get(id, now).or_else(|| self.fresh.get(id, now)).cloned()
     }
 
-    /// The client that has a document, of this id, as it was when somebody last allowed it in.
+    /// The client of a document, as it was when a user last allowed it.
     pub(crate) fn documented(&self, id: &str, now: Seconds) -> Option<Arc<Client>> {
         self.documented.get(id, now).cloned()
     }
 
-    /// Notes that somebody has allowed a client in. It may have been forgotten since they were asked.
+    /// Records that a user has allowed a client. It may have been evicted in the meantime.
     pub(crate) fn allow(&mut self, client: &Arc<Client>, now: Seconds) {
         let memory = match client.origin {
             Origin::Settings => return,
@@ -54,7 +58,7 @@ impl Registry {
         memory.insert(&client.id, Arc::clone(client), Seconds::MAX, now);
     }
 
-    /// Notes that a client is at work: of those that somebody has allowed in, it is the last to be forgotten.
+    /// Records that a client is active, so that it is evicted last.
     pub(crate) fn touch(&mut self, id: &str, now: Seconds) {
         for memory in [&mut self.allowed, &mut self.documented] {
             if let Some(client) = memory.remove(id) {
@@ -63,7 +67,7 @@ impl Registry {
         }
     }
 
-    /// How many there are.
+    /// The number of clients.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.fresh.len() + self.allowed.len()

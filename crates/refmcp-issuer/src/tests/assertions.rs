@@ -5,7 +5,7 @@ use refmcp_auth::jose::{Header, Jwks, PrivateKey};
 use serde_json::json;
 
 use super::*;
-use crate::Trusted;
+use crate::TrustedIssuer;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
@@ -18,7 +18,7 @@ impl Federation {
     fn new() -> Self {
         let key = PrivateKey::generate().unwrap();
         let trusted =
-            |issuer: &str| Trusted { issuer: issuer.into(), keys: Jwks { keys: vec![key.public()] } };
+            |issuer: &str| TrustedIssuer { issuer: issuer.into(), keys: Jwks { keys: vec![key.public()] } };
         let settings = Settings {
             identity_providers: vec![trusted("https://idp.example")],
             workload_issuers: vec![trusted("https://cluster.example")],
@@ -55,7 +55,7 @@ impl Federation {
 const SERVICE: [(&str, &str); 2] = [("client_id", "service"), ("client_secret", SECRET)];
 
 #[test]
-fn an_identity_provider_vouches_for_an_employee() {
+fn an_id_jag_gets_a_token() {
     let federation = Federation::new();
     let answer = federation.ask(&federation.id_jag(&json!({})), &SERVICE);
     assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
@@ -73,7 +73,7 @@ fn an_identity_provider_vouches_for_an_employee() {
 }
 
 #[test]
-fn every_claim_about_an_employee_counts() {
+fn every_claim_of_an_id_jag_is_checked() {
     let federation = Federation::new();
     for changes in [
         json!({ "iss": "https://other.example" }),
@@ -108,7 +108,7 @@ fn every_claim_about_an_employee_counts() {
 }
 
 #[test]
-fn an_employees_client_has_credentials() {
+fn an_id_jag_needs_client_authentication() {
     let federation = Federation::new();
     let assertion = federation.id_jag(&json!({}));
     assert_eq!(federation.ask(&assertion, &[]).error(), "invalid_client");
@@ -119,7 +119,7 @@ fn an_employees_client_has_credentials() {
 }
 
 #[test]
-fn a_workload_is_known_by_its_platform() {
+fn a_workload_assertion_gets_a_token() {
     let federation = Federation::new();
     let assertion = federation.workload(&json!({}));
     for _ in 0..2 {
@@ -138,7 +138,7 @@ fn a_workload_is_known_by_its_platform() {
 }
 
 #[test]
-fn nobody_is_taken_for_somebody_else_of_the_same_name() {
+fn subjects_of_several_issuers_never_collide() {
     let federation = Federation::new();
     let who = |answer: Answer| {
         let claims = federation.world.check(&answer.json()["access_token"]).unwrap();
@@ -169,7 +169,7 @@ fn nobody_is_taken_for_somebody_else_of_the_same_name() {
 }
 
 #[test]
-fn every_claim_about_a_workload_counts() {
+fn every_claim_of_a_workload_assertion_is_checked() {
     let federation = Federation::new();
     for changes in [
         json!({ "iss": "https://idp.example" }),
@@ -194,7 +194,7 @@ fn every_claim_about_a_workload_counts() {
 }
 
 #[test]
-fn nobody_is_trusted_unless_told() {
+fn assertions_of_untrusted_issuers_are_refused() {
     let federation = Federation::new();
     let alone = Federation { world: world(), key: PrivateKey::generate().unwrap() };
     assert_eq!(alone.ask(&federation.workload(&json!({})), &[]).error(), "invalid_grant");

@@ -6,7 +6,7 @@ use super::*;
 use crate::Login;
 
 #[test]
-fn a_good_request_shows_a_page_and_leads_back_with_a_code() {
+fn a_valid_authorization_request_ends_with_a_code() {
     let world = world();
     let page = world.open(&[]);
     let answer = world.decide(&page, &page.cookie, "allow");
@@ -21,7 +21,7 @@ fn a_good_request_shows_a_page_and_leads_back_with_a_code() {
 
 /// Row 98: addresses that are not quite the one that was registered. Nobody is sent to any of them.
 #[test]
-fn nobody_is_sent_to_an_address_that_is_not_registered() {
+fn unregistered_redirect_uris_are_refused() {
     let mut settings = settings();
     settings.clients.push(Client::public("near").redirecting_to(["http://127.0.0.1:1/cb"]));
     let world = World::new(settings);
@@ -48,14 +48,14 @@ fn nobody_is_sent_to_an_address_that_is_not_registered() {
 }
 
 #[test]
-fn the_only_address_of_a_client_need_not_be_named() {
+fn a_single_redirect_uri_is_the_default() {
     let world = world();
     let code = world.code(&[("redirect_uri", "")]);
     assert_eq!(world.redeem(&code, &[("redirect_uri", "")]).status(), StatusCode::OK);
 }
 
 #[test]
-fn a_query_of_the_address_is_kept() {
+fn the_query_of_a_redirect_uri_is_kept() {
     let mut settings = settings();
     settings.clients.push(Client::public("query").redirecting_to(["https://app.example/cb?a=b%20c"]));
     let world = World::new(settings);
@@ -68,7 +68,7 @@ fn a_query_of_the_address_is_kept() {
 }
 
 #[test]
-fn unknown_clients_lead_nowhere() {
+fn unknown_clients_get_no_redirect() {
     let world = world();
     for id in ["", "nobody", "https://app.example/client.json", "refmcp\0", "../app", "APP"] {
         world.authorize(&[("client_id", id)]).assert_stays();
@@ -100,7 +100,7 @@ fn a_request_without_pkce_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_granted_is_told_to_the_client() {
+fn authorization_errors_are_redirected_to_the_client() {
     let world = world();
     for (changes, error) in [
         (vec![("response_type", "")], "invalid_request"),
@@ -129,7 +129,7 @@ fn what_cannot_be_granted_is_told_to_the_client() {
 }
 
 #[test]
-fn scopes_that_do_not_exist_are_left_out() {
+fn unknown_scopes_are_left_out() {
     let world = world();
     let scope = |changes: &[(&str, &str)]| world.redeem(&world.code(changes), &[]).json()["scope"].clone();
     assert_eq!(scope(&[("scope", "offline_access write nonsense")]), "write");
@@ -138,7 +138,7 @@ fn scopes_that_do_not_exist_are_left_out() {
 }
 
 #[test]
-fn without_people_everything_is_allowed_at_once() {
+fn automatic_login_needs_no_consent_page() {
     let world = World::new(Settings { login: Login::Auto, ..settings() });
     let subject = |changes: &[(&str, &str)]| {
         let answer = world.authorize(changes);
@@ -155,7 +155,7 @@ fn without_people_everything_is_allowed_at_once() {
 
 /// Row 96: the state is the client's own, whatever is in it, and comes back as it was.
 #[test]
-fn the_state_comes_back_as_it_was() {
+fn the_state_parameter_is_returned_unchanged() {
     let world = world();
     for state in ["a b&c=d#e?f+g%20", "ä💥\"<script>", "..//\\"] {
         let page = world.open(&[("state", state)]);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_code_gives_tokens_that_a_resource_server_takes() {
+fn a_code_gets_tokens_that_a_resource_server_accepts() {
     let world = world();
     let answer = world.redeem(&world.code(&[]), &[]);
     assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text());
@@ -27,7 +27,7 @@ fn a_code_gives_tokens_that_a_resource_server_takes() {
 
 /// Row 97: the verifier is missing, wrong, or that of another login at the same time.
 #[test]
-fn a_code_without_its_verifier_is_worth_nothing() {
+fn a_code_needs_its_verifier() {
     let world = world();
     let other = "another-verifier-that-is-also-long-enough-to-be-one";
     let (first, second) = (world.code(&[]), world.code(&[("code_challenge", &pkce::challenge(other))]));
@@ -42,7 +42,7 @@ fn a_code_without_its_verifier_is_worth_nothing() {
 
 /// Row 96: a code that comes twice takes back what it gave.
 #[test]
-fn a_code_is_good_once_and_a_replay_revokes() {
+fn a_reused_code_revokes_its_tokens() {
     let world = world();
     let code = world.code(&[]);
     let tokens = world.redeem(&code, &[]).json();
@@ -55,7 +55,7 @@ fn a_code_is_good_once_and_a_replay_revokes() {
 }
 
 #[test]
-fn a_replay_is_noticed_long_after_the_code_ended() {
+fn a_reused_code_is_detected_after_it_expired() {
     let world = world();
     let code = world.code(&[]);
     let tokens = world.redeem(&code, &[]).json();
@@ -65,7 +65,7 @@ fn a_replay_is_noticed_long_after_the_code_ended() {
 }
 
 #[test]
-fn a_code_ends_after_a_minute() {
+fn a_code_expires_after_a_minute() {
     let world = world();
     let (first, second) = (world.code(&[]), world.code(&[]));
     world.pass(59);
@@ -75,7 +75,7 @@ fn a_code_ends_after_a_minute() {
 }
 
 #[test]
-fn a_code_is_bound_to_all_that_was_asked() {
+fn a_code_is_bound_to_its_request() {
     let world = world();
     let code = world.code(&[]);
     let service = [("client_id", "service"), ("client_secret", SECRET)];
@@ -95,7 +95,7 @@ fn a_code_is_bound_to_all_that_was_asked() {
 }
 
 #[test]
-fn tokens_are_for_the_resource_that_was_named() {
+fn tokens_are_for_the_requested_resource() {
     let world = world();
     let other = "http://127.0.0.1:3000/other";
     let code = world.code(&[("resource", other)]);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn the_page_says_who_wants_what() {
+fn the_consent_page_names_client_scopes_and_resource() {
     let world = world();
     let text = world.open(&[("login_hint", "carol")]).answer.text();
     for part in
@@ -24,7 +24,7 @@ fn the_page_says_who_wants_what() {
 }
 
 #[test]
-fn the_page_warns_of_answers_to_this_computer() {
+fn the_consent_page_warns_of_loopback_redirects() {
     let mut settings = settings();
     settings.clients.push(Client::public("near"));
     let world = World::new(settings);
@@ -35,7 +35,7 @@ fn the_page_warns_of_answers_to_this_computer() {
 }
 
 #[test]
-fn everything_on_the_page_is_text() {
+fn the_consent_page_escapes_everything() {
     let world = world();
     let nasty = "<script>alert(1)</script>\"'&amp;\u{202e}";
     let metadata =
@@ -51,7 +51,7 @@ fn everything_on_the_page_is_text() {
 
 /// Row 104: no other site can show the page or put something into it.
 #[test]
-fn the_headers_keep_other_sites_out() {
+fn the_consent_page_has_security_headers() {
     let world = world();
     let page = world.open(&[]).answer;
     let policy = page.header("content-security-policy");
@@ -76,7 +76,7 @@ fn the_headers_keep_other_sites_out() {
 }
 
 #[test]
-fn the_cookie_is_as_narrow_as_can_be() {
+fn the_consent_cookie_is_restricted() {
     let plain = world().open(&[]).answer.header("set-cookie").to_owned();
     assert!(
         plain.starts_with("refmcp-consent=") && plain.contains("; Path=/authorize; HttpOnly; SameSite=Lax")
@@ -92,7 +92,7 @@ fn the_cookie_is_as_narrow_as_can_be() {
 
 /// Row 104: somebody's form in somebody else's browser.
 #[test]
-fn a_form_of_another_browser_is_refused() {
+fn a_consent_form_of_another_browser_is_refused() {
     let world = world();
     let (theirs, ours) = (world.open(&[]), world.open(&[]));
     assert_ne!(theirs.cookie, ours.cookie);
@@ -110,7 +110,7 @@ fn a_form_of_another_browser_is_refused() {
 }
 
 #[test]
-fn two_pages_of_one_browser_are_decided_one_by_one() {
+fn two_consent_pages_of_one_browser_are_independent() {
     let world = world();
     let first = world.open(&[("state", "one")]);
     let query = encode(&request(&[("state", "two")]));
@@ -126,7 +126,7 @@ fn two_pages_of_one_browser_are_decided_one_by_one() {
 }
 
 #[test]
-fn a_form_is_sent_once_and_in_time() {
+fn a_consent_form_is_accepted_once_and_expires() {
     let world = world();
     let page = world.open(&[]);
     assert!(world.decide(&page, &page.cookie, "allow").returned("code").is_some());
@@ -139,7 +139,7 @@ fn a_form_is_sent_once_and_in_time() {
 }
 
 #[test]
-fn no_means_no() {
+fn a_denied_consent_redirects_with_access_denied() {
     let world = world();
     let page = world.open(&[]);
     let answer = world.decide(&page, &page.cookie, "deny");
@@ -150,7 +150,7 @@ fn no_means_no() {
 }
 
 #[test]
-fn forms_that_make_no_sense_are_refused() {
+fn malformed_consent_forms_are_refused() {
     let world = world();
     let page = world.open(&[]);
     for decision in ["", "yes", "ALLOW"] {
@@ -172,7 +172,7 @@ fn forms_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn people_choose_who_they_are() {
+fn the_user_name_is_chosen_on_the_consent_page() {
     let world = world();
     let subject = |user: &str| {
         let page = world.open(&[]);

@@ -56,7 +56,7 @@ fn web() -> (Arc<Web>, World) {
 }
 
 #[test]
-fn a_documented_client_logs_in() {
+fn a_client_with_a_metadata_document_logs_in() {
     let (web, world) = web();
     let told = world.get("/.well-known/oauth-authorization-server").json();
     assert_eq!(told["client_id_metadata_document_supported"], true);
@@ -75,7 +75,7 @@ fn a_documented_client_logs_in() {
 
 /// Row 100: documents that are not about the client, too long, or somewhere that must not be asked.
 #[test]
-fn bad_documents_lead_nowhere() {
+fn invalid_client_documents_are_refused() {
     let (web, world) = web();
     let long = "x".repeat(10 << 20);
     for bad in [
@@ -118,7 +118,7 @@ fn bad_documents_lead_nowhere() {
 }
 
 #[test]
-fn failures_are_remembered_for_a_moment() {
+fn failed_document_fetches_are_cached_briefly() {
     let (web, world) = web();
     web.set(Err(FetchError::TimedOut));
     for _ in 0..20 {
@@ -131,7 +131,7 @@ fn failures_are_remembered_for_a_moment() {
 
 /// A page may read what comes of asking for tokens. It learns nothing there of what is on this machine or near it.
 #[test]
-fn nothing_is_fetched_or_told_where_pages_may_look() {
+fn cors_endpoints_fetch_no_client_documents() {
     let (web, world) = web();
     let near = World::new(Settings {
         fetch: Some(Arc::clone(&web) as Arc<dyn Fetch>),
@@ -168,7 +168,7 @@ fn nothing_is_fetched_or_told_where_pages_may_look() {
 }
 
 #[test]
-fn a_client_that_was_allowed_in_is_known_without_its_document() {
+fn an_allowed_client_is_known_without_its_document() {
     let (web, world) = web();
     let code = world.code(&[("client_id", ID)]);
     let tokens = world.redeem(&code, &[("client_id", ID)]).json();
@@ -182,7 +182,7 @@ fn a_client_that_was_allowed_in_is_known_without_its_document() {
 }
 
 #[test]
-fn a_document_gives_nobody_tokens_without_a_person() {
+fn clients_with_a_document_need_consent() {
     let (web, world) = web();
     let key = refmcp_auth::jose::PrivateKey::generate().unwrap();
     let jwks = json!({ "keys": [key.public()] });
@@ -205,7 +205,7 @@ fn a_document_gives_nobody_tokens_without_a_person() {
 }
 
 #[test]
-fn only_good_urls_are_fetched() {
+fn only_secure_document_urls_are_fetched() {
     let (web, world) = web();
     for id in
         ["https://client.example", "http://client.example/a", "http://127.0.0.1:1/a", "https://u@c.example/a"]
@@ -221,7 +221,7 @@ fn only_good_urls_are_fetched() {
 }
 
 #[test]
-fn documents_may_be_switched_off() {
+fn client_documents_can_be_disabled() {
     let (_, world) = web();
     let fetch = world.issuer.settings().fetch.clone();
     let faults = Faults::default().and(Fault::NoClientDocuments);

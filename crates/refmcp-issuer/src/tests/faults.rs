@@ -12,7 +12,7 @@ const PLAIN: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
 #[test]
-fn short_tokens_end_after_seconds() {
+fn fault_short_tokens() {
     let world = broken(Fault::ShortExpiry);
     let tokens = world.log_in();
     assert_eq!(tokens["expires_in"], 5);
@@ -22,7 +22,7 @@ fn short_tokens_end_after_seconds() {
 }
 
 #[test]
-fn tokens_can_be_of_others_or_for_others() {
+fn fault_wrong_issuer_and_audience() {
     let wrong = |fault| {
         let world = broken(fault);
         let token = world.log_in()["access_token"].clone();
@@ -34,7 +34,7 @@ fn tokens_can_be_of_others_or_for_others() {
 }
 
 #[test]
-fn metadata_can_be_wrong() {
+fn fault_wrong_metadata() {
     let document = |fault| broken(fault).get(PLAIN).json();
     assert_ne!(document(Fault::WrongIssuerMetadata)["issuer"], ORIGIN);
     assert!(document(Fault::NoPkceInMetadata).get("code_challenge_methods_supported").is_none());
@@ -44,7 +44,7 @@ fn metadata_can_be_wrong() {
 }
 
 #[test]
-fn the_issuer_can_have_a_path() {
+fn fault_issuer_with_a_path() {
     for (fault, place) in [
         (Fault::IssuerPath, format!("{PLAIN}/tenant")),
         (Fault::IssuerPathOidc, format!("{OPENID}/tenant")),
@@ -69,7 +69,7 @@ fn the_issuer_can_have_a_path() {
 
 /// Row 96: answers that a client must not follow.
 #[test]
-fn answers_can_come_from_nobody_or_a_stranger() {
+fn fault_missing_or_foreign_iss() {
     let back = |fault| {
         let world = broken(fault);
         let page = world.open(&[]);
@@ -83,7 +83,7 @@ fn answers_can_come_from_nobody_or_a_stranger() {
 }
 
 #[test]
-fn keys_can_change_with_every_token() {
+fn fault_rotating_keys() {
     let world = broken(Fault::RotatedKeys);
     let before = world.issuer.jwks();
     let token = world.log_in()["access_token"].clone();
@@ -96,7 +96,7 @@ fn keys_can_change_with_every_token() {
 }
 
 #[test]
-fn less_can_be_granted_than_was_asked_for() {
+fn fault_fewer_scopes() {
     let world = broken(Fault::RefusedScopes);
     let tokens = world.log_in();
     assert_eq!(tokens["scope"], "read");
@@ -106,7 +106,7 @@ fn less_can_be_granted_than_was_asked_for() {
 }
 
 #[test]
-fn refreshing_can_fail() {
+fn fault_refresh_refused() {
     let world = broken(Fault::RefuseRefresh);
     assert_eq!(world.refresh(&world.log_in()["refresh_token"]).error(), "invalid_grant");
     let world = broken(Fault::NoRefreshToken);
@@ -116,7 +116,7 @@ fn refreshing_can_fail() {
 }
 
 #[test]
-fn opaque_tokens_have_to_be_asked_about() {
+fn fault_opaque_tokens() {
     let world = broken(Fault::OpaqueTokens);
     let tokens = world.log_in();
     assert!(matches!(world.check(&tokens["access_token"]), Err(TokenError::Bad(JwsError::Malformed))));
@@ -131,7 +131,7 @@ fn opaque_tokens_have_to_be_asked_about() {
 }
 
 #[test]
-fn the_token_endpoint_can_break() {
+fn fault_broken_token_endpoint() {
     let answer = broken(Fault::HtmlTokenResponse).redeem("x", &[]);
     assert_eq!(
         (answer.status(), answer.header("content-type")),
@@ -156,7 +156,7 @@ async fn answers_can_come_late() {
 }
 
 #[test]
-fn the_page_about_the_server_says_what_goes_wrong() {
+fn the_about_page_lists_active_faults() {
     assert!(broken(Fault::ForeignIss).get("/authorize/about").text().contains("foreign-iss"));
     assert!(world().get("/authorize/about").text().contains("Nothing is made to go wrong"));
 }

@@ -27,7 +27,7 @@ fn every_path_has_its_methods() {
 }
 
 #[test]
-fn pages_may_use_what_clients_in_browsers_need() {
+fn cors_is_allowed_where_browser_clients_need_it() {
     let world = world();
     let open =
         ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/jwks", "/token"];
@@ -88,7 +88,7 @@ fn parameters_that_come_twice_are_refused() {
 }
 
 #[test]
-fn errors_are_json_and_nobody_keeps_them() {
+fn errors_are_json_and_not_cached() {
     let world = world();
     let answer = world.redeem("unknown", &[]);
     assert_eq!(answer.header("content-type"), "application/json");

@@ -17,7 +17,7 @@ pub(crate) fn basic(id: &str, secret: &str) -> String {
 }
 
 #[test]
-fn a_secret_gives_a_token_to_the_client_itself() {
+fn client_credentials_with_a_secret() {
     let world = world();
     let form = [("grant_type", "client_credentials"), ("scope", "write")];
     let in_header = world.post_with("/token", &[("authorization", &basic("service", SECRET))], &form);
@@ -58,7 +58,7 @@ fn wrong_credentials_are_refused() {
 }
 
 #[test]
-fn a_secret_may_be_encoded_or_not() {
+fn a_basic_secret_may_be_form_encoded_or_not() {
     let mut settings = settings();
     let secret = "50%+1=a:b";
     settings.clients.push(Client::with_secret("odd", secret));
@@ -72,7 +72,7 @@ fn a_secret_may_be_encoded_or_not() {
 }
 
 #[test]
-fn a_client_proves_who_it_is_in_one_way() {
+fn a_client_authenticates_with_one_method() {
     let world = world();
     let header = basic("service", SECRET);
     let form = [("grant_type", "client_credentials"), ("client_id", "service"), ("client_secret", SECRET)];
@@ -86,7 +86,7 @@ fn a_client_proves_who_it_is_in_one_way() {
 }
 
 #[test]
-fn what_is_asked_for_must_exist() {
+fn unknown_resources_and_scopes_are_refused() {
     let world = world();
     let ask = |name, value| {
         let form = [("grant_type", "client_credentials"), (name, value)];
@@ -133,7 +133,7 @@ impl Signing {
 }
 
 #[test]
-fn a_signed_assertion_gives_a_token() {
+fn client_credentials_with_a_client_assertion() {
     let signing = Signing::new();
     for (jti, audience) in
         [("a", json!(ORIGIN)), ("b", json!(format!("{ORIGIN}/token"))), ("c", json!([ORIGIN]))]
@@ -146,7 +146,7 @@ fn a_signed_assertion_gives_a_token() {
 }
 
 #[test]
-fn a_signed_assertion_is_good_once() {
+fn a_client_assertion_is_accepted_once() {
     let signing = Signing::new();
     let assertion = signing.assertion(&json!({}));
     assert_eq!(signing.ask(&assertion).status(), StatusCode::OK);
@@ -154,7 +154,7 @@ fn a_signed_assertion_is_good_once() {
 }
 
 #[test]
-fn used_assertions_are_remembered_whatever_else_is_used() {
+fn a_flood_of_assertions_allows_no_replay() {
     let signing = Signing::new();
     let first = signing.assertion(&json!({ "jti": "first" }));
     assert_eq!(signing.ask(&first).status(), StatusCode::OK);
@@ -178,7 +178,7 @@ fn used_assertions_are_remembered_whatever_else_is_used() {
 }
 
 #[test]
-fn every_claim_of_a_signed_assertion_counts() {
+fn every_claim_of_a_client_assertion_is_checked() {
     let signing = Signing::new();
     for changes in [
         json!({ "iss": "app" }),

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::*;
 
 #[test]
-fn a_test_fails_whose_secrets_are_logged() {
+fn logged_secrets_fail_the_test() {
     let world = world();
     let token = world.log_in();
     let refused = world.redeem("a-code-of-nobody", &[]);

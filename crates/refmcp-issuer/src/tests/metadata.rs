@@ -38,7 +38,7 @@ fn it_says_that_it_is_a_test_tool() {
 }
 
 #[test]
-fn every_endpoint_that_is_told_of_answers() {
+fn every_endpoint_of_the_metadata_answers() {
     let world = world();
     let document = world.get(PLAIN).json();
     let told = document.as_object().unwrap().iter();
@@ -54,13 +54,13 @@ fn every_endpoint_that_is_told_of_answers() {
 }
 
 #[test]
-fn grants_by_assertion_are_offered_when_somebody_is_trusted() {
+fn jwt_bearer_is_offered_with_trusted_issuers() {
     let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
     let offers = |world: &World| world.get(PLAIN).text().contains(grant);
     assert!(!offers(&world()));
     let mut settings = settings();
     let keys = refmcp_auth::jose::Jwks::default();
-    settings.identity_providers.push(crate::Trusted { issuer: "https://idp".into(), keys });
+    settings.identity_providers.push(crate::TrustedIssuer { issuer: "https://idp".into(), keys });
     assert!(offers(&World::new(settings)));
 }
 
@@ -74,7 +74,7 @@ fn keys_are_published_without_their_private_parts() {
 }
 
 #[test]
-fn tokens_of_a_former_key_stay_good() {
+fn tokens_of_a_former_key_stay_valid() {
     let world = world();
     let token = world.log_in()["access_token"].clone();
     world.issuer.rotate_keys().unwrap();

@@ -23,7 +23,7 @@ fn refresh(world: &World, token: &Value, proof: &str) -> Answer {
 }
 
 #[test]
-fn a_proof_binds_the_tokens_to_its_key() {
+fn a_dpop_proof_binds_the_tokens() {
     let world = world();
     let key = PrivateKey::generate().unwrap();
     let answer = redeem(&world, &world.code(&[]), &prove(&key, None));
@@ -45,7 +45,7 @@ fn a_proof_binds_the_tokens_to_its_key() {
 }
 
 #[test]
-fn a_proof_is_good_once_and_for_here() {
+fn a_dpop_proof_is_accepted_once_and_for_this_url() {
     let world = world();
     let key = PrivateKey::generate().unwrap();
     let proof = prove(&key, None);
@@ -67,7 +67,7 @@ fn a_proof_is_good_once_and_for_here() {
 }
 
 #[test]
-fn a_nonce_is_demanded_when_told() {
+fn a_dpop_nonce_is_demanded_when_configured() {
     let world = World::new(Settings { dpop_nonce: true, ..settings() });
     let key = PrivateKey::generate().unwrap();
     let code = world.code(&[]);
@@ -86,7 +86,7 @@ fn a_nonce_is_demanded_when_told() {
 }
 
 #[test]
-fn a_nonce_ends_even_if_nobody_asks_for_another() {
+fn a_dpop_nonce_expires_without_requests() {
     let world = World::new(Settings { dpop_nonce: true, ..settings() });
     let key = PrivateKey::generate().unwrap();
     let nonce = redeem(&world, "x", &prove(&key, None)).header("dpop-nonce").to_owned();
@@ -97,7 +97,7 @@ fn a_nonce_ends_even_if_nobody_asks_for_another() {
 }
 
 #[test]
-fn proofs_that_get_nothing_push_none_out_of_memory() {
+fn failed_proofs_do_not_evict_used_ones() {
     let world = world();
     let key = PrivateKey::generate().unwrap();
     let proof = prove(&key, None);
@@ -110,7 +110,7 @@ fn proofs_that_get_nothing_push_none_out_of_memory() {
 }
 
 #[test]
-fn a_code_can_be_bound_beforehand() {
+fn a_code_is_bound_by_dpop_jkt() {
     let world = world();
     let (key, stranger) = (PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap());
     let jkt = key.public().thumbprint().unwrap();
@@ -121,7 +121,7 @@ fn a_code_can_be_bound_beforehand() {
 }
 
 #[test]
-fn a_client_that_always_proves_gets_nothing_without() {
+fn a_dpop_bound_client_needs_a_proof() {
     let world = world();
     let metadata = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none",
         "dpop_bound_access_tokens": true });

@@ -22,7 +22,7 @@ fn a_refresh_gives_new_tokens() {
 
 /// Row 101: a refresh token that comes twice, at the same time or later, takes everything back.
 #[test]
-fn a_refresh_token_that_comes_again_revokes_its_family() {
+fn a_reused_refresh_token_revokes_its_family() {
     let world = world();
     let (tokens, bystander) = (world.log_in(), world.log_in());
     let second = world.refresh(&tokens["refresh_token"]).json();
@@ -38,7 +38,7 @@ fn a_refresh_token_that_comes_again_revokes_its_family() {
 
 /// Row 101: of two that come at once, one wins, and then both lose.
 #[test]
-fn parallel_refreshes_have_one_winner() {
+fn concurrent_refreshes_succeed_once() {
     let world = world();
     let token = world.log_in()["refresh_token"].clone();
     let answers: Vec<StatusCode> = std::thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn parallel_refreshes_have_one_winner() {
 }
 
 #[test]
-fn refresh_tokens_are_their_clients_own() {
+fn refresh_tokens_are_bound_to_their_client() {
     let world = world();
     let tokens = world.log_in();
     let token = tokens["refresh_token"].as_str().unwrap();
@@ -71,7 +71,7 @@ fn refresh_tokens_are_their_clients_own() {
 }
 
 #[test]
-fn a_refresh_can_give_less_and_never_more() {
+fn a_refresh_can_narrow_scopes() {
     let world = world();
     let tokens = world.log_in();
     let refresh = |token: &Value, name: &str, value: &str| {
@@ -90,7 +90,7 @@ fn a_refresh_can_give_less_and_never_more() {
 }
 
 #[test]
-fn refresh_tokens_end() {
+fn refresh_tokens_expire() {
     let mut settings = settings();
     settings.refresh_lifetime = std::time::Duration::from_secs(100);
     let world = World::new(settings);

@@ -35,7 +35,7 @@ fn a_client_registers_and_logs_in() {
 }
 
 #[test]
-fn methods_of_authentication_are_honoured() {
+fn registered_authentication_methods_are_enforced() {
     let world = world();
     let basic = world.register(&with(&json!({ "token_endpoint_auth_method": "client_secret_basic" }))).json();
     let (id, secret) = (basic["client_id"].as_str().unwrap(), basic["client_secret"].as_str().unwrap());
@@ -62,7 +62,7 @@ fn methods_of_authentication_are_honoured() {
 }
 
 #[test]
-fn a_client_that_did_not_ask_for_refreshing_gets_no_refresh_token() {
+fn a_client_without_the_refresh_grant_gets_no_refresh_token() {
     let world = world();
     let registered = world.register(&with(&json!({ "grant_types": ["authorization_code"] }))).json();
     let id = registered["client_id"].as_str().unwrap();
@@ -73,7 +73,7 @@ fn a_client_that_did_not_ask_for_refreshing_gets_no_refresh_token() {
 }
 
 #[test]
-fn whoever_registers_gets_no_tokens_without_a_person() {
+fn dynamic_clients_need_consent() {
     let world = world();
     let bearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
     let grants = json!(["authorization_code", "client_credentials", bearer]);
@@ -117,7 +117,7 @@ fn harmful_redirect_uris_are_refused() {
 }
 
 #[test]
-fn the_type_of_an_application_says_where_it_is() {
+fn application_type_restricts_redirect_uris() {
     let world = world();
     let at = |kind: &str, address: &str| {
         world.register(&with(&json!({ "application_type": kind, "redirect_uris": [address] }))).status()
@@ -158,7 +158,7 @@ fn what_is_not_json_is_refused() {
 
 /// Row 99: ten thousand registrations.
 #[test]
-fn ten_thousand_registrations_harm_nobody() {
+fn a_flood_of_registrations_evicts_no_active_client() {
     let world = world();
     let registered = world.register(&good()).json();
     let id = registered["client_id"].as_str().unwrap();
@@ -169,7 +169,7 @@ fn ten_thousand_registrations_harm_nobody() {
     for _ in 0..10_000 {
         assert_eq!(world.register(&good()).status(), StatusCode::CREATED);
     }
-    let count = world.issuer.remembered_clients();
+    let count = world.issuer.registered_clients();
     assert!(count <= 2_000, "{count}");
     let token = tokens["refresh_token"].as_str().unwrap();
     let form = [("grant_type", "refresh_token"), ("client_id", id), ("refresh_token", token)];
@@ -180,7 +180,7 @@ fn ten_thousand_registrations_harm_nobody() {
 }
 
 #[test]
-fn there_may_be_no_registration() {
+fn registration_can_be_disabled() {
     let world = broken(Fault::NoRegistration);
     assert_eq!(world.register(&good()).status(), StatusCode::NOT_FOUND);
     let document = world.get("/.well-known/oauth-authorization-server").json();

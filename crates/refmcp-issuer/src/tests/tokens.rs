@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn the_server_tells_what_a_token_is() {
+fn introspection_describes_a_token() {
     let world = world();
     let tokens = world.log_in();
     let token = tokens["access_token"].as_str().unwrap();
@@ -26,7 +26,7 @@ fn the_server_tells_what_a_token_is() {
 }
 
 #[test]
-fn a_public_server_tells_only_those_who_prove_who_they_are() {
+fn introspection_beyond_loopback_needs_authentication() {
     let mut settings = settings();
     settings.origin = Url::parse("https://as.example").unwrap();
     let world = World::new(settings);
@@ -47,7 +47,7 @@ fn a_public_server_tells_only_those_who_prove_who_they_are() {
 }
 
 #[test]
-fn a_refresh_token_that_is_given_back_takes_its_family_along() {
+fn revoking_a_refresh_token_revokes_its_family() {
     let world = world();
     let tokens = world.log_in();
     let token = tokens["refresh_token"].as_str().unwrap();
@@ -58,7 +58,7 @@ fn a_refresh_token_that_is_given_back_takes_its_family_along() {
 }
 
 #[test]
-fn an_access_token_that_is_given_back_goes_alone() {
+fn revoking_an_access_token_keeps_its_family() {
     let world = world();
     let tokens = world.log_in();
     let token = tokens["access_token"].as_str().unwrap();
@@ -68,7 +68,7 @@ fn an_access_token_that_is_given_back_goes_alone() {
 }
 
 #[test]
-fn nobody_gives_back_what_is_anothers() {
+fn a_client_revokes_only_its_own_tokens() {
     let world = world();
     let tokens = world.log_in();
     let service = [("client_id", "service"), ("client_secret", SECRET)];
@@ -87,7 +87,7 @@ fn nobody_gives_back_what_is_anothers() {
 }
 
 #[test]
-fn nothing_secret_is_in_debug_output() {
+fn debug_output_contains_no_secrets() {
     let world = world();
     let tokens = world.log_in();
     let shown = format!("{:?} {:?}", world.issuer, world.issuer.settings());

@@ -1,4 +1,4 @@
-//! Tokens for somebody else's word: an identity provider's about an employee (ID-JAG), or a platform's about a workload.
+//! The JWT bearer grant: an identity provider's assertion about an employee (ID-JAG), or a platform's about a workload.
 
 use http::HeaderMap;
 use refmcp_auth::claims::Audience;
@@ -7,16 +7,16 @@ use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::{Scopes, Seconds};
 use serde::Deserialize;
 
-use super::{Ask, JWT_BEARER, check_client, credentials, fewer, issue, proof};
+use super::{JWT_BEARER, TokenRequest, check_client, credentials, fewer, issue, proof};
+use crate::assertion_replay::AssertionError;
 use crate::clients::{Client, SKEW, authenticate};
-use crate::once::Unusable;
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
-use crate::settings::Trusted;
-use crate::state::Granted;
+use crate::settings::TrustedIssuer;
+use crate::state::Authorization;
 use crate::subject;
 
-/// The kind of an assertion about an employee.
+/// The `typ` of an ID-JAG.
 const ID_JAG: &str = "oauth-id-jag+jwt";
 
 #[derive(Deserialize)]
@@ -33,42 +33,46 @@ struct Assertion {
     scope: Option<String>,
 }
 
-fn invalid(what: impl Into<String>) -> Refusal {
-    Refusal::new("invalid_grant", what)
+fn invalid(what: impl Into<String>) -> ErrorResponse {
+    ErrorResponse::new("invalid_grant", what)
 }
 
-/// Gives tokens for an assertion.
-pub(super) fn grant(server: &Server, headers: &HeaderMap, ask: &Ask<'_>) -> Result<TokenResponse, Refusal> {
-    let text = ask.form.need("assertion")?;
+/// Issues tokens for an assertion.
+pub(super) fn grant(
+    server: &Server,
+    headers: &HeaderMap,
+    request: &TokenRequest<'_>,
+) -> Result<TokenResponse, ErrorResponse> {
+    let text = request.form.need("assertion")?;
     let jws = Jws::parse(text).map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
     let about_employee = jws.header().is_one_of(&[ID_JAG]);
-    let named = ask.form.get("client_id").is_some()
-        || ask.form.get("client_assertion").is_some()
+    let named = request.form.get("client_id").is_some()
+        || request.form.get("client_assertion").is_some()
         || headers.contains_key(http::header::AUTHORIZATION);
-    // A workload is known by the assertion itself and needs no other name.
+    // A workload is identified by its assertion and needs no client id.
     let client = if about_employee || named {
-        let client = authenticate(server, headers, ask.form, ask.now)?;
-        check_client(&client, JWT_BEARER, ask)?;
+        let client = authenticate(server, headers, request.form, request.now)?;
+        check_client(&client, JWT_BEARER, request)?;
         Some(client)
     } else {
         None
     };
     let granted = match client.as_deref() {
-        Some(client) if about_employee => employee(server, client, &jws, ask)?,
-        client => workload(server, client, &jws, ask)?,
+        Some(client) if about_employee => employee(server, client, &jws, request)?,
+        client => workload(server, client, &jws, request)?,
     };
     let mut state = server.state();
-    proof::use_once(&mut state.proofs, ask.proof.as_ref(), ask.now)?;
-    issue::issue(server, &mut state, &granted, &granted.scopes, ask.now)
+    proof::use_once(&mut state.proofs, request.proof.as_ref(), request.now)?;
+    issue::issue(server, &mut state, &granted, &granted.scopes, request.now)
 }
 
-/// The claims of an assertion that one of these has signed, for us and for now.
+/// Verifies an assertion of a trusted issuer.
 fn check(
     jws: &Jws<'_>,
-    trusted: &[Trusted],
+    trusted: &[TrustedIssuer],
     is_ours: impl Fn(&str) -> bool,
     now: Seconds,
-) -> Result<Assertion, Refusal> {
+) -> Result<Assertion, ErrorResponse> {
     let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
     let told: Assertion = jws.claims_unchecked().map_err(|fault| bad(&fault.to_string()))?;
     let known = trusted.iter().find(|known| known.issuer == told.iss);
@@ -90,43 +94,48 @@ fn check(
     Ok(claims)
 }
 
-/// What an identity provider says that a client may do for an employee.
-fn employee(server: &Server, client: &Client, jws: &Jws<'_>, ask: &Ask<'_>) -> Result<Granted, Refusal> {
+/// The authorization of an ID-JAG.
+fn employee(
+    server: &Server,
+    client: &Client,
+    jws: &Jws<'_>,
+    request: &TokenRequest<'_>,
+) -> Result<Authorization, ErrorResponse> {
     if client.is_public() {
-        return Err(Refusal::new("unauthorized_client", "the client has no credentials"));
+        return Err(ErrorResponse::new("unauthorized_client", "the client has no credentials"));
     }
     let trusted = &server.settings.identity_providers;
-    let claims = check(jws, trusted, |audience| audience == server.name, ask.now)?;
+    let claims = check(jws, trusted, |audience| audience == server.name, request.now)?;
     let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
     if claims.client_id.as_deref() != Some(client.id.as_str()) {
         return Err(bad("it was given to another client"));
     }
     let resource = resource(server, claims.resource.as_ref());
     let resource = resource.ok_or_else(|| bad("its resource is not one of those here"))?;
-    let named = ask.form.get("resource");
+    let named = request.form.get("resource");
     if named.is_some() && server.settings.resource(named) != Some(resource) {
-        return Err(Refusal::new("invalid_target", "resource is another than in the assertion"));
+        return Err(ErrorResponse::new("invalid_target", "resource is another than in the assertion"));
     }
-    let scopes = employee_scopes(server, claims.scope.as_deref(), ask.form.get("scope"))?;
+    let scopes = employee_scopes(server, claims.scope.as_deref(), request.form.get("scope"))?;
     let jti = claims.jti.as_deref().filter(|jti| jti.len() <= 256).ok_or_else(|| bad("it has no jti"))?;
     let signer = format!("provider {}", claims.iss);
     let until = claims.exp.saturating_add(SKEW);
-    server.state().assertions.take(&signer, jti, until, ask.now).map_err(|why| match why {
-        Unusable::Before => bad("it was used before"),
-        Unusable::Full => Refusal::busy("too many assertions are in use"),
+    server.state().assertions.take(&signer, jti, until, request.now).map_err(|why| match why {
+        AssertionError::Before => bad("it was used before"),
+        AssertionError::Full => ErrorResponse::busy("too many assertions are in use"),
     })?;
-    Ok(Granted {
+    Ok(Authorization {
         client_id: client.id.clone(),
         subject: subject::employee(&claims.iss, &claims.sub),
         resource: resource.to_owned(),
         scopes: fewer(server, scopes),
-        jkt: ask.jkt(),
+        jkt: request.jkt(),
         refreshable: false,
         family: credentials::new_family()?,
     })
 }
 
-/// The resource that an assertion is about. Tokens are for one: several names for it are fine, several of them are not.
+/// The resource of an ID-JAG. Tokens are for one: several names of one resource are accepted, several resources are not.
 fn resource<'a>(server: &'a Server, named: Option<&Audience>) -> Option<&'a str> {
     let Some(named) = named else {
         return server.settings.resource(None);
@@ -136,9 +145,13 @@ fn resource<'a>(server: &'a Server, named: Option<&Audience>) -> Option<&'a str>
     found.all(|other| other == Some(first)).then_some(first)
 }
 
-/// What the identity provider allows, and of that what the client wants.
-fn employee_scopes(server: &Server, allowed: Option<&str>, wanted: Option<&str>) -> Result<Scopes, Refusal> {
-    let refusal = || Refusal::new("invalid_scope", "none of the scopes exists here");
+/// The scopes that the identity provider allows and the client requests.
+fn employee_scopes(
+    server: &Server,
+    allowed: Option<&str>,
+    wanted: Option<&str>,
+) -> Result<Scopes, ErrorResponse> {
+    let refusal = || ErrorResponse::new("invalid_scope", "none of the scopes exists here");
     let allowed = server.settings.scopes(allowed).ok_or_else(refusal)?;
     let Some(wanted) = wanted else {
         return Ok(allowed);
@@ -147,19 +160,19 @@ fn employee_scopes(server: &Server, allowed: Option<&str>, wanted: Option<&str>)
     if scopes.is_empty() { Err(refusal()) } else { Ok(scopes) }
 }
 
-/// What a platform says who a workload is. Platforms hand out assertions that are used until they end.
+/// The authorization of a workload. Platforms hand out assertions that are used until they expire.
 fn workload(
     server: &Server,
     client: Option<&Client>,
     jws: &Jws<'_>,
-    ask: &Ask<'_>,
-) -> Result<Granted, Refusal> {
+    request: &TokenRequest<'_>,
+) -> Result<Authorization, ErrorResponse> {
     let endpoint = server.settings.endpoint("/token");
     let trusted = &server.settings.workload_issuers;
     let is_ours = |audience: &str| audience == server.name || audience == endpoint;
-    let claims = check(jws, trusted, is_ours, ask.now)?;
+    let claims = check(jws, trusted, is_ours, request.now)?;
     let subject = subject::workload(&claims.iss, &claims.sub);
-    // Without a client, it is its own: nobody has registered under that name.
+    // Without a client id, the workload is its own client; no registration can have that name.
     let client_id = client.map_or_else(|| subject.clone(), |client| client.id.clone());
-    credentials::granted(server, client_id, subject, ask)
+    credentials::granted(server, client_id, subject, request)
 }

@@ -1,22 +1,26 @@
-//! Tokens for a code.
+//! The authorization code grant.
 
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::pkce;
 
-use super::{Ask, issue, proof};
+use super::{TokenRequest, issue, proof};
 use crate::clients::Client;
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
-use crate::state::Granted;
+use crate::state::Authorization;
 
-fn invalid(what: &str) -> Refusal {
-    Refusal::new("invalid_grant", what)
+fn invalid(what: &str) -> ErrorResponse {
+    ErrorResponse::new("invalid_grant", what)
 }
 
 /// Redeems a code.
-pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<TokenResponse, Refusal> {
-    let (form, now) = (ask.form, ask.now);
+pub(super) fn grant(
+    server: &Server,
+    client: &Client,
+    request: &TokenRequest<'_>,
+) -> Result<TokenResponse, ErrorResponse> {
+    let (form, now) = (request.form, request.now);
     let digest = token_digest(form.need("code")?);
     let verifier = form.need("code_verifier")?;
     let mut state = server.state();
@@ -26,7 +30,7 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
         return Err(invalid("the code was given to another client"));
     }
     if code.spent {
-        // Somebody else has it too. Who of the two was first is not known.
+        // The code leaked. Which of the two uses was legitimate is unknown, so the family is revoked.
         let family = code.granted.family.clone();
         state.revoke(&family, now);
         return Err(invalid("the code was used before; what it gave is taken back"));
@@ -40,18 +44,18 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
     if !pkce::proves(verifier, &code.challenge) {
         return Err(invalid("code_verifier is wrong"));
     }
-    if code.granted.jkt.is_some() && code.granted.jkt != ask.jkt() {
+    if code.granted.jkt.is_some() && code.granted.jkt != request.jkt() {
         return Err(invalid("the code is bound to another key"));
     }
     let named = form.get("resource");
     if named.is_some() && server.settings.resource(named) != Some(code.granted.resource.as_str()) {
-        return Err(Refusal::new(
+        return Err(ErrorResponse::new(
             "invalid_target",
             "resource is another than in the request for authorization",
         ));
     }
-    proof::use_once(&mut state.proofs, ask.proof.as_ref(), now)?;
+    proof::use_once(&mut state.proofs, request.proof.as_ref(), now)?;
     code.spent = true;
-    let granted = Granted { jkt: ask.jkt(), ..code.granted.clone() };
+    let granted = Authorization { jkt: request.jkt(), ..code.granted.clone() };
     issue::issue(server, state, &granted, &granted.scopes, now)
 }

@@ -1,4 +1,4 @@
-//! Making tokens.
+//! Token issuance.
 
 use refmcp_auth::claims::{Audience, Claims, Confirmation};
 use refmcp_auth::dpop::token_digest;
@@ -10,14 +10,14 @@ use serde_json::Map;
 
 use crate::faults::{Fault, SHORT};
 use crate::keys::Named;
-use crate::metadata::STRANGER;
-use crate::respond::Refusal;
+use crate::metadata::OTHER_ISSUER;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
-use crate::state::{Access, Family, Granted, Refresh, State};
+use crate::state::{Access, Authorization, Family, Refresh, State};
 
-const STRANGE_RESOURCE: &str = "https://other-resource.example/mcp";
+const OTHER_RESOURCE: &str = "https://other-resource.example/mcp";
 
-/// What is granted of these scopes: all of them, unless a fault asks for less.
+/// The granted scopes: all, unless a fault reduces them.
 pub(crate) fn fewer(server: &Server, scopes: Scopes) -> Scopes {
     if !server.breaks(Fault::RefusedScopes) {
         return scopes;
@@ -26,21 +26,21 @@ pub(crate) fn fewer(server: &Server, scopes: Scopes) -> Scopes {
     scopes.iter().take(count.saturating_sub(1)).collect()
 }
 
-/// Issues the tokens of a grant, with these of its scopes.
+/// Issues the tokens of an authorization with these scopes.
 pub(crate) fn issue(
     server: &Server,
     state: &mut State,
-    granted: &Granted,
+    granted: &Authorization,
     scopes: &Scopes,
     now: Seconds,
-) -> Result<TokenResponse, Refusal> {
+) -> Result<TokenResponse, ErrorResponse> {
     let usual = server.settings.lifetime.as_secs();
     let lifetime = if server.breaks(Fault::ShortExpiry) { SHORT } else { usual };
     let claims = claims(server, granted, scopes, now.saturating_add(lifetime), now).map_err(no_random)?;
     let jti = claims.jti.clone().unwrap_or_default();
     let opaque = server.breaks(Fault::OpaqueTokens);
     let token = if opaque { random_token().map_err(no_random)? } else { sign(server, state, &claims)? };
-    // Tokens that say nothing are found by their digest.
+    // Opaque tokens are stored by digest.
     let name = if opaque { token_digest(&token) } else { jti };
     let refresh = refresh_token(server, state, granted, now).map_err(no_random)?;
     let lasting = if refresh.is_some() { server.settings.refresh_lifetime.as_secs() } else { lifetime };
@@ -63,19 +63,19 @@ pub(crate) fn issue(
     })
 }
 
-fn no_random(fault: RandomError) -> Refusal {
-    Refusal::own_fault(fault.to_string())
+fn no_random(fault: RandomError) -> ErrorResponse {
+    ErrorResponse::server_error(fault.to_string())
 }
 
 fn claims(
     server: &Server,
-    granted: &Granted,
+    granted: &Authorization,
     scopes: &Scopes,
     ends: Seconds,
     now: Seconds,
 ) -> Result<Claims, RandomError> {
-    let issuer = if server.breaks(Fault::WrongIssuerToken) { STRANGER } else { &server.name };
-    let audience = if server.breaks(Fault::WrongAudience) { STRANGE_RESOURCE } else { &granted.resource };
+    let issuer = if server.breaks(Fault::WrongIssuerToken) { OTHER_ISSUER } else { &server.name };
+    let audience = if server.breaks(Fault::WrongAudience) { OTHER_RESOURCE } else { &granted.resource };
     Ok(Claims {
         iss: issuer.to_owned(),
         sub: granted.subject.clone(),
@@ -91,8 +91,8 @@ fn claims(
     })
 }
 
-fn sign(server: &Server, state: &mut State, claims: &Claims) -> Result<String, Refusal> {
-    let own = |fault: PrivateKeyError| Refusal::own_fault(fault.to_string());
+fn sign(server: &Server, state: &mut State, claims: &Claims) -> Result<String, ErrorResponse> {
+    let own = |fault: PrivateKeyError| ErrorResponse::server_error(fault.to_string());
     let signed = |named: &Named| {
         let header = Header { kid: Some(named.kid.clone()), ..Header::of_type("at+jwt") };
         named.key.sign(header, claims).map_err(own)
@@ -109,7 +109,7 @@ fn sign(server: &Server, state: &mut State, claims: &Claims) -> Result<String, R
 fn refresh_token(
     server: &Server,
     state: &mut State,
-    granted: &Granted,
+    granted: &Authorization,
     now: Seconds,
 ) -> Result<Option<Secret>, RandomError> {
     if !granted.refreshable || server.breaks(Fault::NoRefreshToken) {

@@ -1,4 +1,4 @@
-//! Where tokens are had.
+//! The token endpoint.
 
 mod assertion;
 mod code;
@@ -19,19 +19,19 @@ use refmcp_auth::metadata::TokenResponse;
 use crate::clients::{Client, authenticate};
 use crate::faults::Fault;
 use crate::form::{self, Form};
-use crate::respond::{self, Refusal};
+use crate::respond::{self, ErrorResponse};
 use crate::serve::Server;
 
-/// The grant of an authorization code.
+/// The authorization code grant type.
 pub(crate) const CODE: &str = "authorization_code";
-/// The grant of a refresh token.
+/// The refresh token grant type.
 pub(crate) const REFRESH: &str = "refresh_token";
-/// The grant to a client itself.
+/// The client credentials grant type.
 pub(crate) const CLIENT_CREDENTIALS: &str = "client_credentials";
-/// The grant of somebody else's assertion (RFC 7523).
+/// The JWT bearer grant type (RFC 7523).
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// Answers a request for tokens.
+/// Answers a token request.
 pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
     if server.breaks(Fault::HtmlTokenResponse) {
         let page = "<!doctype html><title>Welcome</title><p>This is not what you asked for.";
@@ -58,50 +58,53 @@ pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
     response
 }
 
-/// A request for tokens, as far as all kinds are alike.
-pub(crate) struct Ask<'a> {
+/// The common part of a token request.
+pub(crate) struct TokenRequest<'a> {
     pub(crate) form: &'a Form,
-    /// The proof that comes with it, checked and not used yet.
+    /// The verified DPoP proof, not marked as used yet.
     proof: Option<VerifiedProof>,
     pub(crate) now: Seconds,
 }
 
-impl Ask<'_> {
-    /// The fingerprint of the key whose possession is proven.
+impl TokenRequest<'_> {
+    /// The thumbprint of the DPoP key.
     fn jkt(&self) -> Option<String> {
         self.proof.as_ref().map(|proof| proof.jkt.clone())
     }
 }
 
-fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<TokenResponse, Refusal> {
+fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<TokenResponse, ErrorResponse> {
     let form = form::read(head, body)?;
     let kind = form.need("grant_type")?;
     if ![CODE, REFRESH, CLIENT_CREDENTIALS, JWT_BEARER].contains(&kind) {
-        return Err(Refusal::new("unsupported_grant_type", "the grant_type is not known here"));
+        return Err(ErrorResponse::new("unsupported_grant_type", "the grant_type is not known here"));
     }
-    // Before the client, whose assertion is good for one time: it may have to come again with a nonce.
+    // Before client authentication, whose assertion is single-use: the client may have to repeat the request with a nonce.
     let proof = proof::check(server, &head.headers, now)?;
-    let ask = Ask { form: &form, proof, now };
+    let request = TokenRequest { form: &form, proof, now };
     if kind == JWT_BEARER {
-        return assertion::grant(server, &head.headers, &ask);
+        return assertion::grant(server, &head.headers, &request);
     }
     let client = authenticate(server, &head.headers, &form, now)?;
-    check_client(&client, kind, &ask)?;
+    check_client(&client, kind, &request)?;
     match kind {
-        CODE => code::grant(server, &client, &ask),
-        REFRESH => refresh::grant(server, &client, &ask),
-        _ => credentials::grant(server, &client, &ask),
+        CODE => code::grant(server, &client, &request),
+        REFRESH => refresh::grant(server, &client, &request),
+        _ => credentials::grant(server, &client, &request),
     }
 }
 
-/// Whether a client may ask in this way.
-fn check_client(client: &Client, kind: &str, ask: &Ask<'_>) -> Result<(), Refusal> {
+/// Checks that a client may use a grant type.
+fn check_client(client: &Client, kind: &str, request: &TokenRequest<'_>) -> Result<(), ErrorResponse> {
     if !client.may_use(kind) {
-        return Err(Refusal::new("unauthorized_client", "the client has not registered this grant_type"));
+        return Err(ErrorResponse::new(
+            "unauthorized_client",
+            "the client has not registered this grant_type",
+        ));
     }
-    if client.bound_tokens && ask.proof.is_none() {
+    if client.bound_tokens && request.proof.is_none() {
         let what = "the client has registered that it proves possession";
-        return Err(Refusal::new("invalid_dpop_proof", what));
+        return Err(ErrorResponse::new("invalid_dpop_proof", what));
     }
     Ok(())
 }

@@ -1,24 +1,27 @@
-//! Tokens for a refresh token, which is good for one time.
+//! The refresh token grant with rotation.
 
 use refmcp_auth::Scopes;
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::metadata::TokenResponse;
 
-use super::{Ask, issue, proof};
+use super::{TokenRequest, issue, proof};
 use crate::clients::Client;
 use crate::faults::Fault;
-use crate::respond::Refusal;
+use crate::respond::ErrorResponse;
 use crate::serve::Server;
-use crate::state::Granted;
+use crate::state::Authorization;
 
-fn invalid(what: &str) -> Refusal {
-    Refusal::new("invalid_grant", what)
+fn invalid(what: &str) -> ErrorResponse {
+    ErrorResponse::new("invalid_grant", what)
 }
 
-/// Gives new tokens for a refresh token, which ends with it. One that comes again is in two hands: everything that came of
-/// the same agreement is taken back.
-pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<TokenResponse, Refusal> {
-    let (form, now) = (ask.form, ask.now);
+/// Issues new tokens and invalidates the refresh token. A second use means that it leaked, and revokes the whole family.
+pub(super) fn grant(
+    server: &Server,
+    client: &Client,
+    request: &TokenRequest<'_>,
+) -> Result<TokenResponse, ErrorResponse> {
+    let (form, now) = (request.form, request.now);
     let digest = token_digest(form.need("refresh_token")?);
     if server.breaks(Fault::RefuseRefresh) {
         return Err(invalid("refresh tokens are refused on request"));
@@ -38,29 +41,30 @@ pub(super) fn grant(server: &Server, client: &Client, ask: &Ask<'_>) -> Result<T
     if !state.is_alive(&granted.family, now) {
         return Err(invalid("the refresh token was taken back"));
     }
-    // A client with credentials proves by them that the token is its own, and may change its key (RFC 9449, 5).
-    if client.is_public() && granted.jkt.is_some() && granted.jkt != ask.jkt() {
+    // A confidential client proves its ownership by its credentials and may change its key (RFC 9449 §5).
+    if client.is_public() && granted.jkt.is_some() && granted.jkt != request.jkt() {
         return Err(invalid("the refresh token is bound to another key"));
     }
     let named = form.get("resource");
     if named.is_some() && server.settings.resource(named) != Some(granted.resource.as_str()) {
-        return Err(Refusal::new("invalid_target", "the refresh token is for another resource"));
+        return Err(ErrorResponse::new("invalid_target", "the refresh token is for another resource"));
     }
     let scopes = narrowed(&granted.scopes, form.get("scope"))?;
-    proof::use_once(&mut state.proofs, ask.proof.as_ref(), now)?;
+    proof::use_once(&mut state.proofs, request.proof.as_ref(), now)?;
     if let Some(refresh) = state.refresh.get_mut(&digest, now) {
         refresh.spent = true;
     }
-    let granted = Granted { jkt: ask.jkt(), ..granted };
+    let granted = Authorization { jkt: request.jkt(), ..granted };
     issue::issue(server, &mut state, &granted, &scopes, now)
 }
 
-/// The scopes that are wanted, which may be fewer and not others.
-fn narrowed(granted: &Scopes, wanted: Option<&str>) -> Result<Scopes, Refusal> {
+/// The requested scopes, which may be fewer and not others.
+fn narrowed(granted: &Scopes, wanted: Option<&str>) -> Result<Scopes, ErrorResponse> {
     let Some(wanted) = wanted else {
         return Ok(granted.clone());
     };
-    let refusal = || Refusal::new("invalid_scope", "a refresh cannot give scopes that were not granted");
+    let refusal =
+        || ErrorResponse::new("invalid_scope", "a refresh cannot give scopes that were not granted");
     let wanted = Scopes::parse(wanted).map_err(|_| refusal())?;
     if granted.cover(&wanted) { Ok(wanted) } else { Err(refusal()) }
 }

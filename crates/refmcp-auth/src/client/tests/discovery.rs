@@ -327,7 +327,7 @@ fn broken_metadata_blames_its_publisher() {
             servers.fault(place, fault);
             let error = servers.run(flow_request()).unwrap_err();
             assert_eq!(error.blame(), whose, "{error}");
-            let of_issuer = error.advice().contains("runs the authorization server");
+            let of_issuer = error.advice().contains("authorization server's operator");
             assert!(
                 of_issuer == (whose == Blame::AuthorizationServer) && error.advice().contains("operator")
             );

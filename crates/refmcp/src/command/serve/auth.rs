@@ -12,7 +12,7 @@ use refmcp_auth::resource::{Introspection, ResourceNames};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::http::{Fetcher, Reach};
 use refmcp_http::{Authority, Besides, Options};
-use refmcp_issuer::{Client, Fault, Faults, Issuer, Login, Near, Settings, Trusted};
+use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settings, TrustedIssuer};
 use url::Url;
 
 use super::place::Place;
@@ -96,7 +96,7 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
     let lines = described(&settings);
     let (supported, faults) = (settings.scopes.clone(), settings.faults.clone());
     let issuer = Issuer::new(settings).context("the authorization server cannot start")?;
-    let fetch: Arc<dyn Fetch> = Arc::new(Near::new(issuer.clone(), None));
+    let fetch: Arc<dyn Fetch> = Arc::new(InProcessFetch::new(issuer.clone(), None));
     let mut authority = Authority::new(resource, issuer.name(), fetch).asking_for(first_of(&supported));
     // Both read the same clock, and whoever tests how a client renews its token does not want to wait a minute longer.
     authority = authority.skew(Duration::ZERO);
@@ -183,9 +183,9 @@ fn first_of(scopes: &Scopes) -> Scopes {
 }
 
 /// Those whose word is taken, with the keys in their files.
-fn trusted(named: &[(String, String)]) -> Result<Vec<Trusted>> {
+fn trusted(named: &[(String, String)]) -> Result<Vec<TrustedIssuer>> {
     let read = |(issuer, file): &(String, String)| {
-        Ok(Trusted { issuer: issuer.clone(), keys: keys_in(file, issuer)? })
+        Ok(TrustedIssuer { issuer: issuer.clone(), keys: keys_in(file, issuer)? })
     };
     named.iter().map(read).collect()
 }

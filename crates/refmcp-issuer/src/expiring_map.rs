@@ -1,12 +1,12 @@
-//! Memory with an end: entries that are over or too many make room.
+//! A bounded map whose entries expire.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use refmcp_auth::Seconds;
 
-/// Entries by name, the oldest of which go when there are too many.
-pub(crate) struct Bounded<V> {
+/// Entries by name; the oldest are evicted when there are too many.
+pub(crate) struct ExpiringMap<V> {
     most: usize,
     entries: HashMap<Arc<str>, Entry<V>>,
     /// Names by age.
@@ -20,13 +20,13 @@ struct Entry<V> {
     value: V,
 }
 
-impl<V> Bounded<V> {
-    /// Room for so many.
+impl<V> ExpiringMap<V> {
+    /// A map with this capacity.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), entries: HashMap::new(), order: BTreeMap::new(), next: 0 }
     }
 
-    /// Keeps a value until a time, as the newest.
+    /// Inserts a value as the newest, until a time.
     pub(crate) fn insert(&mut self, name: &str, value: V, until: Seconds, now: Seconds) {
         self.remove(name);
         self.make_room(now);
@@ -36,7 +36,7 @@ impl<V> Bounded<V> {
         self.next += 1;
     }
 
-    /// Entries end roughly in the order in which they came, so those that are over are among the oldest.
+    /// Entries expire roughly in the order of insertion, so expired ones are among the oldest.
     fn make_room(&mut self, now: Seconds) {
         while let Some(name) = self.order.first_key_value().map(|(_, name)| Arc::clone(name)) {
             let is_over = self.entries.get(&name).is_none_or(|entry| entry.until <= now);
@@ -47,24 +47,24 @@ impl<V> Bounded<V> {
         }
     }
 
-    /// The value of this name, unless it is over.
+    /// The value of this name, unless it has expired.
     pub(crate) fn get(&self, name: &str, now: Seconds) -> Option<&V> {
         self.entries.get(name).filter(|entry| now < entry.until).map(|entry| &entry.value)
     }
 
-    /// The same, to change it.
+    /// The value of this name for a change, unless it has expired.
     pub(crate) fn get_mut(&mut self, name: &str, now: Seconds) -> Option<&mut V> {
         self.entries.get_mut(name).filter(|entry| now < entry.until).map(|entry| &mut entry.value)
     }
 
-    /// Forgets a name and gives what it stood for, over or not.
+    /// Removes an entry, expired or not.
     pub(crate) fn remove(&mut self, name: &str) -> Option<V> {
         let entry = self.entries.remove(name)?;
         self.order.remove(&entry.place);
         Some(entry.value)
     }
 
-    /// How many there are, those included that are over and not forgotten yet.
+    /// The number of entries, including expired ones that are still stored.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -76,8 +76,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_make_room() {
-        let mut map = Bounded::new(2);
+    fn the_oldest_entries_are_evicted() {
+        let mut map = ExpiringMap::new(2);
         map.insert("a", 1, 100, 0);
         map.insert("b", 2, 100, 0);
         map.insert("a", 3, 100, 0);
@@ -87,8 +87,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_not_given() {
-        let mut map = Bounded::new(10);
+    fn expired_entries_are_not_returned() {
+        let mut map = ExpiringMap::new(10);
         map.insert("a", 1, 5, 0);
         assert_eq!((map.get("a", 4), map.get("a", 5)), (Some(&1), None));
         assert_eq!(map.get_mut("a", 5), None);

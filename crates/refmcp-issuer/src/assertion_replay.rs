@@ -1,51 +1,51 @@
-//! Assertions that are good once.
+//! The cache that makes client assertions single-use.
 
 use std::collections::HashMap;
 
 use refmcp_auth::Seconds;
 
-/// The names of assertions that were used, by whoever signed them. None is forgotten while the assertion is good: when
-/// there are too many, the next is refused.
-pub(crate) struct Once {
+/// Used assertion ids by signer. None is evicted while its assertion is valid: when the cache is full, the next assertion is
+/// refused.
+pub(crate) struct AssertionReplayCache {
     most: usize,
     each: usize,
     count: usize,
-    /// The names of each signer, and when they may be forgotten.
+    /// The ids of each signer and when they expire.
     used: HashMap<String, HashMap<String, Seconds>>,
 }
 
-/// Why an assertion cannot be used.
+/// Why an assertion is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub(crate) enum AssertionError {
     /// It was used before.
     Before,
-    /// Nobody could tell the next time: too many are remembered.
+    /// The cache is full, so its reuse could not be detected.
     Full,
 }
 
-impl Once {
-    /// Room for so many in all, and for so many of one signer.
+impl AssertionReplayCache {
+    /// A cache with a total limit and a limit for each signer.
     pub(crate) fn new(most: usize, each: usize) -> Self {
         Self { most, each, count: 0, used: HashMap::new() }
     }
 
-    /// Uses the name of an assertion that is good until a time.
+    /// Records the use of an assertion that is valid until a time.
     pub(crate) fn take(
         &mut self,
         signer: &str,
         name: &str,
         until: Seconds,
         now: Seconds,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), AssertionError> {
         let names = self.used.get(signer);
         if names.and_then(|names| names.get(name)).is_some_and(|until| now < *until) {
-            return Err(Unusable::Before);
+            return Err(AssertionError::Before);
         }
         if self.is_full_for(signer) {
             self.drop_old(now);
         }
         if self.is_full_for(signer) {
-            return Err(Unusable::Full);
+            return Err(AssertionError::Full);
         }
         let before = self.used.entry(signer.to_owned()).or_default().insert(name.to_owned(), until);
         self.count += usize::from(before.is_none());
@@ -70,26 +70,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_good_once_for_each_signer() {
-        let mut once = Once::new(10, 10);
+    fn an_assertion_id_is_accepted_once_for_each_signer() {
+        let mut once = AssertionReplayCache::new(10, 10);
         assert_eq!(once.take("a", "1", 100, 0), Ok(()));
-        assert_eq!(once.take("a", "1", 100, 99), Err(Unusable::Before));
+        assert_eq!(once.take("a", "1", 100, 99), Err(AssertionError::Before));
         assert_eq!(once.take("b", "1", 100, 0), Ok(()));
         assert_eq!(once.take("a", "1", 200, 100), Ok(()), "another one of the same name, after its time");
         assert_eq!(once.count, 2);
     }
 
     #[test]
-    fn when_there_are_too_many_the_next_is_refused() {
-        let mut once = Once::new(6, 4);
+    fn a_full_replay_cache_refuses_assertions() {
+        let mut once = AssertionReplayCache::new(6, 4);
         for name in ["1", "2", "3", "4"] {
             assert_eq!(once.take("a", name, 100, 0), Ok(()));
         }
-        assert_eq!(once.take("a", "5", 100, 0), Err(Unusable::Full));
-        assert_eq!(once.take("a", "1", 100, 0), Err(Unusable::Before), "and none is good twice");
+        assert_eq!(once.take("a", "5", 100, 0), Err(AssertionError::Full));
+        assert_eq!(once.take("a", "1", 100, 0), Err(AssertionError::Before), "and none is good twice");
         assert_eq!(once.take("b", "1", 100, 0), Ok(()), "others are not kept out");
         assert_eq!(once.take("b", "2", 200, 0), Ok(()));
-        assert_eq!(once.take("c", "1", 200, 0), Err(Unusable::Full));
+        assert_eq!(once.take("c", "1", 200, 0), Err(AssertionError::Full));
         assert_eq!(once.take("c", "1", 200, 100), Ok(()));
         assert_eq!((once.count, once.used.len()), (2, 2));
     }

@@ -1,4 +1,4 @@
-//! Asking the server from the same process, without a socket.
+//! A fetcher that reaches an authorization server of the same process without a socket.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,22 +10,22 @@ use url::Url;
 
 use crate::serve::Issuer;
 
-/// Fetches from an authorization server in this process, and everything else as before. With it, a resource server gets
-/// the keys of its own authorization server without a socket, a proxy or a certificate in between.
+/// Fetches from an authorization server in this process, and everything else with another fetcher. A resource server gets the
+/// keys of its own authorization server without a socket, a proxy or a certificate in between.
 #[derive(Debug, Clone)]
-pub struct Near {
+pub struct InProcessFetch {
     issuer: Issuer,
     elsewhere: Option<Arc<dyn Fetch>>,
 }
 
-impl Near {
-    /// Fetches from this server itself, and from others by other means, if there are any.
+impl InProcessFetch {
+    /// A fetcher for this server, and for others if `elsewhere` is given.
     pub fn new(issuer: Issuer, elsewhere: Option<Arc<dyn Fetch>>) -> Self {
         Self { issuer, elsewhere }
     }
 }
 
-impl Fetch for Near {
+impl Fetch for InProcessFetch {
     fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         let asked = Url::parse(&request.uri().to_string()).ok();
         if asked.is_some_and(|url| url.origin() == self.issuer.settings().origin.origin()) {
@@ -52,8 +52,8 @@ mod tests {
     use crate::tests::{ORIGIN, world};
 
     #[test]
-    fn the_server_itself_is_asked_and_nobody_else() {
-        let near = Near::new(world().issuer, None);
+    fn in_process_fetch_reaches_this_server_only() {
+        let near = InProcessFetch::new(world().issuer, None);
         let fetch = |url: String| {
             let request = Request::get(url).body(Bytes::new()).unwrap();
             match pin!(near.fetch(request)).poll(&mut Context::from_waker(Waker::noop())) {
