@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use refmcp_client::Client;
-use refmcp_client::auth::{Authorization, Browser, BrowserFault, is_answer};
+use refmcp_client::auth::{Authorization, Browser, BrowserError, is_redirect_for};
 use refmcp_client::http::StreamableHttp;
 use refmcp_client::wire::BoxFuture;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -26,7 +26,7 @@ impl Terminal {
             stream.read_line(&mut first).await?;
             let path = first.split(' ').nth(1).unwrap_or("/");
             let url = Url::parse(&format!("http://{}", self.listener.local_addr()?))?.join(path)?;
-            let ours = is_answer(visited, &url);
+            let ours = is_redirect_for(visited, &url);
             let (status, text) = if ours { ("200 OK", "You may close this.") } else { ("404 Not Found", "") };
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{text}", text.len());
             stream.write_all(response.as_bytes()).await?;
@@ -38,18 +38,18 @@ impl Terminal {
 }
 
 impl Browser for Terminal {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async {
-            let at = self.listener.local_addr().map_err(|fault| BrowserFault::Failed(fault.to_string()))?;
+            let at = self.listener.local_addr().map_err(|fault| BrowserError::Failed(fault.to_string()))?;
             Url::parse(&format!("http://{at}/callback"))
-                .map_err(|fault| BrowserFault::Failed(fault.to_string()))
+                .map_err(|fault| BrowserError::Failed(fault.to_string()))
         })
     }
 
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async move {
             eprintln!("Open this in a browser:\n{url}");
-            self.come_back(&url).await.map_err(|fault| BrowserFault::Failed(fault.to_string()))
+            self.come_back(&url).await.map_err(|fault| BrowserError::Failed(fault.to_string()))
         })
     }
 }

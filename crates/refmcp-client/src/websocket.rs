@@ -16,7 +16,7 @@ use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
 use tokio::time::timeout;
 
-use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
+use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
 use crate::http::dial::{Dialer, Stream};
 use crate::http::{Address, BadHeader, BadUrl, HttpSettings, Reach};
 use crate::pipe::{PipeWire, Task};
@@ -132,14 +132,14 @@ impl WebSocket {
     /// A socket, with a token of ours where the server wants one.
     async fn socket(&self) -> Result<Socket, WireError> {
         let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
-        if let Some(seat) = self.seat() {
-            return Box::pin(self.socket_as(&dialer, &seat)).await;
+        if let Some(token_manager) = self.token_manager() {
+            return Box::pin(self.socket_as(&dialer, &token_manager)).await;
         }
         self.attempt(&dialer, HeaderMap::new()).await.map_err(|shut| shut.why)
     }
 
-    fn seat(&self) -> Option<Arc<Seat>> {
-        Some(self.authorized()?.seat(&self.address, &self.settings))
+    fn token_manager(&self) -> Option<Arc<TokenManager>> {
+        Some(self.authorized()?.token_manager(&self.address, &self.settings))
     }
 
     fn authorized(&self) -> Option<&Authorization> {
@@ -147,27 +147,34 @@ impl WebSocket {
         self.authorization.as_ref().filter(|_| !by_hand)
     }
 
-    async fn socket_as(&self, dialer: &Dialer, seat: &Arc<Seat>) -> Result<Socket, WireError> {
+    async fn socket_as(
+        &self,
+        dialer: &Dialer,
+        token_manager: &Arc<TokenManager>,
+    ) -> Result<Socket, WireError> {
         let unfit = |fault: hyper::http::uri::InvalidUri| WireError::Unreachable(fault.to_string());
         let uri = hyper::Uri::try_from(self.address.as_http().as_str()).map_err(unfit)?;
         let mut attempts = Attempts::default();
         loop {
-            let token = seat.token(Manner::Insist).await?;
+            let token = token_manager.token(LoginPolicy::Allow).await?;
             let mut headers = HeaderMap::new();
             if let Some(token) = &token {
-                seat.put_on(token, &mut headers, &hyper::Method::GET, &uri)?;
+                token_manager.apply(token, &mut headers, &hyper::Method::GET, &uri)?;
             }
             let shut = match self.attempt(dialer, headers).await {
                 Ok(socket) => return Ok(socket),
                 Err(shut) => shut,
             };
             let Some((status, headers, reach)) = shut.head.as_deref() else { return Err(shut.why) };
-            match seat.judge(*status, headers, *reach, token.as_deref(), &mut attempts) {
-                Verdict::Final => return Err(shut.why),
-                Verdict::Again => {}
-                Verdict::Refused(refusal) => {
+            match token_manager.classify(*status, headers, *reach, token.as_deref(), &mut attempts) {
+                ResponseAction::Accept => return Err(shut.why),
+                ResponseAction::Retry => {}
+                ResponseAction::Authorize(refusal) => {
                     let token = token.as_deref();
-                    if !seat.authorize(refusal, token, &mut attempts, Manner::Insist, None).await? {
+                    if !token_manager
+                        .authorize(refusal, token, &mut attempts, LoginPolicy::Allow, None)
+                        .await?
+                    {
                         return Err(shut.why);
                     }
                 }

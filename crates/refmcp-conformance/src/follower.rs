@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::LOCATION;
 use http::{Request, StatusCode};
 use refmcp_auth::fetch::Fetch;
-use refmcp_client::auth::{Browser, BrowserFault};
+use refmcp_client::auth::{Browser, BrowserError};
 use refmcp_client::http::{Fetcher, Reach};
 use refmcp_client::wire::BoxFuture;
 use url::Url;
@@ -17,13 +17,13 @@ pub(crate) struct Follower;
 const REDIRECT: &str = "http://127.0.0.1:41999/callback";
 
 impl Browser for Follower {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
-        let url = Url::parse(REDIRECT).map_err(|fault| BrowserFault::Failed(fault.to_string()));
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
+        let url = Url::parse(REDIRECT).map_err(|fault| BrowserError::Failed(fault.to_string()));
         Box::pin(async move { url })
     }
 
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
-        Box::pin(async move { visit(&url).await.map_err(BrowserFault::Failed) })
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
+        Box::pin(async move { visit(&url).await.map_err(BrowserError::Failed) })
     }
 }
 

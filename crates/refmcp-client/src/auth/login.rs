@@ -1,4 +1,4 @@
-//! Getting a token: the steps of a flow, and everything that they wait for.
+//! Token acquisition: drives a [`Flow`] with its fetches, store updates and browser.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,32 +16,32 @@ use refmcp_proto::revision::Revision;
 use tokio::time::timeout;
 use url::Url;
 
-use super::browser::BrowserFault;
-use super::seat::Lands;
+use super::browser::BrowserError;
 use super::settings::Settings;
-use super::store::{Held, StoreFault};
+use super::store::{StoreError, StoreGuard};
+use super::token_manager::Completion;
 use crate::http::{Fetcher, HttpSettings, Reach};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// What time it is.
+/// The current time.
 pub(super) fn now() -> Seconds {
-    // A clock before the epoch is set wrong; then every token looks good, and the server decides.
+    // A clock before the epoch is wrong; every token then looks valid, and the server decides.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Everything that getting a token for a server takes.
+/// Everything needed to get a token for a server.
 #[derive(Debug)]
 pub(super) struct Login {
     pub(super) settings: Arc<Settings>,
     pub(super) server: Url,
     pub(super) name: String,
     pub(super) http: HttpSettings,
-    /// Where the server is: what it names may be as near.
+    /// The scope of the server's address: URLs that it names may be as near.
     pub(super) reach: Reach,
-    /// Who waits for the token listens here.
-    pub(super) lands: Lands,
-    /// The grant that there is, which will not do.
+    /// Signals the outcome to all waiters.
+    pub(super) done_tx: Completion,
+    /// The current tokens, which do not suffice.
     pub(super) before: Option<TokenSet>,
 }
 
@@ -51,21 +51,24 @@ enum Fault {
     #[error("the login failed: {0}; {advice}", advice = .0.advice())]
     Flow(#[from] FlowError),
     #[error("the login failed: {0}")]
-    Browser(#[from] BrowserFault),
+    Browser(#[from] BrowserError),
     #[error(
         "the login failed: the authorization server names {0} for people to visit, which no browser should open"
     )]
     Unvisitable(String),
     #[error("the store of tokens fails: {0}")]
-    Store(#[from] StoreFault),
+    Store(#[from] StoreError),
     #[error("nobody waits for the login any more")]
     Unwanted,
 }
 
 impl Fault {
-    /// Whether nobody was sent anywhere.
+    /// True if the browser was not opened.
     fn is_before_leaving(&self) -> bool {
-        matches!(self, Self::Browser(BrowserFault::Nobody | BrowserFault::Declined) | Self::Unvisitable(_))
+        matches!(
+            self,
+            Self::Browser(BrowserError::Unavailable | BrowserError::Declined) | Self::Unvisitable(_)
+        )
     }
 }
 
@@ -76,11 +79,11 @@ impl From<Fault> for WireError {
 }
 
 impl Login {
-    /// What the store has.
+    /// The stored tokens.
     pub(super) async fn load(&self) -> Option<TokenSet> {
         match self.settings.store.load(&self.name).await {
             Ok(known) => known.tokens,
-            // The server may let everybody in. If it does not, the store is asked again, and its fault is the end of it.
+            // The server may need no token. If it does, the store is asked again, and its error ends the login.
             Err(fault) => {
                 tracing::warn!(server = %self.name, %fault, "the store of tokens fails");
                 None
@@ -88,8 +91,8 @@ impl Login {
         }
     }
 
-    /// Another token without asking anybody but the authorization server; none where there is no way to get one.
-    pub(super) async fn renew(&self) -> Result<Option<TokenSet>, WireError> {
+    /// New tokens without a user: those of another process, or a refresh.
+    pub(super) async fn refresh_quietly(&self) -> Result<Option<TokenSet>, WireError> {
         let _held = self.lock().await?;
         let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
@@ -98,14 +101,14 @@ impl Login {
         Ok(self.refresh(&known).await?)
     }
 
-    /// A token, in whatever way it takes.
+    /// New tokens by any means.
     pub(super) async fn run(
         &self,
         refusal: &ChallengeResponse,
         thorough: bool,
         version: Option<HeaderValue>,
     ) -> Result<TokenSet, WireError> {
-        // Held while a person logs in as well: whoever comes meanwhile gets in by the same login.
+        // Held during the login as well: concurrent callers share its outcome.
         let _held = self.lock().await?;
         let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
@@ -114,52 +117,51 @@ impl Login {
         if let (true, Some(grant)) = (thorough, &mut known.tokens) {
             grant.refresh_token = None;
         }
-        let way = match self.way().await {
-            Ok(way) => way,
-            // Where nobody can log in, at least what is kept is renewed.
+        let grant = match self.grant_kind().await {
+            Ok(grant) => grant,
+            // Without a grant, the stored tokens are at least refreshed.
             Err(nobody) if !refusal.is_insufficient_scope() => {
                 return Ok(self.refresh(&known).await?.ok_or(nobody)?);
             }
-            // Whoever can do something about it wants to know what is missing.
+            // The caller can act on the challenge.
             Err(_) => return Err(told(refusal)),
         };
-        Ok(self.begin(way, refusal, known, version).await?)
+        Ok(self.start_flow(grant, refusal, known, version).await?)
     }
 
-    async fn lock(&self) -> Result<Held, Fault> {
+    async fn lock(&self) -> Result<StoreGuard, Fault> {
         Ok(self.while_wanted(self.settings.store.lock(&self.name)).await??)
     }
 
-    /// Waits for people, here or where else the store is used, for as long as anybody waits for the token. Nothing else
-    /// is broken off: an authorization server that has answered takes no refresh token a second time.
+    /// Waits for a user, or for another holder of the store's lock, as long as a caller waits for the token. Requests to the
+    /// authorization server are never cancelled: a refresh token works only once.
     async fn while_wanted<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Fault> {
         tokio::select! {
             biased;
-            () = self.lands.closed() => Err(Fault::Unwanted),
+            () = self.done_tx.closed() => Err(Fault::Unwanted),
             came = waiting => Ok(came),
         }
     }
 
-    async fn way(&self) -> Result<GrantKind, Fault> {
-        match (&self.settings.way, &self.settings.browser) {
-            (Some(way), _) => Ok(way.clone()),
+    async fn grant_kind(&self) -> Result<GrantKind, Fault> {
+        match (&self.settings.grant, &self.settings.browser) {
+            (Some(grant), _) => Ok(grant.clone()),
             (None, Some(browser)) => {
                 let redirect_uri = self.while_wanted(browser.redirect_uri()).await??;
                 Ok(GrantKind::AuthorizationCode { redirect_uri })
             }
-            (None, None) => Err(BrowserFault::Nobody.into()),
+            (None, None) => Err(BrowserError::Unavailable.into()),
         }
     }
 
-    /// The grant that somebody else has got meanwhile.
+    /// The tokens that another process has stored in the meantime.
     fn newer(&self, known: &StoredState) -> Option<TokenSet> {
         let grant = known.tokens.as_ref().filter(|grant| !grant.ends_within(0, now()))?;
         let refused = self.before.as_ref().is_some_and(|before| before.token == grant.token);
         (!refused).then(|| grant.clone())
     }
 
-    /// Renews the grant that is kept, where that is possible; none where only a new login helps. One that is no longer
-    /// kept is not renewed: somebody has logged out.
+    /// Refreshes the stored tokens, if possible. Tokens that are no longer stored are not refreshed: the user has logged out.
     async fn refresh(&self, known: &StoredState) -> Result<Option<TokenSet>, Fault> {
         let kept = known.tokens.as_ref().filter(|grant| grant.refresh_token.is_some());
         let Some(grant) = kept else { return Ok(None) };
@@ -168,7 +170,7 @@ impl Login {
             Ok(renewed) => Ok(Some(renewed)),
             Err(Fault::Flow(fault)) if fault.needs_login() => {
                 tracing::debug!(server = %self.name, %fault, "a new login is needed");
-                // Kept without what works no more, or it would be tried again and again.
+                // The spent refresh token is removed, so that it is not tried again.
                 let spent = TokenSet { refresh_token: None, ..grant.clone() };
                 self.settings.store.save(&self.name, &StoreUpdate::Tokens(Box::new(spent))).await?;
                 Ok(None)
@@ -177,10 +179,10 @@ impl Login {
         }
     }
 
-    /// Asks the server whom it trusts, and them for a token: by renewing what is kept of them, or by a login.
-    async fn begin(
+    /// Starts a flow: a refresh of the stored tokens, or a login.
+    async fn start_flow(
         &self,
-        way: GrantKind,
+        grant: GrantKind,
         refusal: &ChallengeResponse,
         known: StoredState,
         version: Option<HeaderValue>,
@@ -188,12 +190,12 @@ impl Login {
         let settings = &*self.settings;
         let before = known.tokens.as_ref().or(self.before.as_ref());
         let earlier = before.filter(|_| refusal.is_insufficient_scope());
-        let mut wanted = FlowRequest::new(self.server.clone(), way, settings.identity.clone());
+        let mut wanted = FlowRequest::new(self.server.clone(), grant, settings.identity.clone());
         wanted.challenge = Some(refusal.clone());
         wanted.scopes = settings.scopes.clone();
         wanted.previous_scopes =
             earlier.map_or_else(Scopes::none, |grant| grant.scope.union(&grant.requested_scope));
-        wanted.dpop = settings.proofs;
+        wanted.dpop = settings.dpop;
         wanted.legacy_discovery = settings.legacy;
         let version = version.unwrap_or_else(|| HeaderValue::from_static(Revision::LATEST.as_str()));
         wanted.headers.insert(PROTOCOL_VERSION, version);
@@ -201,7 +203,7 @@ impl Login {
         self.drive(flow, next).await
     }
 
-    /// Does what a flow wants done until it has come to its end.
+    /// Performs the actions of a flow until it ends.
     async fn drive(&self, mut flow: Flow, mut next: FlowAction) -> Result<TokenSet, Fault> {
         let fetcher = self.fetcher();
         loop {
@@ -234,28 +236,28 @@ impl Login {
         }
     }
 
-    /// Sends a person somewhere, and waits until they are back.
+    /// Opens the browser and waits for the redirect.
     async fn visit(&self, url: Url) -> Result<Url, Fault> {
         if !is_secure(&url) {
             let shown: String = format!("{}:{}", url.scheme(), url.path()).chars().take(100).collect();
             return Err(Fault::Unvisitable(shown));
         }
-        let browser = self.settings.browser.as_ref().ok_or(BrowserFault::Nobody)?;
+        let browser = self.settings.browser.as_ref().ok_or(BrowserError::Unavailable)?;
         let back = self.while_wanted(timeout(self.settings.login_timeout, browser.visit(url))).await?;
-        Ok(back.map_err(|_| BrowserFault::TooSlow)??)
+        Ok(back.map_err(|_| BrowserError::TimedOut)??)
     }
 
     fn fetcher(&self) -> Arc<dyn Fetch> {
         if let Some(fetcher) = &self.settings.fetcher {
             return fetcher.clone();
         }
-        // What passes here are logins; whoever listens in on the conversation does not want them.
+        // Logins are not part of the recorded session.
         let http = HttpSettings { tap: None, ..self.http.clone() };
         Arc::new(Fetcher::guarded(self.reach).settings(http))
     }
 }
 
-/// A refusal as it was, for whoever asked.
+/// The challenge as an error for the caller.
 fn told(refusal: &ChallengeResponse) -> WireError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));

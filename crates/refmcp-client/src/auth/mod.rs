@@ -1,4 +1,4 @@
-//! Getting in where a server wants to know who asks.
+//! Authorization: access tokens for servers that demand them (OAuth 2.1).
 //!
 //! ```no_run
 //! # async fn run(browser: impl refmcp_client::auth::Browser) -> Result<(), Box<dyn std::error::Error>> {
@@ -11,22 +11,21 @@
 //! # }
 //! ```
 //!
-//! An [`Authorization`] is put on a connector. When the server refuses a request for want of a token, the steps of
-//! [`refmcp_auth::client`] are taken once for everybody who waits, and the request is sent again. Tokens are kept in a
-//! [`Store`] before they are used, renewed in one place before they end, and sent to the server's own origin only. The
-//! parts:
+//! An [`Authorization`] is set on a connector. When the server answers with a challenge, a [`refmcp_auth::client::Flow`] runs
+//! once for all waiting requests, and they are sent again. Tokens are stored in a [`Store`] before they are used, refreshed
+//! in one place before they expire, and sent to the server's own origin only. The parts:
 //!
-//! - [`Browser`], [`Store`]: what the application brings.
-//! - `seat`: the token of one server, and who gets the next.
-//! - `login`: getting one.
-//! - `token`: putting one on a request.
+//! - [`Browser`], [`Store`]: provided by the application.
+//! - `token_manager`: the current token of one server, and its refresh.
+//! - `login`: token acquisition.
+//! - `token`: adding a token to a request.
 
 mod browser;
 mod login;
-mod seat;
 mod settings;
 mod store;
 mod token;
+mod token_manager;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -38,121 +37,118 @@ use refmcp_auth::client::{ClientIdentity, DpopPolicy, FlowStep, GrantKind};
 use refmcp_auth::fetch::Fetch;
 use refmcp_proto::model::JsonObject;
 
-pub use browser::{Browser, BrowserFault, is_answer};
-pub(crate) use seat::{Attempts, Manner, Seat, Verdict};
+pub use browser::{Browser, BrowserError, is_redirect_for};
 use settings::Settings;
-pub use settings::ourselves;
-pub use store::{Held, MemoryStore, Store, StoreFault, name_of};
+pub use settings::default_client_metadata;
+pub use store::{MemoryTokenStore, Store, StoreError, StoreGuard, store_key};
+pub(crate) use token_manager::{Attempts, LoginPolicy, ResponseAction, TokenManager};
 
 use crate::http::{Address, HttpSettings};
 
-/// How to get in where a server wants to know who asks. Clones share their tokens; one may serve any number of servers,
-/// and each has its own.
+/// How to get access tokens. Clones share their tokens; one authorization may serve any number of servers, each with its
+/// own token.
 #[derive(Clone)]
 pub struct Authorization {
     settings: Arc<Settings>,
-    seats: Arc<Mutex<HashMap<String, Arc<Seat>>>>,
+    managers: Arc<Mutex<HashMap<String, Arc<TokenManager>>>>,
 }
 
 impl Authorization {
-    /// A person logs in with this browser.
+    /// A user logs in with this browser.
     pub fn new(browser: impl Browser) -> Self {
         Self::with(Some(Arc::new(browser)))
     }
 
-    /// Nobody is there to log in: what the store has is used and renewed, and whatever [`way`](Self::way) needs no person.
+    /// No user is present: stored tokens are used and refreshed, and a [`grant`](Self::grant) without a user works.
     pub fn without_browser() -> Self {
         Self::with(None)
     }
 
     fn with(browser: Option<Arc<dyn Browser>>) -> Self {
-        Self { settings: Arc::new(Settings::new(browser)), seats: Arc::default() }
+        Self { settings: Arc::new(Settings::new(browser)), managers: Arc::default() }
     }
 
-    /// The same with other settings, and so with tokens of its own.
+    /// Changes the settings. The result has its own tokens.
     fn set(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Arc::unwrap_or_clone(self.settings);
         change(&mut settings);
-        Self { settings: Arc::new(settings), seats: Arc::default() }
+        Self { settings: Arc::new(settings), managers: Arc::default() }
     }
 
-    /// Where tokens are kept; in memory unless it is set.
+    /// The token store; by default in memory.
     #[must_use]
     pub fn store(self, store: impl Store) -> Self {
         self.set(|settings| settings.store = Arc::new(store))
     }
 
-    /// Who we are to authorization servers; a client that registers itself, by the name of this library, unless it is
-    /// set.
+    /// The client identities; by default a dynamic registration with [`default_client_metadata`].
     #[must_use]
     pub fn identity(self, identity: ClientIdentity) -> Self {
         self.set(|settings| settings.identity = identity)
     }
 
-    /// How tokens are got, instead of by a person with a browser.
+    /// The grant to use instead of the authorization code.
     #[must_use]
-    pub fn way(self, way: GrantKind) -> Self {
-        self.set(|settings| settings.way = Some(way))
+    pub fn grant(self, grant: GrantKind) -> Self {
+        self.set(|settings| settings.grant = Some(grant))
     }
 
-    /// Whether tokens are always bound to a key of ours, or never; where the server takes no others unless it is set.
+    /// Binds tokens to a DPoP key always or never; by default when the server accepts no others.
     #[must_use]
     pub fn dpop(self, always: bool) -> Self {
-        self.set(|settings| settings.proofs = if always { DpopPolicy::Always } else { DpopPolicy::Never })
+        self.set(|settings| settings.dpop = if always { DpopPolicy::Always } else { DpopPolicy::Never })
     }
 
-    /// Who fetches documents and tokens; a guarded [`Fetcher`](crate::http::Fetcher) with the settings of the connector
-    /// unless it is set.
+    /// The fetcher of metadata and tokens; by default a guarded [`Fetcher`](crate::http::Fetcher) with the connector's settings.
     #[must_use]
     pub fn fetcher(self, fetcher: Arc<dyn Fetch>) -> Self {
         self.set(|settings| settings.fetcher = Some(fetcher))
     }
 
-    /// Hears of every step that is taken.
+    /// Calls a function for each step of a flow.
     #[must_use]
     pub fn on_step(self, heard: impl Fn(&FlowStep) + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.on_step = Some(Arc::new(heard)))
     }
 
-    /// Scopes to ask for, besides those that a refusal of the server names; all that the server knows unless it is set.
+    /// Scopes to request besides those of a challenge; by default all that the server lists.
     #[must_use]
     pub fn scopes(self, scopes: Scopes) -> Self {
         self.set(|settings| settings.scopes = scopes)
     }
 
-    /// How often one request may lead to an authorization before it counts as refused: three times.
+    /// How many logins one request may cause before it fails; by default three.
     #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Self {
         self.set(|settings| settings.max_attempts = attempts)
     }
 
-    /// How long a person may take to log in: five minutes. Only this limits a login while a conversation is opened; the
-    /// time for the opening is the server's.
+    /// How long a user may take to log in; by default five minutes. While a session is opened, only this limit applies to the
+    /// login; the time for opening is the server's.
     #[must_use]
     pub fn login_timeout(self, time: Duration) -> Self {
         self.set(|settings| settings.login_timeout = time)
     }
 
-    /// Whether a server that tells nothing of its authorization servers may be one itself, as it once was the rule:
-    /// yes, unless it is set.
+    /// Allows a server without protected resource metadata to be its own authorization server; by default allowed.
     #[must_use]
     pub fn legacy(self, legacy: bool) -> Self {
         self.set(|settings| settings.legacy = legacy)
     }
 
-    /// The extension of the protocol that the way in is, if it is one.
+    /// The MCP extension of the grant, if it is one.
     pub(crate) fn extensions(&self) -> JsonObject {
-        let id = self.settings.way.as_ref().and_then(GrantKind::extension);
+        let id = self.settings.grant.as_ref().and_then(GrantKind::extension);
         id.map(|id| (id.to_owned(), JsonObject::new().into())).into_iter().collect()
     }
 
-    /// The token of a server.
-    pub(crate) fn seat(&self, address: &Address, http: &HttpSettings) -> Arc<Seat> {
+    /// The token manager of a server.
+    pub(crate) fn token_manager(&self, address: &Address, http: &HttpSettings) -> Arc<TokenManager> {
         let server = address.as_http();
-        let name = name_of(&server);
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || Arc::new(Seat::new(self.settings.clone(), server, name.clone(), http.clone()));
-        seats.entry(name.clone()).or_insert_with(made).clone()
+        let name = store_key(&server);
+        let mut managers = self.managers.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(TokenManager::new(self.settings.clone(), server, name.clone(), http.clone()));
+        managers.entry(name.clone()).or_insert_with(made).clone()
     }
 }
 
@@ -184,15 +180,15 @@ mod tests {
         };
         let credentials = json!({ "io.modelcontextprotocol/oauth-client-credentials": {} });
         let managed = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
-        for (way, told) in [
+        for (grant, told) in [
             (None, json!({})),
             (Some(GrantKind::JwtBearer { assertion: Secret::new("a") }), json!({})),
             (Some(GrantKind::ClientCredentials), credentials),
             (Some(GrantKind::EnterpriseManaged(Box::new(enterprise))), managed),
         ] {
             let authorization = Authorization::without_browser();
-            let authorization = match way {
-                Some(way) => authorization.way(way),
+            let authorization = match grant {
+                Some(grant) => authorization.grant(grant),
                 None => authorization,
             };
             let http = || StreamableHttp::new("https://h/mcp").unwrap().authorization(authorization.clone());
@@ -201,7 +197,7 @@ mod tests {
             for extensions in [http().extensions(), events.extensions(), socket().extensions()] {
                 assert_eq!(json!(extensions), told);
             }
-            // A header that was set by hand is the way in, wherever it comes from.
+            // An explicit `Authorization` header takes the place of a grant.
             let by_hand = http().header("Authorization", "Bearer x").unwrap();
             assert_eq!(json!(by_hand.extensions()), json!({}));
             assert_eq!(json!(socket().header("Authorization", "Bearer x").unwrap().extensions()), json!({}));

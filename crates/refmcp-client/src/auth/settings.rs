@@ -1,4 +1,4 @@
-//! What was set about getting in.
+//! Settings of an [`Authorization`](super::Authorization).
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use refmcp_auth::fetch::Fetch;
 use refmcp_auth::metadata::ClientMetadata;
 
 use super::browser::Browser;
-use super::store::{MemoryStore, Store};
+use super::store::{MemoryTokenStore, Store};
 
-/// How often one request may lead to an authorization.
+/// Logins that one request may cause.
 const ATTEMPTS: u32 = 3;
-/// How long a person may take.
+/// Time limit of a login.
 const LOGIN: Duration = Duration::from_secs(300);
 
-/// Who we say that we are when we register ourselves: this library, on somebody's own machine.
-pub fn ourselves() -> ClientMetadata {
+/// Client metadata for a dynamic registration: this library as a native application.
+pub fn default_client_metadata() -> ClientMetadata {
     ClientMetadata {
         client_name: Some("refmcp".to_owned()),
         application_type: Some("native".to_owned()),
@@ -26,17 +26,17 @@ pub fn ourselves() -> ClientMetadata {
     }
 }
 
-/// Hears of steps.
+/// Called for each step of a flow.
 pub(super) type OnStep = Arc<dyn Fn(&FlowStep) + Send + Sync>;
 
-/// What was set about getting in.
+/// Settings of an authorization.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) browser: Option<Arc<dyn Browser>>,
     pub(super) store: Arc<dyn Store>,
     pub(super) identity: ClientIdentity,
-    pub(super) way: Option<GrantKind>,
-    pub(super) proofs: DpopPolicy,
+    pub(super) grant: Option<GrantKind>,
+    pub(super) dpop: DpopPolicy,
     pub(super) fetcher: Option<Arc<dyn Fetch>>,
     pub(super) on_step: Option<OnStep>,
     pub(super) scopes: Scopes,
@@ -49,10 +49,13 @@ impl Settings {
     pub(super) fn new(browser: Option<Arc<dyn Browser>>) -> Self {
         Self {
             browser,
-            store: Arc::new(MemoryStore::new()),
-            identity: ClientIdentity { dynamic: Some(ourselves()), ..ClientIdentity::default() },
-            way: None,
-            proofs: DpopPolicy::default(),
+            store: Arc::new(MemoryTokenStore::new()),
+            identity: ClientIdentity {
+                dynamic: Some(default_client_metadata()),
+                ..ClientIdentity::default()
+            },
+            grant: None,
+            dpop: DpopPolicy::default(),
             fetcher: None,
             on_step: None,
             scopes: Scopes::none(),
@@ -64,12 +67,12 @@ impl Settings {
 }
 
 impl fmt::Debug for Settings {
-    /// Identities and ways hold secrets, which do not show themselves.
+    /// Identities and grants contain secrets, which `Debug` does not print.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("browser", &self.browser)
             .field("store", &self.store)
-            .field("way", &self.way)
+            .field("grant", &self.grant)
             .field("scopes", &self.scopes)
             .field("max_attempts", &self.max_attempts)
             .field("login_timeout", &self.login_timeout)

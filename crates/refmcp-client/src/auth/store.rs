@@ -1,4 +1,4 @@
-//! Where tokens are kept.
+//! The token store.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -13,60 +13,59 @@ use url::Url;
 use crate::http::as_http;
 use crate::wire::BoxFuture;
 
-/// Keeps tokens, and who we are to those who gave them. Servers go by the names that [`name_of`] gives them.
+/// Stores tokens and client registrations. Servers are identified by [`store_key`].
 ///
-/// These are asked on the threads that also carry conversations, and must not make them wait: neither the calls nor what
-/// they give back may block. Files, keyrings and the locks of other processes belong on a thread that may
-/// (`tokio::task::spawn_blocking`).
+/// The methods run on threads that also serve connections, so neither they nor their futures may block. Files, keyrings and
+/// the locks of other processes belong on a blocking thread (`tokio::task::spawn_blocking`).
 pub trait Store: Send + Sync + fmt::Debug + 'static {
-    /// Waits until nobody else gets a token for this server, in this process or another that uses the same store. Others
-    /// wait until what is given back is dropped: through a renewal, or while a person logs in.
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>>;
+    /// Waits until no other task or process acquires a token for this server. Others wait until the guard is dropped, through a
+    /// refresh or a login.
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>>;
 
-    /// What is kept: the server's grant, and our registrations with every issuer.
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>>;
+    /// Loads the server's tokens, and the registrations with every issuer.
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>>;
 
-    /// Keeps something. When this is answered it must not be lost.
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>>;
+    /// Stores an update durably.
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// The name of a server in a [`Store`]: its URL, of scheme `http` or `https` also where it is a WebSocket, without query
-/// and fragment.
-pub fn name_of(server: &Url) -> String {
+/// The key of a server in a [`Store`]: its URL with the scheme `http` or `https`, also for a WebSocket, without query and
+/// fragment.
+pub fn store_key(server: &Url) -> String {
     canonical(&as_http(server))
 }
 
-/// A lock that is held until this is dropped.
-pub struct Held(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Any + Send>);
+/// A lock that is released when it is dropped.
+pub struct StoreGuard(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Any + Send>);
 
-impl Held {
-    /// Held for as long as this lives.
-    pub fn by(guard: impl Any + Send) -> Self {
+impl StoreGuard {
+    /// Wraps a guard.
+    pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for StoreGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held")
+        f.write_str("StoreGuard")
     }
 }
 
-/// Why something cannot be kept or found.
+/// Why the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct StoreFault(String);
+pub struct StoreError(String);
 
-impl StoreFault {
-    /// A fault, in words; no secret may be in them.
+impl StoreError {
+    /// An error in words; they must contain no secret.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-/// A store that is gone with the process. Clones share what they keep.
+/// A store in memory. Clones share their content.
 #[derive(Clone, Default)]
-pub struct MemoryStore {
+pub struct MemoryTokenStore {
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -77,8 +76,8 @@ struct Kept {
     locks: HashMap<String, Arc<tokio::sync::Mutex<()>>>,
 }
 
-impl MemoryStore {
-    /// A store with nothing in it.
+impl MemoryTokenStore {
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -87,32 +86,32 @@ impl MemoryStore {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the server's grant.
+    /// Forgets the server's tokens.
     pub fn forget(&self, server: &str) {
         self.kept().grants.remove(server);
     }
 }
 
-impl fmt::Debug for MemoryStore {
+impl fmt::Debug for MemoryTokenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("grants", &self.kept().grants.len()).finish_non_exhaustive()
+        f.debug_struct("MemoryTokenStore").field("grants", &self.kept().grants.len()).finish_non_exhaustive()
     }
 }
 
-impl Store for MemoryStore {
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
+impl Store for MemoryTokenStore {
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
         let lock = self.kept().locks.entry(server.to_owned()).or_default().clone();
-        Box::pin(async move { Ok(Held::by(lock.lock_owned().await)) })
+        Box::pin(async move { Ok(StoreGuard::new(lock.lock_owned().await)) })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
         let kept = self.kept();
         let (grant, registrations) = (kept.grants.get(server).cloned(), kept.registrations.clone());
         let known = StoredState { tokens: grant, registrations, ..StoredState::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
         let mut kept = self.kept();
         match save {
             StoreUpdate::Registration { issuer, registered } => {
@@ -125,7 +124,7 @@ impl Store for MemoryStore {
                 kept.grants.insert(server.to_owned(), (**grant).clone());
             }
             other => {
-                let fault = StoreFault::new(format!("there is no place for {other:?}"));
+                let fault = StoreError::new(format!("there is no place for {other:?}"));
                 return Box::pin(std::future::ready(Err(fault)));
             }
         }
@@ -144,13 +143,13 @@ mod tests {
             ("ws://h:1/mcp/", "http://h:1/mcp"),
             ("https://h:443/", "https://h"),
         ] {
-            assert_eq!(name_of(&Url::parse(url).unwrap()), name);
+            assert_eq!(store_key(&Url::parse(url).unwrap()), name);
         }
     }
 
     #[tokio::test]
     async fn only_the_registration_that_is_meant_is_forgotten() {
-        let (store, issuer) = (MemoryStore::new(), "https://h".to_owned());
+        let (store, issuer) = (MemoryTokenStore::new(), "https://h".to_owned());
         let registered: ClientRegistration =
             serde_json::from_value(serde_json::json!({ "client_id": "new" })).unwrap();
         let keep = StoreUpdate::Registration { issuer: issuer.clone(), registered: Box::new(registered) };

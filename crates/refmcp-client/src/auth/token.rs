@@ -1,4 +1,4 @@
-//! A token on its way with a request.
+//! An access token on a request.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,29 +10,29 @@ use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
 use url::Url;
 
-/// The header of proofs.
+/// The header of DPoP proofs.
 const PROOF: HeaderName = HeaderName::from_static("dpop");
-/// The header that says what the next proof has to repeat.
+/// The header of DPoP nonces.
 const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
-/// Bytes of that which are repeated.
+/// Longest accepted nonce.
 const LONGEST_NONCE: usize = 1024;
-/// How long before its end a token is renewed.
+/// Seconds before expiration at which a token is refreshed.
 const MARGIN: Seconds = 30;
 
-/// A token that is in use.
+/// A token in use.
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(super) grant: TokenSet,
-    /// No two tokens of a server have the same.
+    /// A number that is unique among the tokens of a server.
     pub(super) number: u64,
-    /// When to get the next.
-    pub(super) renew_at: Option<Seconds>,
+    /// When to refresh it.
+    pub(super) refresh_at: Option<Seconds>,
     header: HeaderValue,
     key: Option<PrivateKey>,
 }
 
 impl Token {
-    /// An error says why it cannot be used.
+    /// The error tells why it cannot be used.
     pub(super) fn new(grant: TokenSet, number: u64, now: Seconds) -> Result<Self, String> {
         let text = format!("{} {}", grant.token_type.name(), grant.token.reveal());
         let mut header =
@@ -46,20 +46,20 @@ impl Token {
             (_, TokenType::Bearer) => None,
         };
         let renewable = grant.refresh_token.is_some();
-        let renew_at = grant.expires_at.filter(|_| renewable).map(|end| {
-            // One that lives for less than that would be renewed all the time.
+        let refresh_at = grant.expires_at.filter(|_| renewable).map(|end| {
+            // A token with a short lifetime would otherwise be refreshed all the time.
             end.saturating_sub(MARGIN.min(end.saturating_sub(now) / 4))
         });
-        Ok(Self { grant, number, renew_at, header, key })
+        Ok(Self { grant, number, refresh_at, header, key })
     }
 
-    /// Whether it goes with proofs that we have its key.
+    /// True if it needs DPoP proofs.
     pub(super) fn is_bound(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Puts it on a request.
-    pub(crate) fn put_on(
+    /// Adds it to a request.
+    pub(crate) fn apply(
         &self,
         headers: &mut HeaderMap,
         method: &Method,
@@ -80,7 +80,7 @@ impl Token {
     }
 }
 
-/// What the server wants to have repeated in proofs.
+/// The DPoP nonce that the server provided.
 #[derive(Debug, Default)]
 pub(crate) struct Nonce(Mutex<Option<Box<str>>>);
 
@@ -89,8 +89,8 @@ impl Nonce {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes what a response says; whether it said anything.
-    pub(super) fn note(&self, headers: &HeaderMap) -> bool {
+    /// Reads the nonce of a response; true if there was one.
+    pub(super) fn update(&self, headers: &HeaderMap) -> bool {
         let Some(Ok(nonce)) = headers.get(NONCE).map(HeaderValue::to_str) else { return false };
         let fits = !nonce.is_empty() && nonce.len() <= LONGEST_NONCE;
         if fits {

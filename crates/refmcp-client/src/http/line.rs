@@ -19,7 +19,7 @@ use super::headers::{SESSION_ID, Standing, session_id, shown};
 use super::pool::Pool;
 use super::settings::HttpSettings;
 use super::tasks::Tasks;
-use crate::auth::{Attempts, Authorization, Manner, Seat, Verdict};
+use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
 use crate::wire::{BoxFuture, Ear, JsonObject};
 
 /// Redirections within the origin that are followed.
@@ -54,8 +54,8 @@ impl Place {
     }
 
     /// The token of this server, where there is one to be got. A header that was set by hand goes before it.
-    pub(super) fn seat(&self) -> Option<Arc<Seat>> {
-        Some(self.authorized()?.seat(&self.address, &self.settings))
+    pub(super) fn token_manager(&self) -> Option<Arc<TokenManager>> {
+        Some(self.authorized()?.token_manager(&self.address, &self.settings))
     }
 
     fn authorized(&self) -> Option<&Authorization> {
@@ -70,7 +70,7 @@ impl Place {
 
     /// Waits for a login that is under way.
     pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
-        Some(Box::pin(self.seat()?.login()?))
+        Some(Box::pin(self.token_manager()?.login()?))
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Line {
     pool: Pool,
     slots: Semaphore,
     session: Mutex<Session>,
-    seat: Option<Arc<Seat>>,
+    token_manager: Option<Arc<TokenManager>>,
 }
 
 /// What was agreed on.
@@ -110,7 +110,7 @@ impl Line {
             slots: Semaphore::new(settings.max_requests.clamp(1, Semaphore::MAX_PERMITS)),
             pool: Pool::new(Dialer::new(place.address.clone(), settings.clone(), PROTOCOLS)),
             session: Mutex::default(),
-            seat: place.seat(),
+            token_manager: place.token_manager(),
         }
     }
 
@@ -192,8 +192,8 @@ impl Line {
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
     ) -> Result<Answer, WireError> {
-        if let Some(seat) = &self.seat {
-            return Box::pin(self.request_as(seat, patience, method, target, body, headers)).await;
+        if let Some(token_manager) = &self.token_manager {
+            return Box::pin(self.request_as(token_manager, patience, method, target, body, headers)).await;
         }
         self.send(patience, method, target, body, |_| Ok(headers())).await
     }
@@ -201,7 +201,7 @@ impl Line {
     /// The same, with a token of ours, as soon as there is one that the server takes.
     async fn request_as(
         &self,
-        seat: &Arc<Seat>,
+        token_manager: &Arc<TokenManager>,
         patience: Option<Duration>,
         method: Method,
         target: &Target,
@@ -209,24 +209,31 @@ impl Line {
         headers: impl Fn() -> HeaderMap,
     ) -> Result<Answer, WireError> {
         let mut attempts = Attempts::default();
-        let manner = if method == Method::DELETE { Manner::Quiet } else { Manner::Insist };
+        let policy = if method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
         loop {
-            let token = seat.token(manner).await?;
+            let token = token_manager.token(policy).await?;
             let with_token = |target: &Target| {
                 let mut headers = headers();
                 if let Some(token) = &token {
-                    seat.put_on(token, &mut headers, &method, &target.absolute)?;
+                    token_manager.apply(token, &mut headers, &method, &target.absolute)?;
                 }
                 Ok(headers)
             };
             let answer = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
-            match seat.judge(answer.status, &answer.headers, answer.reach, token.as_deref(), &mut attempts) {
-                Verdict::Final => return Ok(answer),
-                Verdict::Again => answer.body.drain().await,
-                Verdict::Refused(refusal) => {
+            match token_manager.classify(
+                answer.status,
+                &answer.headers,
+                answer.reach,
+                token.as_deref(),
+                &mut attempts,
+            ) {
+                ResponseAction::Accept => return Ok(answer),
+                ResponseAction::Retry => answer.body.drain().await,
+                ResponseAction::Authorize(refusal) => {
                     let version = headers().remove(PROTOCOL_VERSION);
-                    let got =
-                        seat.authorize(refusal, token.as_deref(), &mut attempts, manner, version).await?;
+                    let got = token_manager
+                        .authorize(refusal, token.as_deref(), &mut attempts, policy, version)
+                        .await?;
                     if !got {
                         return Ok(answer);
                     }

@@ -37,7 +37,7 @@ pub(super) async fn pre_registration(assignment: Assignment) -> Result<(), Fault
 pub(super) async fn client_credentials(assignment: Assignment) -> Result<(), Fault> {
     let ourselves = identity(Some(with_secret(&assignment)?));
     let authorization =
-        Authorization::without_browser().identity(ourselves).way(GrantKind::ClientCredentials);
+        Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
     use_server(&assignment, authorization).await
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn client_assertion(assignment: Assignment) -> Result<(), Fault
     let client = PreRegistered::with_key(assignment.told("client_id")?, Arc::new(key));
     let ourselves = identity(Some(client));
     let authorization =
-        Authorization::without_browser().identity(ourselves).way(GrantKind::ClientCredentials);
+        Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
     use_server(&assignment, authorization).await
 }
 
@@ -63,14 +63,14 @@ pub(super) async fn enterprise(assignment: Assignment) -> Result<(), Fault> {
         client_secret: None,
         id_token: Secret::new(assignment.told("idp_id_token")?),
     }));
-    use_server(&assignment, Authorization::without_browser().identity(ourselves).way(way)).await
+    use_server(&assignment, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
 /// Is let in by what its platform signed.
 pub(super) async fn workload(assignment: Assignment) -> Result<(), Fault> {
     let ourselves = identity(Some(PreRegistered::new(assignment.told("client_id")?, None)));
     let way = GrantKind::JwtBearer { assertion: Secret::new(assignment.told("valid_jwt")?) };
-    use_server(&assignment, Authorization::without_browser().identity(ourselves).way(way)).await
+    use_server(&assignment, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
 /// Logs in with tokens that are bound to its key.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_auth::client::{ClientIdentity, GrantKind, PreRegistered, StoreUpdate, StoredState};
-use refmcp_client::auth::{Authorization, Browser, BrowserFault, Held, Store, StoreFault};
+use refmcp_client::auth::{Authorization, Browser, BrowserError, Store, StoreError, StoreGuard};
 use refmcp_client::http::{Fetcher, Reach, StreamableHttp};
 use refmcp_client::wire::BoxFuture;
 use refmcp_client::wire::WireError;
@@ -29,9 +29,9 @@ async fn outcome(world: &World, authorization: &Authorization) -> String {
 }
 
 #[tokio::test]
-async fn a_token_endpoint_that_does_not_work() {
+async fn a_broken_token_endpoint() {
     for (desk, said) in
-        [(Desk::Hangs, "no answer in time"), (Desk::Fails, "status 500"), (Desk::Html, "token")]
+        [(Desk::Hangs, "no response in time"), (Desk::Fails, "status 500"), (Desk::Html, "token")]
     {
         let world = World::start().await;
         world.state().desk = desk;
@@ -46,17 +46,17 @@ async fn a_token_endpoint_that_does_not_work() {
 struct Unwilling;
 
 impl Browser for Unwilling {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
     }
 
-    fn visit(&self, _: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
-        Box::pin(async { Err(BrowserFault::Declined) })
+    fn visit(&self, _: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
+        Box::pin(async { Err(BrowserError::Declined) })
     }
 }
 
 #[tokio::test]
-async fn somebody_who_does_not_want_to_and_nobody_at_all() {
+async fn declined_and_unavailable_browsers() {
     let world = World::start().await;
     assert!(outcome(&world, &Authorization::new(Unwilling)).await.contains("declined"));
     assert!(outcome(&world, &Authorization::without_browser()).await.contains("nobody"));
@@ -91,25 +91,25 @@ async fn all_who_wait_hear_of_one_failure() {
 struct Broken(&'static str);
 
 impl Broken {
-    fn fails<T>(&self, task: &str, works: T) -> BoxFuture<'_, Result<T, StoreFault>>
+    fn fails<T>(&self, task: &str, works: T) -> BoxFuture<'_, Result<T, StoreError>>
     where
         T: Send + 'static,
     {
-        let fault = Err(StoreFault::new(format!("cannot {task}: the file makes no sense")));
+        let fault = Err(StoreError::new(format!("cannot {task}: the file makes no sense")));
         Box::pin(std::future::ready(if self.0 == task { fault } else { Ok(works) }))
     }
 }
 
 impl Store for Broken {
-    fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
-        self.fails("lock", Held::by(()))
+    fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
+        self.fails("lock", StoreGuard::new(()))
     }
 
-    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
+    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
         self.fails("load", StoredState::default())
     }
 
-    fn save<'a>(&'a self, _: &'a str, _: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, _: &'a str, _: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
         self.fails("save", ())
     }
 }
@@ -142,7 +142,8 @@ async fn a_client_that_speaks_for_itself_needs_no_person() {
     let world = World::start().await;
     let registered = PreRegistered::new("me", Some(refmcp_auth::Secret::new("hush")));
     let identity = ClientIdentity { registered: Some(registered), ..ClientIdentity::default() };
-    let authorization = Authorization::without_browser().identity(identity).way(GrantKind::ClientCredentials);
+    let authorization =
+        Authorization::without_browser().identity(identity).grant(GrantKind::ClientCredentials);
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     wire.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_client::auth::{Authorization, Browser, BrowserFault, MemoryStore, name_of};
+use refmcp_client::auth::{Authorization, Browser, BrowserError, MemoryTokenStore, store_key};
 use refmcp_client::wire::{BoxFuture, WireError};
 use refmcp_client::{CallError, Client, Era, Error};
 use serde_json::json;
@@ -153,7 +153,7 @@ async fn a_login_that_all_have_left_still_serves_the_next() {
 #[tokio::test]
 async fn two_clients_with_one_store_log_in_once() {
     let world = World::start().await;
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let (one, two) = (Person::slow(&world), Person::slow(&world));
     let (first, mut hears_first) =
         connect(&world.server(&Authorization::new(one.clone()).store(store.clone()))).await;
@@ -229,13 +229,13 @@ async fn a_login_that_takes_too_long_is_given_up() {
 #[tokio::test]
 async fn a_login_that_somebody_ended_is_not_renewed() {
     let world = World::start().await;
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone()).store(store.clone());
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     wire.clone().send(request(1, "tools/list", ALONE));
     answers(&mut ears, 1).await;
-    store.forget(&name_of(&world.url().parse().unwrap()));
+    store.forget(&store_key(&world.url().parse().unwrap()));
     world.revoke_all();
     wire.clone().send(request(2, "tools/list", ALONE));
     answers(&mut ears, 1).await;
@@ -248,11 +248,11 @@ async fn a_login_that_somebody_ended_is_not_renewed() {
 struct Clumsy(Person, std::sync::atomic::AtomicBool);
 
 impl Browser for Clumsy {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         self.0.redirect_uri()
     }
 
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
         assert!(self.1.swap(true, std::sync::atomic::Ordering::SeqCst), "a panic that a test wants");
         self.0.visit(url)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::auth::{Authorization, MemoryStore, Store, name_of};
+use refmcp_client::auth::{Authorization, MemoryTokenStore, Store, store_key};
 use refmcp_client::wire::{Wire, WireError};
 use tokio::time::timeout;
 
@@ -23,8 +23,8 @@ async fn asked_for(world: &World, tokens: usize) {
 }
 
 /// What a store has for the server, once nobody works on it any more.
-async fn kept(store: &MemoryStore, world: &World) -> Option<String> {
-    let name = name_of(&world.url().parse().unwrap());
+async fn kept(store: &MemoryTokenStore, world: &World) -> Option<String> {
+    let name = store_key(&world.url().parse().unwrap());
     let _held = in_time("the store to be free", store.lock(&name)).await.unwrap();
     store.load(&name).await.unwrap().tokens.map(|grant| grant.token.reveal().to_owned())
 }
@@ -32,7 +32,7 @@ async fn kept(store: &MemoryStore, world: &World) -> Option<String> {
 #[tokio::test]
 async fn a_token_that_is_on_its_way_is_kept_though_nobody_waits_for_it() {
     let world = World::start().await;
-    let (store, person) = (MemoryStore::new(), Person::new(&world));
+    let (store, person) = (MemoryTokenStore::new(), Person::new(&world));
     let authorization = Authorization::new(person).store(store.clone());
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     wire.clone().send(request(1, "tools/list", ALONE));
@@ -50,7 +50,7 @@ async fn a_token_that_is_on_its_way_is_kept_though_nobody_waits_for_it() {
 #[tokio::test]
 async fn nobody_is_waited_for_when_nobody_waits() {
     let world = World::start().await;
-    let (store, slow) = (MemoryStore::new(), Person::slow(&world));
+    let (store, slow) = (MemoryTokenStore::new(), Person::slow(&world));
     let authorization = Authorization::new(slow.clone()).store(store.clone());
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     wire.clone().send(request(1, "tools/list", ALONE));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use refmcp_client::auth::{Browser, BrowserFault};
+use refmcp_client::auth::{Browser, BrowserError};
 use refmcp_client::wire::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -56,11 +56,11 @@ impl Person {
 }
 
 impl Browser for Person {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
     }
 
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async move {
             let number = self.visits.fetch_add(1, Ordering::SeqCst) + 1;
             self.busy.add_permits(1);

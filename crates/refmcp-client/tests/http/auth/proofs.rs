@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use refmcp_auth::dpop::token_digest;
-use refmcp_client::auth::{Authorization, MemoryStore};
+use refmcp_client::auth::{Authorization, MemoryTokenStore};
 use refmcp_client::wire::WireError;
 
 use super::person::Person;
@@ -15,7 +15,7 @@ async fn every_request_has_a_proof_of_its_own() {
     let world = World::start().await;
     world.state().dpop = true;
     let person = Person::new(&world);
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let authorization = Authorization::new(person.clone()).dpop(true).store(store.clone());
     let (wire, mut ears) = connect(&world.server(&authorization)).await;
     for number in 1..4 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::auth::{Browser, BrowserFault, is_answer};
+use refmcp_client::auth::{Browser, BrowserError, is_redirect_for};
 use refmcp_client::wire::BoxFuture;
 use tokio::sync::Mutex;
 use url::Url;
@@ -27,7 +27,7 @@ pub(crate) struct LocalBrowser {
     /// The port that authorization servers know already: with another one they would have to be told anew.
     usual_port: Option<u16>,
     callback: Mutex<Option<Arc<Callback>>>,
-    /// Held while somebody is sent away: one login at a time.
+    /// StoreGuard while somebody is sent away: one login at a time.
     turn: Mutex<()>,
 }
 
@@ -49,7 +49,7 @@ impl LocalBrowser {
         Self { ask_about: Some(server.to_owned()), ..self }
     }
 
-    async fn callback(&self) -> Result<Arc<Callback>, BrowserFault> {
+    async fn callback(&self) -> Result<Arc<Callback>, BrowserError> {
         let mut callback = self.callback.lock().await;
         if let Some(callback) = &*callback {
             return Ok(callback.clone());
@@ -63,14 +63,14 @@ impl LocalBrowser {
         }
         let bound = Callback::bind(port).await.map(Arc::new).map_err(|fault| {
             let at = if port == 0 { "any port".to_owned() } else { format!("port {port}") };
-            BrowserFault::Failed(format!("cannot listen on {at} of this machine for the browser: {fault}"))
+            BrowserError::Failed(format!("cannot listen on {at} of this machine for the browser: {fault}"))
         })?;
         *callback = Some(bound.clone());
         Ok(bound)
     }
 
     /// Asks whether to log in at all, where somebody has to be asked.
-    async fn agreed(&self, page: &Url) -> Result<(), BrowserFault> {
+    async fn agreed(&self, page: &Url) -> Result<(), BrowserError> {
         let Some(server) = self.ask_about.clone() else { return Ok(()) };
         let host = page.host_str().unwrap_or_default().to_owned();
         let scopes =
@@ -82,9 +82,9 @@ impl LocalBrowser {
         });
         match answer.await {
             Some(Ok(true)) => Ok(()),
-            Some(Ok(false) | Err(AskError::Ended)) => Err(BrowserFault::Declined),
-            Some(Err(fault)) => Err(BrowserFault::Failed(fault.to_string())),
-            None => Err(BrowserFault::Nobody),
+            Some(Ok(false) | Err(AskError::Ended)) => Err(BrowserError::Declined),
+            Some(Err(fault)) => Err(BrowserError::Failed(fault.to_string())),
+            None => Err(BrowserError::Unavailable),
         }
     }
 
@@ -106,7 +106,7 @@ impl LocalBrowser {
     }
 
     /// Waits until somebody has pasted where their browser, perhaps on another machine, was sent in the end.
-    async fn pasted(&self, sent: &Url) -> Result<Url, BrowserFault> {
+    async fn pasted(&self, sent: &Url) -> Result<Url, BrowserError> {
         if !self.visit.no_browser || !self.person.is_there() {
             return std::future::pending().await;
         }
@@ -117,19 +117,19 @@ impl LocalBrowser {
             let line = self.person.ask(|terminal| terminal.line("Address")).await;
             let text = match line {
                 Some(Ok(text)) => text,
-                Some(Err(AskError::Ended)) => return Err(BrowserFault::Declined),
-                Some(Err(fault)) => return Err(BrowserFault::Failed(fault.to_string())),
+                Some(Err(AskError::Ended)) => return Err(BrowserError::Declined),
+                Some(Err(fault)) => return Err(BrowserError::Failed(fault.to_string())),
                 None => return std::future::pending().await,
             };
             match Url::parse(&text) {
-                Ok(url) if is_answer(sent, &url) => return Ok(url),
+                Ok(url) if is_redirect_for(sent, &url) => return Ok(url),
                 Ok(_) => self.bars.say("That is not where this login ends.\n"),
                 Err(fault) => self.bars.say(&format!("That is no address: {fault}.\n")),
             }
         }
     }
 
-    async fn go(&self, page: Url) -> Result<Url, BrowserFault> {
+    async fn go(&self, page: Url) -> Result<Url, BrowserError> {
         let _turn = self.turn.lock().await;
         self.agreed(&page).await?;
         let callback = self.callback().await?;
@@ -141,26 +141,26 @@ impl LocalBrowser {
     }
 }
 
-impl From<Missed> for BrowserFault {
+impl From<Missed> for BrowserError {
     fn from(missed: Missed) -> Self {
         if missed.another {
             let what = "a browser came back, but with the state of another login, and then nobody in time: \
                         the authorization server mixes them up, or somebody meddles";
             return Self::Failed(what.to_owned());
         }
-        Self::TooSlow
+        Self::TimedOut
     }
 }
 
 impl Browser for LocalBrowser {
-    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async move {
             let text = self.callback().await?.redirect_uri();
-            Url::parse(&text).map_err(|fault| BrowserFault::Failed(format!("{text}: {fault}")))
+            Url::parse(&text).map_err(|fault| BrowserError::Failed(format!("{text}: {fault}")))
         })
     }
 
-    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserFault>> {
+    fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(self.go(url))
     }
 }

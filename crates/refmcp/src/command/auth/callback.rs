@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use refmcp_client::auth::is_answer;
+use refmcp_client::auth::is_redirect_for;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -153,7 +153,7 @@ impl Waiting {
         let Ok(url) = Url::parse(&format!("http://{}{PATH}?{query}", self.host)) else {
             return page(StatusCode::BAD_REQUEST, NOT_THIS);
         };
-        if !is_answer(&self.sent, &url) {
+        if !is_redirect_for(&self.sent, &url) {
             self.missed.store(true, Ordering::Relaxed);
             return page(StatusCode::BAD_REQUEST, NOT_THIS);
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use refmcp_client::Client;
-use refmcp_client::auth::name_of;
+use refmcp_client::auth::store_key;
 use serde_json::json;
 
 use super::{on_purpose, opened_store, status};
@@ -22,7 +22,7 @@ pub(super) async fn login(
     let person = Person::new(shared, &bars);
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let place = servers.place(target).await?;
-    let server = name_of(&place.url);
+    let server = store_key(&place.url);
     let store = opened_store().await?.anew();
     let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;

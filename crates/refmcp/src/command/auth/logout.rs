@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Result, bail};
 use refmcp_auth::client::{ClientIdentity, TokenSet, revocations};
 use refmcp_auth::fetch::Fetch;
-use refmcp_client::auth::name_of;
+use refmcp_client::auth::store_key;
 use serde_json::json;
 use url::Url;
 
@@ -22,7 +22,7 @@ use crate::ui::text::one_line;
 pub(super) async fn logout(target: &Target, shared: &Shared) -> Result<ExitReason> {
     let person = Person::new(shared, &Bars::hidden());
     let place = Servers::new(shared, &person)?.place(target).await?;
-    let server = name_of(&place.url);
+    let server = store_key(&place.url);
     let store = opened_store().await?;
     let identity = identity_of(&store, &server);
     // Nobody renews meanwhile what is given back.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use refmcp_auth::client::{ClientIdentity, EnterpriseIdp, GrantKind, PreRegistered, TokenSet};
 use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::{Scopes, Secret};
-use refmcp_client::auth::{Authorization, ourselves};
+use refmcp_client::auth::{Authorization, default_client_metadata};
 
 use crate::args::{EnterpriseOptions, GrantWord, Manner, UsageError};
 
@@ -20,8 +20,8 @@ impl Manner {
     /// A file or a variable is not there, or holds something else.
     pub(super) fn set(&self, authorization: Authorization) -> Result<Authorization> {
         let mut authorization = authorization.identity(self.identity()?).scopes(self.asked()?);
-        if let Some(way) = self.way()? {
-            authorization = authorization.way(way);
+        if let Some(way) = self.grant_kind()? {
+            authorization = authorization.grant(way);
         }
         if self.dpop {
             authorization = authorization.dpop(true);
@@ -40,7 +40,7 @@ impl Manner {
             None => None,
         };
         // Whoever says who they are does not want to be somebody else.
-        let dynamic = registered.is_none().then(ourselves);
+        let dynamic = registered.is_none().then(default_client_metadata);
         Ok(ClientIdentity { registered, document: self.client_metadata_url.clone(), dynamic })
     }
 
@@ -73,7 +73,7 @@ impl Manner {
         settled
     }
 
-    fn way(&self) -> Result<Option<GrantKind>> {
+    fn grant_kind(&self) -> Result<Option<GrantKind>> {
         Ok(match (self.grant, &self.assertion_file) {
             (GrantWord::ClientCredentials, _) => Some(GrantKind::ClientCredentials),
             (GrantWord::JwtBearer, Some(file)) => Some(GrantKind::JwtBearer { assertion: read(file)? }),

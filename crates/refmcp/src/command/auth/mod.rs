@@ -12,7 +12,7 @@ mod store;
 
 use anyhow::Result;
 use refmcp_auth::client::FlowStep;
-use refmcp_client::auth::{Authorization, name_of};
+use refmcp_client::auth::{Authorization, store_key};
 use url::Url;
 
 use crate::args::{AuthCommand, Exit, ExitReason, Manner, Output, Shared, Target, Visit, join_words};
@@ -50,7 +50,7 @@ pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bar
     let authorization = explained(authorization, shared, bars);
     let Some(store) = store else { return authorization };
     // What is wrong with the file is said when a token is looked for in it.
-    let manner = store.manner(&name_of(url)).ok().flatten().unwrap_or_default();
+    let manner = store.manner(&store_key(url)).ok().flatten().unwrap_or_default();
     let authorization = authorization.store(store).login_timeout(Visit::default().login_timeout + MARGIN);
     match manner.set(authorization.clone()) {
         Ok(authorization) => authorization,
@@ -94,7 +94,7 @@ pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::E
 /// What the token for a server is good for, if there is one.
 fn scopes_for(target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else { return None };
-    let grant = user_store().ok()?.grant_at_hand(&name_of(url))?;
+    let grant = user_store().ok()?.grant_at_hand(&store_key(url))?;
     (!grant.scope.is_empty()).then(|| grant.scope.to_string())
 }
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use refmcp_auth::Seconds;
 use refmcp_auth::client::TokenSet;
-use refmcp_client::auth::name_of;
+use refmcp_client::auth::store_key;
 use serde_json::{Value, json};
 
 use super::opened_store;
@@ -20,7 +20,7 @@ pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<E
     let server = match target {
         Some(target) => {
             let person = Person::new(shared, &Bars::hidden());
-            Some(name_of(&Servers::new(shared, &person)?.place(target).await?.url))
+            Some(store_key(&Servers::new(shared, &person)?.place(target).await?.url))
         }
         None => None,
     };

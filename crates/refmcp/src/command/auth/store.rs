@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use refmcp_auth::client::{LastClient, StoreUpdate, StoredState, TokenSet};
 use refmcp_auth::metadata::ClientRegistration;
-use refmcp_client::auth::{Held, Store, StoreFault};
+use refmcp_client::auth::{Store, StoreError, StoreGuard};
 use refmcp_client::wire::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -141,7 +141,7 @@ impl UserStore {
     }
 
     /// All that is kept, once the keyring has given its key: somebody may have to unlock it.
-    async fn ask_keyring(&self) -> Result<Kept, StoreFault> {
+    async fn ask_keyring(&self) -> Result<Kept, StoreError> {
         let tokens = self.tokens.clone();
         apart(move || tokens.load()).await
     }
@@ -215,8 +215,8 @@ impl UserStore {
     }
 }
 
-fn fault(fault: &anyhow::Error) -> StoreFault {
-    StoreFault::new(format!("{fault:#}"))
+fn fault(fault: &anyhow::Error) -> StoreError {
+    StoreError::new(format!("{fault:#}"))
 }
 
 /// What was read; what is wrong with it is told of where that is no reason to stop.
@@ -227,20 +227,20 @@ fn told<T>(read: Result<T>) -> Option<T> {
 /// Does what may wait for the disk or for another process where nobody else waits for it.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T, StoreFault> {
+) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|broken| StoreFault::new(broken.to_string()))?.map_err(|why| fault(&why))
+    done.map_err(|broken| StoreError::new(broken.to_string()))?.map_err(|why| fault(&why))
 }
 
 impl Store for UserStore {
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Held, StoreFault>> {
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
         Box::pin(async move {
             let file = self.tokens.lock(server).await;
-            file.map(Held::by).map_err(|why| fault(&why))
+            file.map(StoreGuard::new).map_err(|why| fault(&why))
         })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreFault>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
         Box::pin(async move {
             // A look into a short file takes less than a thread would to begin, and every command begins with one.
             let kept = match self.tokens.at_hand().map_err(|why| fault(&why))? {
@@ -251,7 +251,7 @@ impl Store for UserStore {
         })
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreFault>> {
+    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
         let (store, server, save) = (self.clone(), server.to_owned(), save.clone());
         Box::pin(apart(move || store.keep(&server, &save)))
     }
