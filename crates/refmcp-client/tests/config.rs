@@ -368,6 +368,17 @@ fn files_are_read_nearest_first() {
 }
 
 #[test]
+fn a_usual_file_without_a_list_of_servers_names_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(".mcp.json");
+    for (text, expected) in [("{}", 0), (r#"{"theme":"dark","mcp":{}}"#, 0), ("[]", 1), ("", 1)] {
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(read_all(&[&file]).problems.len(), expected, "{text}");
+        assert_eq!(read(&file).problems.len(), 1, "{text}: a file that was asked for must have one");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
@@ -379,7 +390,7 @@ fn a_file_that_cannot_be_read_says_why() {
         (directory.path().join("none"), "cannot be read: "),
         (directory.path().to_owned(), "is not a file"),
         (file("latin", b"{\"a\":\"\xe9\"}"), "is not UTF-8"),
-        (file("long", &vec![b' '; (4 << 20) + 1]), "is longer than 4194304 bytes"),
+        (file("long", &vec![b' '; (16 << 20) + 1]), "is longer than 16777216 bytes"),
     ];
     for (path, expected) in table {
         let [problem] = &read(&path).problems[..] else { panic!("one problem with {path:?}") };

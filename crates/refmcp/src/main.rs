@@ -43,6 +43,8 @@ fn run(action: Action) -> Result<ExitReason> {
         Action::Client(command, shared) => command::client::run(command, &shared),
         Action::Trust(command) => command::trust::run(command),
         Action::Log(query) => command::log::run(&query),
+        Action::Servers(options) => command::servers::run(&options),
+        Action::Install(options) => command::install::run(&options),
         Action::Completions(shell) => {
             let mut script = Vec::new();
             args::print_completions(shell, &mut script).context("cannot write the script")?;

@@ -2,10 +2,10 @@
 //!
 //! | file | shape |
 //! |---|---|
-//! | `mcp.json`, `.mcp.json`, `.cursor/mcp.json`, `claude_desktop_config.json` | `{"mcpServers": {name: entry}}` |
-//! | `.vscode/mcp.json` | `{"servers": {name: entry}, "inputs": [input]}` |
+//! | `mcp.json`, `.mcp.json`, `.claude.json`, `.cursor/mcp.json`, `claude_desktop_config.json` | `{"mcpServers": {name: entry}}` |
+//! | `.vscode/mcp.json` and the user's `mcp.json` of VS Code | `{"servers": {name: entry}, "inputs": [input]}` |
 //!
-//! [`parse`] reads the text of either and has no effects; [`read`] reads a file, and [`discover`] says where they
+//! [`parse`] reads the text of either and has no effects; [`read`] reads a file, and [`usual_files`] says where they
 //! usually are. An entry that is wrong becomes a [`Problem`] and leaves the others alone. Entries are kept as they are
 //! written until [`Servers::resolve`] fills in their variables.
 
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 mod connector;
 mod entry;
 mod env_file;
+mod hosts;
 mod input;
 mod jsonc;
 mod members;
@@ -25,6 +26,7 @@ mod secret;
 mod text;
 
 pub use env_file::parse_env_file;
+pub use hosts::{ConfigHost, ConfigScope, Platform, usual_files};
 pub use input::{Input, InputKind};
 pub use places::{discover, read, read_all};
 pub use problem::{Problem, Severity};

@@ -4,39 +4,30 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::Servers;
+use super::hosts::{Platform, usual_files};
 use super::problem::Problem;
-use super::{Servers, parse};
+use super::text::{parse, parse_if_listed};
 
 /// Bytes of the longest configuration file that is read.
-const LONGEST_FILE: u64 = 4 << 20;
+const LONGEST_FILE: u64 = 16 << 20;
 
 /// The places where hosts keep their servers, the nearest first: those of a directory, then those of a person.
+/// [`usual_files`] also heeds the variables that move some of them.
 #[must_use]
 pub fn discover(directory: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let near = ["mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
-    let mut places: Vec<_> = near.iter().map(|place| directory.join(place)).collect();
-    if let Some(home) = home {
-        places.push(home.join(".cursor/mcp.json"));
-        places.push(home.join(CLAUDE_DESKTOP));
-    }
-    places
+    let only_home = |name: &str| home.filter(|_| matches!(name, "HOME" | "USERPROFILE")).map(Into::into);
+    usual_files(directory, Platform::CURRENT, &only_home)
 }
 
-const CLAUDE_DESKTOP: &str = if cfg!(target_os = "macos") {
-    "Library/Application Support/Claude/claude_desktop_config.json"
-} else if cfg!(windows) {
-    "AppData/Roaming/Claude/claude_desktop_config.json"
-} else {
-    ".config/Claude/claude_desktop_config.json"
-};
-
-/// Reads those of these files that are there. Where two name the same server, the first counts.
+/// Reads those of these files that are there. Where two name the same server, the first counts. A file without a list of
+/// servers names none: some hosts keep other settings in it as well.
 #[must_use]
 pub fn read_all<P: AsRef<Path>>(files: &[P]) -> Servers {
     let mut all = Servers::default();
     for file in files.iter().map(AsRef::as_ref) {
         if file.symlink_metadata().is_ok() {
-            all.add(read(file));
+            all.add(read_with(file, parse_if_listed));
         }
     }
     all
@@ -45,6 +36,10 @@ pub fn read_all<P: AsRef<Path>>(files: &[P]) -> Servers {
 /// Reads a file.
 #[must_use]
 pub fn read(file: &Path) -> Servers {
+    read_with(file, parse)
+}
+
+fn read_with(file: &Path, parse: fn(&str, &Path) -> Servers) -> Servers {
     match text_of(file) {
         Ok(text) => parse(&text, file),
         Err(problem) => Servers { problems: vec![problem], ..Servers::default() },

@@ -13,13 +13,27 @@ use super::{Servers, entry, input, jsonc};
 #[must_use]
 pub fn parse(text: &str, source: &Path) -> Servers {
     let mut found = Servers::default();
+    match parse_into(&mut found, text, source) {
+        Ok(true) => {}
+        Ok(false) => {
+            found.problems.push(Problem::error(source, "has neither \"mcpServers\" nor \"servers\""));
+        }
+        Err(problem) => found.problems.push(problem),
+    }
+    found
+}
+
+/// The same, for a file that may be there for something else: without a list, nothing is wrong with it.
+pub(super) fn parse_if_listed(text: &str, source: &Path) -> Servers {
+    let mut found = Servers::default();
     if let Err(problem) = parse_into(&mut found, text, source) {
         found.problems.push(problem);
     }
     found
 }
 
-fn parse_into(found: &mut Servers, text: &str, source: &Path) -> Result<(), Problem> {
+/// Adds what the text names; whether it has a list of servers.
+fn parse_into(found: &mut Servers, text: &str, source: &Path) -> Result<bool, Problem> {
     let text = jsonc::plain(text);
     let top = serde_json::from_str::<Members<Box<RawValue>>>(&text)
         .map_err(|fault| Problem::error(source, format!("is not a list of servers: {fault}")))?;
@@ -33,13 +47,12 @@ fn parse_into(found: &mut Servers, text: &str, source: &Path) -> Result<(), Prob
             "inputs" => inputs(found, source, value),
             // The settings of some editors hold everything, and the servers one step further in.
             "mcp" if serde_json::from_str::<Members<&RawValue>>(value.get()).is_ok() => {
-                listed = true;
-                parse_into(found, value.get(), source)?;
+                listed |= parse_into(found, value.get(), source)?;
             }
             _ => {}
         }
     }
-    if listed { Ok(()) } else { Err(Problem::error(source, "has neither \"mcpServers\" nor \"servers\"")) }
+    Ok(listed)
 }
 
 fn servers(found: &mut Servers, source: &Path, member: &str, value: &RawValue) {

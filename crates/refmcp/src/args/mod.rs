@@ -7,6 +7,7 @@ mod command;
 mod enterprise;
 mod exit;
 mod inspector;
+mod install;
 mod manual;
 mod models;
 mod resolve;
@@ -30,6 +31,7 @@ pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
 pub(crate) use enterprise::EnterpriseOptions;
 pub(crate) use exit::{Exit, ExitReason, UsageError};
 use inspector::Inspector;
+pub(crate) use install::{InstallOptions, ServersOptions, ServersOutput};
 pub(crate) use manual::{print_completions, print_manual};
 pub(crate) use server::{Policy, Profile, ServeOptions, ServerOptions};
 pub(crate) use shared::{Output, Shared};
@@ -105,6 +107,10 @@ enum Command {
     },
     /// The calls that were made from here.
     Log(LogQuery),
+    /// The servers that configuration files name, and which of them may be started.
+    Servers(ServersOptions),
+    /// Write a server into the configuration of VS Code, Claude Desktop, Claude Code or Cursor, and take it back.
+    Install(Box<InstallOptions>),
     /// A script that completes refmcp's words in a shell.
     Completions {
         /// Whose script.
@@ -127,6 +133,10 @@ pub(crate) enum Action {
     Trust(TrustCommand),
     /// Show the calls that were made.
     Log(LogQuery),
+    /// Show the servers that configuration files name.
+    Servers(ServersOptions),
+    /// Write a server into another program's configuration.
+    Install(Box<InstallOptions>),
     /// Print a script for a shell.
     Completions(clap_complete::Shell),
     /// Print the manual page.
@@ -167,6 +177,8 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         }
         Command::Trust { change } => Action::Trust(change),
         Command::Log(query) => Action::Log(query),
+        Command::Servers(options) => Action::Servers(options),
+        Command::Install(options) => Action::Install(options),
         Command::Completions { shell } => Action::Completions(shell),
         Command::Man => Action::Man,
     };

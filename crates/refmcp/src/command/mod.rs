@@ -3,8 +3,11 @@
 pub(crate) mod auth;
 pub(crate) mod beside;
 pub(crate) mod client;
+pub(crate) mod configured;
+pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod serve;
+pub(crate) mod servers;
 pub(crate) mod stdio;
 pub(crate) mod trust;
 

@@ -1,11 +1,12 @@
 //! `refmcp trust`: what may be done without asking.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use refmcp_client::config;
 
 use crate::args::{ExitReason, Target, TrustChange, TrustCommand, UsageError, join_words};
+use crate::command::configured;
 use crate::store::StateFolder;
 use crate::store::trust::{
     Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
@@ -67,7 +68,7 @@ fn subject(change: TrustChange) -> Result<Subject> {
             let source = change.config.as_deref().map(Source::of).transpose()?;
             Ok(Subject::Server(ServerIdentity { command, source }))
         }
-        (None, Target::Named(name)) => configured(&name, change.config.as_deref()).map(Subject::Server),
+        (None, Target::Named(name)) => identity(&name, change.config.as_deref()).map(Subject::Server),
         (None, target @ Target::Url { .. }) => {
             let what = "nothing is started for an address; say which tool there, with --tool";
             Err(UsageError::new(format!("{target}: {what}")).into())
@@ -76,13 +77,10 @@ fn subject(change: TrustChange) -> Result<Subject> {
 }
 
 /// The command that a configuration file has for a name.
-fn configured(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
+fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     let known = match file {
         Some(file) => config::read(file),
-        None => {
-            let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-            config::read_all(&config::discover(Path::new("."), home.as_deref()))
-        }
+        None => config::read_all(&configured::usual_files()),
     };
     let Some(entry) = known.get(name) else {
         let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
@@ -90,20 +88,11 @@ fn configured(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
             UsageError::new(format!("no configuration file names a server {name:?}{problems}")).into()
         );
     };
-    let unasked = |input: &config::Input| Err(format!("{} is asked for only when it is started", input.id));
-    let entry = known
-        .resolve(entry, &unasked, &|variable| std::env::var(variable).ok())
-        .map_err(|fault| UsageError::new(format!("{name}: {fault}")))?;
-    match entry.launch {
-        config::Launch::Command { program, args, .. } => {
-            let command = std::iter::once(program).chain(args).collect();
-            Ok(ServerIdentity { command, source: Some(Source::of(&entry.source)?) })
-        }
-        _ => {
-            let what = "nothing is started for it; say which tool of it, with --tool";
-            Err(UsageError::new(format!("{name}: {what}")).into())
-        }
-    }
+    let entry = configured::unasked(&known, entry)?;
+    Ok(configured::identity(&entry)?.ok_or_else(|| {
+        let what = "nothing is started for it; say which tool of it, with --tool";
+        UsageError::new(format!("{name}: {what}"))
+    })?)
 }
 
 fn listed(trust: &Trust) -> String {

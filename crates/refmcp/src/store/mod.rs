@@ -2,6 +2,7 @@
 
 pub(crate) mod eras;
 mod folder;
+pub(crate) mod installs;
 pub(crate) mod keyring;
 pub(crate) mod log;
 mod moment;

@@ -4,6 +4,7 @@ pub(crate) mod approve;
 pub(crate) mod consent;
 pub(crate) mod form;
 mod line;
+pub(crate) mod mask;
 pub(crate) mod media;
 pub(crate) mod opener;
 pub(crate) mod output;

@@ -40,6 +40,11 @@ impl Paint {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
+    /// What comes in.
+    pub(crate) fn added(self, text: &str) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
     /// What to be careful with.
     pub(crate) fn careful(self, text: &str) -> String {
         self.with(AnsiColor::Yellow.on_default(), text)

@@ -78,7 +78,8 @@ fn tidied(text: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-fn matches(expected: &str, actual: &str) -> bool {
+/// Whether a text is as expected, where `…` stands for anything.
+pub(crate) fn matches(expected: &str, actual: &str) -> bool {
     let mut parts = expected.split('…');
     let Some(mut rest) = parts.next().and_then(|first| actual.strip_prefix(first)) else { return false };
     let mut parts: Vec<&str> = parts.collect();

@@ -27,7 +27,10 @@ pub(crate) fn files(document: &str) -> Vec<(String, String)> {
 fn every_file_names_the_server_twice() {
     let files = files(&super::read("docs/integrations.md"));
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, [".vscode/mcp.json", "claude_desktop_config.json", ".cursor/mcp.json", "mcp.json"]);
+    assert_eq!(
+        names,
+        [".vscode/mcp.json", "claude_desktop_config.json", ".mcp.json", ".cursor/mcp.json", "mcp.json"]
+    );
     for (name, text) in &files {
         let servers = parse(text, Path::new(name));
         assert!(servers.problems.is_empty(), "{name}: {:?}", servers.problems);

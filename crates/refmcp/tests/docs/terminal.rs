@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::console::matches;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// How long a program may take, with all its questions.
@@ -79,7 +80,9 @@ impl Terminal {
 
 /// What to type next, when a question was asked.
 fn next_answer<'t>(transcript: &'t str, shown: &str) -> Option<&'t str> {
-    let rest = transcript.strip_prefix(shown).filter(|_| ASKS.iter().any(|asks| shown.ends_with(asks)))?;
+    let asks = ASKS.into_iter().find(|asks| shown.ends_with(asks))?;
+    let mut questions = transcript.match_indices(asks).map(|(at, _)| transcript.split_at(at + asks.len()));
+    let (_, rest) = questions.find(|(before, _)| matches(before, shown))?;
     rest.lines().next().filter(|answer| !answer.is_empty())
 }
 
@@ -115,4 +118,5 @@ fn answers_stand_behind_questions() {
     ] {
         assert_eq!(next_answer(transcript, shown), answer, "{shown}");
     }
+    assert_eq!(next_answer("at …\nSay: yes\n", "at home\nSay: "), Some("yes"));
 }

@@ -1,13 +1,13 @@
 //! From what was typed to a server that may be connected.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::{ChildProcess, Complaint, StderrTo};
-use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry};
+use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
@@ -17,7 +17,7 @@ use url::Url;
 use super::host::Person;
 use super::trace::Tracer;
 use crate::args::{Exit, ExitReason, Output, Shared, Target, UrlTransport, UsageError, join_words};
-use crate::command::auth;
+use crate::command::{auth, configured};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
@@ -193,10 +193,14 @@ impl<'a> Servers<'a> {
                 }
                 config::read(file)
             }
-            None => config::read_all(&usual_places()),
+            None => config::read_all(&configured::usual_files()),
         };
         for problem in &known.problems {
-            tracing::warn!("{problem}");
+            match problem.severity {
+                Severity::Error => tracing::warn!("{problem}"),
+                // `refmcp servers` tells of them; here they are about servers that were not asked for.
+                Severity::Hint => tracing::info!("{problem}"),
+            }
         }
         Ok(known)
     }
@@ -282,12 +286,6 @@ fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
 
 fn revealed(headers: &[(String, config::Secret)]) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect()
-}
-
-/// Where configuration files are looked for.
-pub(crate) fn usual_places() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    config::discover(Path::new("."), home.as_deref())
 }
 
 impl Person {

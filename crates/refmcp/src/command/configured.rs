@@ -1,0 +1,56 @@
+//! The servers that configuration files name: where the files usually are, and which command starts a server.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use refmcp_client::config::{self, Launch, Platform, ServerEntry};
+
+use crate::args::UsageError;
+use crate::store::trust::{ServerIdentity, Source, Trust, Verdict};
+
+/// Where configuration files are looked for.
+pub(crate) fn usual_files() -> Vec<PathBuf> {
+    config::usual_files(Path::new("."), Platform::CURRENT, &|name| std::env::var_os(name))
+}
+
+/// The entry with its variables filled in, without asking for anything.
+///
+/// # Errors
+///
+/// A variable stands for nothing, or for something that has to be asked for.
+pub(crate) fn unasked(known: &config::Servers, entry: &ServerEntry) -> Result<ServerEntry, UsageError> {
+    let ask = |input: &config::Input| Err(format!("{} is asked for only when it is started", input.id));
+    known
+        .resolve(entry, &ask, &|variable| std::env::var(variable).ok())
+        .map_err(|fault| UsageError::new(format!("{}: {fault}", entry.name)))
+}
+
+/// What a decision about a server is about: the command that starts it; `None` where nothing is started. The entry's
+/// variables are filled in.
+///
+/// # Errors
+///
+/// The file cannot be read any more.
+pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
+    let Launch::Command { program, args, .. } = &entry.launch else { return Ok(None) };
+    let command = std::iter::once(program).chain(args).cloned().collect();
+    Ok(Some(ServerIdentity { command, source: Some(Source::of(&entry.source)?) }))
+}
+
+/// Whether the server of an entry may be started; `None` where nothing is started. One whose command depends on an
+/// answer has to be asked about.
+///
+/// # Errors
+///
+/// The file cannot be read any more.
+pub(crate) fn verdict(
+    known: &config::Servers,
+    entry: &ServerEntry,
+    trust: &Trust,
+) -> Result<Option<Verdict>> {
+    if !matches!(entry.launch, Launch::Command { .. }) {
+        return Ok(None);
+    }
+    let Ok(entry) = unasked(known, entry) else { return Ok(Some(Verdict::Unknown)) };
+    Ok(identity(&entry)?.map(|identity| trust.server(&identity)))
+}

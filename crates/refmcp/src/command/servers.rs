@@ -1,0 +1,177 @@
+//! `refmcp servers`: the servers that configuration files name.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use refmcp_client::config::{self, Launch, Problem, Secret, ServerEntry, Severity};
+use serde::Serialize;
+
+use crate::args::{ExitReason, ServersOptions, ServersOutput, UsageError};
+use crate::command::configured;
+use crate::store::StateFolder;
+use crate::store::trust::{Trust, Verdict};
+use crate::ui::mask;
+use crate::ui::output::print;
+use crate::ui::render::View;
+use crate::ui::table::Table;
+use crate::ui::text::one_line;
+
+pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
+    let files = match &options.config {
+        Some(file) if !file.exists() => {
+            return Err(UsageError::new(format!("there is no file {}", file.display())).into());
+        }
+        Some(file) => vec![config::read(file)],
+        None => configured::usual_files().iter().map(|file| config::read_all(&[file])).collect(),
+    };
+    let (trust, fault) = match StateFolder::from_env().and_then(|folder| Trust::load(&folder)) {
+        Ok(trust) => (trust, None),
+        Err(fault) => (Trust::default(), Some(fault)),
+    };
+    let listing = Listing::of(&files, &trust);
+    if let Some(fault) = fault {
+        eprintln!("refmcp: what may be started is not known: {}", one_line(&format!("{fault:#}")));
+    }
+    let shown = match options.output {
+        ServersOutput::Json => serde_json::to_string_pretty(&listing).context("cannot show it")? + "\n",
+        ServersOutput::Text => {
+            for problem in &listing.problems {
+                eprintln!("refmcp: {}", one_line(&problem.shown));
+            }
+            listing.text(&View::for_stdout(false))
+        }
+    };
+    print(shown.as_bytes()).context("cannot write to standard output")?;
+    Ok(ExitReason::Done)
+}
+
+/// What the files name, and what is wrong with them.
+#[derive(Debug, Serialize)]
+struct Listing<'a> {
+    servers: Vec<Server<'a>>,
+    problems: Vec<Complaint<'a>>,
+}
+
+/// A server of a file.
+#[derive(Debug, Serialize)]
+struct Server<'a> {
+    name: &'a str,
+    transport: &'static str,
+    /// Where it is or how it is started, without secrets.
+    target: String,
+    /// Names of variables that the file sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    env: Vec<&'a str>,
+    /// Names of headers that the file sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    headers: Vec<&'a str>,
+    file: &'a Path,
+    /// Whether it may be started; nothing where there is nothing to start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<&'static str>,
+    /// Whether the file says that it is not to be used.
+    disabled: bool,
+    /// Whether another file that comes first has a server of that name.
+    shadowed: bool,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Serialize)]
+struct Complaint<'a> {
+    file: &'a PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<&'a str>,
+    severity: &'static str,
+    message: &'a str,
+    #[serde(skip)]
+    shown: String,
+}
+
+impl<'a> Listing<'a> {
+    fn of(files: &'a [config::Servers], trust: &Trust) -> Self {
+        let mut names = HashSet::new();
+        let mut listing = Self { servers: Vec::new(), problems: Vec::new() };
+        for file in files {
+            for entry in &file.servers {
+                listing.servers.push(Server::of(file, entry, trust, !names.insert(entry.name.as_str())));
+            }
+            listing.problems.extend(file.problems.iter().map(Complaint::of));
+        }
+        listing
+    }
+
+    fn text(&self, view: &View) -> String {
+        if self.servers.is_empty() {
+            return "no configuration file names a server\n".to_owned();
+        }
+        let mut table = Table::new(&["NAME", "TRANSPORT", "TARGET", "START", "FILE"]);
+        for server in &self.servers {
+            let start = match server {
+                Server { disabled: true, .. } => "disabled in the file",
+                Server { shadowed: true, .. } => "not used: the name is taken",
+                Server { start: Some("ask"), .. } => "asks first",
+                Server { start: Some("changed"), .. } => "changed since; asks again",
+                server => server.start.unwrap_or_default(),
+            };
+            table.row(vec![
+                one_line(server.name).into_owned(),
+                server.transport.to_owned(),
+                one_line(&server.target).into_owned(),
+                start.to_owned(),
+                one_line(&server.file.to_string_lossy()).into_owned(),
+            ]);
+        }
+        table.render(view.paint, view.width)
+    }
+}
+
+impl<'a> Server<'a> {
+    fn of(known: &config::Servers, entry: &'a ServerEntry, trust: &Trust, shadowed: bool) -> Self {
+        let names = |pairs: &'a [(String, Secret)]| pairs.iter().map(|(name, _)| name.as_str()).collect();
+        let (transport, env, headers) = match &entry.launch {
+            Launch::Command { env, .. } => ("stdio", names(env), Vec::new()),
+            Launch::Http { headers, .. } => ("http", Vec::new(), names(headers)),
+            Launch::Sse { headers, .. } => ("sse", Vec::new(), names(headers)),
+            Launch::WebSocket { headers, .. } => ("websocket", Vec::new(), names(headers)),
+            _ => ("unknown", Vec::new(), Vec::new()),
+        };
+        // A file that cannot be read any more is not the one that was allowed.
+        let verdict = configured::verdict(known, entry, trust).unwrap_or(Some(Verdict::Unknown));
+        let start = verdict.map(|verdict| match verdict {
+            Verdict::Allowed => "allowed",
+            Verdict::Disabled => "disabled",
+            Verdict::Unknown => "ask",
+            Verdict::Changed => "changed",
+        });
+        Self {
+            name: &entry.name,
+            transport,
+            target: mask::target(&entry.launch),
+            env,
+            headers,
+            file: &entry.source,
+            start,
+            disabled: entry.disabled,
+            shadowed,
+        }
+    }
+}
+
+impl<'a> Complaint<'a> {
+    fn of(problem: &'a Problem) -> Self {
+        Self {
+            file: &problem.source,
+            server: problem.server.as_deref(),
+            member: problem.member.as_deref(),
+            severity: match problem.severity {
+                Severity::Error => "error",
+                Severity::Hint => "hint",
+            },
+            message: &problem.message,
+            shown: problem.to_string(),
+        }
+    }
+}
