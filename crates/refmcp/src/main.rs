@@ -4,6 +4,7 @@ mod args;
 mod arguments;
 mod bridge;
 mod command;
+mod completion;
 mod logging;
 mod shell;
 mod store;
@@ -26,6 +27,11 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(code) => return code,
     };
+    if let Action::CompleteLine(shell, words) = &action {
+        // Before anything is logged: a line that is being typed must not be written over.
+        completion::run(*shell, words);
+        return ExitCode::SUCCESS;
+    }
     match logging::start(&log.log, log.log_format).and_then(|_log| run(action)) {
         Ok(reason) => reason.into(),
         Err(fault) => {
@@ -50,6 +56,8 @@ fn run(action: Action) -> Result<ExitReason> {
             args::print_completions(shell, &mut script).context("cannot write the script")?;
             written(&script)
         }
+        // It is done already.
+        Action::CompleteLine(..) => Ok(ExitReason::Done),
         Action::Man => {
             let mut page = Vec::new();
             args::print_manual(&mut page).context("cannot write the page")?;

@@ -4,6 +4,7 @@ mod auth;
 mod authority;
 mod client;
 mod command;
+mod completion;
 mod enterprise;
 mod exit;
 mod inspector;
@@ -28,6 +29,7 @@ pub(crate) use authority::{AuthorityOptions, DpopWord, IssuerWord, LoginWord};
 use client::ClientWords;
 pub(crate) use client::DoorOptions;
 pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
+pub(crate) use completion::{CompletionShell, definition, typed_shared};
 pub(crate) use enterprise::EnterpriseOptions;
 pub(crate) use exit::{Exit, ExitReason, UsageError};
 use inspector::Inspector;
@@ -111,11 +113,15 @@ enum Command {
     Servers(ServersOptions),
     /// Write a server into the configuration of VS Code, Claude Desktop, Claude Code or Cursor, and take it back.
     Install(Box<InstallOptions>),
-    /// A script that completes refmcp's words in a shell.
+    /// A script that completes refmcp's words in a shell, names of servers, tools, prompts and resources included.
+    #[command(after_help = completion::EXAMPLES)]
     Completions {
         /// Whose script.
         shell: clap_complete::Shell,
     },
+    /// How a line may go on, asked by the scripts of `completions`.
+    #[command(name = "__complete", hide = true)]
+    CompleteLine(completion::LineWords),
     /// The manual page, in troff.
     Man,
 }
@@ -139,6 +145,8 @@ pub(crate) enum Action {
     Install(Box<InstallOptions>),
     /// Print a script for a shell.
     Completions(clap_complete::Shell),
+    /// Print how a line may go on.
+    CompleteLine(CompletionShell, Vec<OsString>),
     /// Print the manual page.
     Man,
 }
@@ -180,6 +188,7 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         Command::Servers(options) => Action::Servers(options),
         Command::Install(options) => Action::Install(options),
         Command::Completions { shell } => Action::Completions(shell),
+        Command::CompleteLine(line) => Action::CompleteLine(line.shell, line.words),
         Command::Man => Action::Man,
     };
     Ok((args.logging, action))

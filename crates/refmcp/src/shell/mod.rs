@@ -37,6 +37,11 @@ use run::Shell;
 use servers::Roster;
 use signals::{Heard, Signals, TerminalKept};
 
+/// The names of the variables of a resource template.
+pub(crate) fn template_variables(template: &str) -> Vec<String> {
+    template::variables(template).into_iter().map(|variable| variable.name).collect()
+}
+
 /// Runs until somebody leaves. A script ends as the last of its commands that failed.
 pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReason> {
     let mut signals = Signals::new()?;

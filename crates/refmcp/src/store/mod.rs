@@ -4,6 +4,7 @@ pub(crate) mod eras;
 mod folder;
 pub(crate) mod installs;
 pub(crate) mod keyring;
+pub(crate) mod listings;
 pub(crate) mod log;
 mod moment;
 mod owner;

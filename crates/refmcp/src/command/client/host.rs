@@ -46,6 +46,11 @@ impl Person {
         Self { terminal, on_waiting: None, bars: bars.clone() }
     }
 
+    /// No person, even where there is a terminal: for what must not ask.
+    pub(crate) fn absent() -> Self {
+        Self { terminal: None, on_waiting: None, bars: Bars::hidden() }
+    }
+
     /// The same person, typing commands between the questions: ctrl-c gives up a question and nothing else.
     pub(crate) fn typing(
         shared: &Shared,

@@ -28,7 +28,7 @@ use crate::args::{BridgeSide, ClientCommand, Completable, ExitReason, Listing, O
 use crate::arguments::ArgumentWords;
 use crate::command::auth;
 use crate::ui::progress::Bars;
-pub(crate) use connect::Servers;
+pub(crate) use connect::{Server, Servers, remembered};
 pub(crate) use host::{Person, root};
 pub(crate) use session::Session;
 

@@ -1,0 +1,135 @@
+//! The line that is to be completed: its words, and the beginning of the last one.
+
+/// A line up to the cursor.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// The words before the last one, without the program.
+    pub(super) words: Vec<String>,
+    /// As much as there is of the last one, without quotes.
+    pub(super) last: String,
+    /// How the shell replaces it.
+    pub(super) replaced: Replaced,
+}
+
+/// The part of the last word that a shell replaces.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Replaced {
+    /// Bytes of the last word, without quotes, that stay.
+    pub(super) kept: usize,
+    /// The quotation mark that is open.
+    pub(super) quote: Option<char>,
+}
+
+impl Line {
+    /// A line whose words a shell has taken apart, the program first.
+    pub(super) fn of_words(words: &[String]) -> Option<Self> {
+        let (last, words) = words.get(1..)?.split_last()?;
+        Some(Self { words: words.to_vec(), last: last.clone(), replaced: Replaced::default() })
+    }
+}
+
+/// What bash knows: the characters at which it takes words apart, which are not only spaces, and the line up to the
+/// cursor.
+pub(super) fn bash_line(words: &[String]) -> Option<Line> {
+    let [breaks, line] = words else { return None };
+    let mut scanner = Scanner { breaks, words: Vec::new(), word: None };
+    scanner.read(line);
+    let current = scanner.word.unwrap_or_default();
+    // Variables may be set before the program.
+    let is_variable = |word: &&String| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
+    };
+    let program = scanner.words.iter().take_while(is_variable).count();
+    let words = scanner.words.get(program + 1..)?.to_vec();
+    let replaced = Replaced { kept: current.kept, quote: current.quote };
+    Some(Line { words, last: current.text, replaced })
+}
+
+#[derive(Debug, Default)]
+struct Word {
+    text: String,
+    kept: usize,
+    quote: Option<char>,
+}
+
+struct Scanner<'a> {
+    breaks: &'a str,
+    words: Vec<String>,
+    word: Option<Word>,
+}
+
+impl Scanner<'_> {
+    fn read(&mut self, line: &str) {
+        let mut rest = line.chars();
+        while let Some(c) = rest.next() {
+            let quote = self.word.as_ref().and_then(|word| word.quote);
+            match (quote, c) {
+                (Some(open), c) if c == open => self.current().quote = None,
+                (Some('"'), '\\') => match rest.next() {
+                    Some(c @ ('"' | '\\' | '$' | '`')) => self.current().text.push(c),
+                    Some(c) => self.current().text.extend(['\\', c]),
+                    None => {}
+                },
+                (Some(_), c) => self.current().text.push(c),
+                (None, '\'' | '"') => {
+                    let word = self.current();
+                    word.quote = Some(c);
+                    word.kept = word.text.len();
+                }
+                (None, '\\') => {
+                    if let Some(c) = rest.next() {
+                        self.current().text.push(c);
+                    }
+                }
+                (None, c) if c.is_whitespace() => self.words.extend(self.word.take().map(|word| word.text)),
+                (None, c) => {
+                    let is_break = self.breaks.contains(c);
+                    let word = self.current();
+                    word.text.push(c);
+                    if is_break {
+                        word.kept = word.text.len();
+                    }
+                }
+            }
+        }
+    }
+
+    fn current(&mut self) -> &mut Word {
+        self.word.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What bash has in COMP_WORDBREAKS.
+    const BREAKS: &str = " \t\n\"'@><=;|&(:";
+
+    #[test]
+    fn lines_of_bash_are_taken_apart() {
+        for (line, words, last, kept, quote) in [
+            ("refmcp ", &[][..], "", 0, None),
+            ("refmcp ca", &[], "ca", 0, None),
+            ("A=1 refmcp ca", &[], "ca", 0, None),
+            ("refmcp call http://h:1/m", &["call"], "http://h:1/m", 9, None),
+            ("refmcp call a t key=", &["call", "a", "t"], "key=", 4, None),
+            ("refmcp call a t key=va", &["call", "a", "t"], "key=va", 4, None),
+            ("refmcp call 'a b' t", &["call", "a b"], "t", 0, None),
+            ("refmcp call 'a b", &["call"], "a b", 0, Some('\'')),
+            ("refmcp call a t key=\"v:x", &["call", "a", "t"], "key=v:x", 4, Some('"')),
+            ("refmcp call a\\ b\\", &["call"], "a b", 0, None),
+            ("refmcp call \"a\\\"b\" ", &["call", "a\"b"], "", 0, None),
+        ] {
+            let found = bash_line(&[BREAKS.to_owned(), line.to_owned()]).unwrap();
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            let replaced = Replaced { kept, quote };
+            assert_eq!(found, Line { words, last: last.to_owned(), replaced }, "{line}");
+        }
+        for other in [&[][..], &["x"], &[BREAKS, ""], &[BREAKS, "ref"], &["a", "b", "c"]] {
+            let words: Vec<String> = other.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(bash_line(&words), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What shells are told, word for word.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use super::serving::Server;
+use super::{User, mode};
+
+#[test]
+fn commands_options_and_values_are_completed() {
+    let user = User::new();
+    assert_eq!(user.fish(&["ins"]), ["install"]);
+    assert_eq!(user.fish(&["install", "c"]), ["claude-desktop", "claude-code", "cursor"]);
+    assert_eq!(user.fish(&["trust", "al"]), ["allow"]);
+    assert_eq!(user.fish(&["call", "--total"]), ["--total-timeout"]);
+    assert_eq!(user.fish(&["call", "--output=js"]), ["--output=json", "--output=jsonl"]);
+    assert_eq!(user.fish(&["call", "-o", "t"]), ["text"]);
+    assert_eq!(user.fish(&["call", "--config", "x"]), [":files"]);
+    assert_eq!(user.fish(&["call", "echo", "--", "run"]), [":files"]);
+    assert_eq!(user.fish(&["completions", "b"]), ["bash"]);
+    assert!(user.fish(&["__"]).is_empty() && user.fish(&["nonsense", ""]).is_empty());
+    assert!(user.fish(&[""]).contains(&"serve".to_owned()));
+    assert_eq!(user.bash("refmcp call --output=js"), ["json ", "jsonl "]);
+}
+
+#[test]
+fn what_a_server_at_an_address_offers_is_completed() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    for url in [format!("http://{}/mcp", server.address), format!("ws://{}/mcp/ws", server.address)] {
+        let url = url.as_str();
+        assert_eq!(user.fish(&["call", url, "su"]), ["sum"]);
+        assert_eq!(user.fish(&["call", url, "sum", ""]), ["a=", "b="]);
+        assert_eq!(user.fish(&["call", url, "sum", "a=1", ""]), ["b="]);
+        assert_eq!(user.fish(&["call", url, "ask_user", "form=c"]), ["form=choice", "form=confirm"]);
+        assert_eq!(user.fish(&["read", url, "file:///not"]), ["file:///notes/todo.txt"]);
+        assert_eq!(
+            user.fish(&["watch", url, "file:///notes/todo.txt", "file:///proj"]),
+            ["file:///project/src/main.rs"]
+        );
+        assert_eq!(user.fish(&["prompt", url, "code"]), ["code_review"]);
+        assert_eq!(user.fish(&["prompt", url, "code_review", "l"]), ["language="]);
+        assert_eq!(
+            user.fish(&["prompt", url, "code_review", "language=ru"]),
+            ["language=ruby", "language=rust"]
+        );
+        assert_eq!(user.fish(&["complete", url, "--prompt", "code"]), ["code_review"]);
+        assert_eq!(user.fish(&["complete", "--prompt", "code_review", url, "lang"]), ["language="]);
+        assert_eq!(user.fish(&["trust", "allow", url, "--tool", "su"]), ["sum"]);
+        assert!(user.fish(&["call", url, "no_such_tool", ""]).is_empty());
+        let line = format!("refmcp call {url} ask_user form=c");
+        assert_eq!(user.bash(&line), ["choice ", "confirm "]);
+        assert_eq!(user.bash(&format!("refmcp call {url} 'su")), ["sum"]);
+        assert_eq!(user.bash(&format!("refmcp call {url} sum ")), ["a=", "b="]);
+    }
+    let zsh = user.run(&[
+        "__complete",
+        "zsh",
+        "--",
+        "refmcp",
+        "call",
+        &format!("http://{}/mcp", server.address),
+        "su",
+    ]);
+    assert_eq!(zsh, "closed\tsum\tsum  -- Adds two numbers\n");
+}
+
+#[test]
+fn names_of_servers_come_from_the_files() {
+    let user = User::new();
+    user.write("home/.mcp.json", r#"{"mcpServers": {"shop": {"url": "http://h/?key=HUSH"}, "off": {"command": "x", "disabled": true}}}"#);
+    user.write("home/other.json", r#"{"mcpServers": {"store": {"command": "x"}}}"#);
+    assert_eq!(user.fish(&["call", ""]), ["shop"]);
+    assert_eq!(user.fish(&["call", "--config", "other.json", ""]), ["store"]);
+    assert_eq!(user.fish(&["list", "s"]), ["shop"]);
+    assert_eq!(user.fish(&["list", ""]), ["tools", "resources", "templates", "prompts", "all", "shop"]);
+    assert_eq!(user.fish(&["list", "tools", ""]), ["shop"]);
+    for words in
+        [&["shell", "shop", ""][..], &["auth", "login", ""], &["trust", "allow", ""], &["bridge", "--to", ""]]
+    {
+        assert_eq!(user.fish(words), ["shop"], "{words:?}");
+    }
+    let shown = user.run(&["__complete", "fish", "--", "refmcp", "call", ""]);
+    assert_eq!(shown, "shop\thttp://h/?key=***\n");
+}
+
+#[test]
+fn a_list_is_remembered_for_a_while_and_for_its_owner_alone() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    assert_eq!(user.fish(&["call", &url, "su"]), ["sum"]);
+    drop(server);
+    assert_eq!(user.fish(&["call", &url, "su"]), ["sum"]);
+    assert_eq!(user.fish(&["call", &url, "sum", "a"]), ["a="]);
+    assert!(user.fish(&["prompt", &url, "code"]).is_empty(), "another list was not asked for");
+    assert!(
+        user.fish(&["call", "-H", "X-User: other", &url, "su"]).is_empty(),
+        "others may see another list"
+    );
+    assert_eq!(mode(&user.path("state/listings.json")), 0o600);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up_soon() {
+    let user = User::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept() {
+            open.push(stream);
+        }
+    });
+    let begin = std::time::Instant::now();
+    assert!(user.fish(&["call", &url, "su"]).is_empty());
+    assert!(begin.elapsed().as_secs() < 6, "{:?}", begin.elapsed());
+    assert!(user.fish(&["call", "http://127.0.0.1:1/mcp", ""]).is_empty());
+}
+
+/// A server whose tools have names that a shell or a terminal would act upon.
+fn hostile() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut request = vec![0; 65536];
+            let Ok(count) = stream.read(&mut request) else { continue };
+            let request = String::from_utf8_lossy(&request[..count]).into_owned();
+            let body = request.split("\r\n\r\n").nth(1).unwrap_or_default();
+            let message: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+            let result = match message["method"].as_str() {
+                Some("tools/list") => {
+                    let names = ["$(touch hit)", "`touch hit`;x", "a\u{1b}[2J", "a\nb", "a b"];
+                    let tools = names
+                        .map(|name| serde_json::json!({"name": name, "inputSchema": {"type": "object"}}));
+                    serde_json::json!({"tools": tools})
+                }
+                Some("initialize") => {
+                    serde_json::json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "s", "version": "1"}})
+                }
+                _ => serde_json::Value::Null,
+            };
+            let answer = match (&message["id"], result.is_null()) {
+                (serde_json::Value::Null, _) => {
+                    "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
+                }
+                (id, is_unknown) => {
+                    let body = if is_unknown {
+                        serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})
+                    } else {
+                        serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result})
+                    };
+                    let body = body.to_string();
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length:";
+                    format!("{head} {}\r\n\r\n{body}", body.len())
+                }
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn names_that_a_shell_would_act_upon_are_quoted_or_left_out() {
+    let (user, url) = (User::new(), hostile());
+    let words = ["--era", "legacy", url.as_str()];
+    let fish: Vec<&str> = ["call"].into_iter().chain(words).chain([""]).collect();
+    assert_eq!(user.fish(&fish), ["$(touch hit)", "`touch hit`;x", "a b"]);
+    let line = format!("refmcp call --era legacy {url} ");
+    assert_eq!(user.bash(&line), ["\\$\\(touch\\ hit\\) ", "\\`touch\\ hit\\`\\;x ", "a\\ b "]);
+    assert_eq!(user.bash(&format!("{line}\"")), ["\\$(touch hit)", "\\`touch hit\\`;x", "a b"]);
+}

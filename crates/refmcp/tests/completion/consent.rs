@@ -1,0 +1,72 @@
+//! What completing a line never does: start what was not agreed to, log in, write a trace.
+
+use super::User;
+use super::serving::Server;
+
+fn configured(user: &User) {
+    let command = user.server();
+    let text = serde_json::json!({"mcpServers": {"mine": {"command": command}}});
+    user.write("home/.mcp.json", &text.to_string());
+}
+
+#[test]
+fn only_a_server_that_is_trusted_is_started() {
+    let user = User::new();
+    configured(&user);
+    for words in [
+        &["call", "mine", ""][..],
+        &["call", "--yes", "mine", ""],
+        &["read", "-y", "mine", "file"],
+        &["prompt", "mine", "code_review", "language=r"],
+        &["trust", "allow", "mine", "--tool", ""],
+    ] {
+        assert!(user.fish(words).is_empty(), "{words:?}");
+    }
+    assert!(!user.was_started());
+    user.run(&["trust", "allow", "mine"]);
+    assert_eq!(user.fish(&["call", "mine", "su"]), ["sum"]);
+    assert!(user.was_started());
+    // What is remembered is not shown either once it is not trusted any more.
+    user.run(&["trust", "revoke", "mine"]);
+    assert!(user.fish(&["call", "mine", "su"]).is_empty());
+}
+
+#[test]
+fn a_command_on_the_line_is_not_started() {
+    let user = User::new();
+    let command = user.server();
+    assert_eq!(user.fish(&["call", "echo", "--", &command, ""]), [":files"]);
+    assert!(user.fish(&["call", &command, ""]).is_empty());
+    assert!(!user.was_started());
+}
+
+#[test]
+fn a_file_that_has_changed_is_not_trusted() {
+    let user = User::new();
+    configured(&user);
+    user.run(&["trust", "allow", "mine"]);
+    let text = std::fs::read_to_string(user.path("home/.mcp.json")).unwrap();
+    user.write("home/.mcp.json", &format!("{text}\n"));
+    assert!(user.fish(&["call", "mine", "su"]).is_empty());
+    assert!(!user.was_started());
+}
+
+#[test]
+fn nobody_is_sent_to_a_login() {
+    let (user, server) = (User::new(), Server::start(&["--auth", "builtin"]));
+    let browser = user.server();
+    let url = format!("http://{}/mcp", server.address);
+    let mut command = std::process::Command::new(super::REFMCP);
+    command.args(["__complete", "fish", "--", "refmcp", "call", &url, ""]);
+    let output = user.place(command).env("BROWSER", browser).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    assert!(!user.was_started());
+}
+
+#[test]
+fn what_the_line_would_write_is_not_written() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    assert_eq!(user.fish(&["call", "--trace", "t", "-o", "jsonl", "--explain", &url, "su"]), ["sum"]);
+    assert!(!user.path("home/t").exists());
+}

@@ -1,0 +1,98 @@
+//! Completion of command lines: the answers to the scripts of the shells, and bash itself at a terminal.
+
+#![cfg(target_os = "linux")]
+
+mod answers;
+mod bash;
+mod consent;
+#[path = "../serving/mod.rs"]
+mod serving;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
+
+/// What bash takes words apart at.
+const BREAKS: &str = " \t\n\"'@><=;|&(:";
+
+/// A user with a home and a state folder, who works in that home.
+struct User {
+    folder: TempDir,
+}
+
+impl User {
+    fn new() -> Self {
+        let user = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(user.path("home")).unwrap();
+        user
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A program in this user's place.
+    fn place(&self, mut command: Command) -> Command {
+        for variable in ["REFMCP_LOG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR"] {
+            command.env_remove(variable);
+        }
+        let programs = Path::new(REFMCP).parent().unwrap().display();
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .current_dir(self.path("home"))
+            .env("HOME", self.path("home"))
+            .env("REFMCP_STATE_DIR", self.path("state"))
+            .env("PATH", format!("{programs}:{path}"));
+        command
+    }
+
+    /// Runs a command that must succeed without a word on stderr; what it printed.
+    fn run(&self, words: &[&str]) -> String {
+        let mut command = Command::new(REFMCP);
+        command.args(words).stdin(Stdio::null());
+        let output = self.place(command).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && errors.is_empty(), "{words:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What fish is told for a line, the last word of which is to be completed: the words alone.
+    fn fish(&self, words: &[&str]) -> Vec<String> {
+        let words: Vec<&str> = ["__complete", "fish", "--", "refmcp"].iter().chain(words).copied().collect();
+        let word = |line: &str| line.split('\t').next().unwrap_or_default().to_owned();
+        self.run(&words).lines().map(word).collect()
+    }
+
+    /// What bash is told for a line.
+    fn bash(&self, line: &str) -> Vec<String> {
+        let answer = self.run(&["__complete", "bash", "--", BREAKS, line]);
+        answer.lines().map(str::to_owned).collect()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// A program that leaves a mark when it is started, and becomes `refmcp stdio`.
+    fn server(&self) -> String {
+        let path = self.path("server");
+        let mark = self.path("started");
+        let script = format!("#!/bin/sh\necho noise >&2\n: > '{}'\nexec '{REFMCP}' stdio\n", mark.display());
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn was_started(&self) -> bool {
+        self.path("started").exists()
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
