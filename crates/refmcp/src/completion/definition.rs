@@ -196,7 +196,7 @@ mod tests {
             commands.contains("call") && commands.contains("install") && !commands.contains("__complete"),
             "{commands}"
         );
-        assert_eq!(at(&["trust"], |position| texts(&position.declared()).contains(&"allow")), true);
+        assert!(at(&["trust"], |position| texts(&position.declared()).contains(&"allow")));
         let hosts = at(&["install"], |position| texts(&position.declared()).join(" "));
         assert_eq!(hosts, "vscode claude-desktop claude-code cursor");
         let options = at(&["call"], |position| texts(&position.options("--he").unwrap()).join(" "));

@@ -49,6 +49,8 @@ impl User {
             .current_dir(self.folder.path())
             .env("REFMCP_STATE_DIR", self.path("state"))
             .env("HOME", self.folder.path())
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("XDG_CONFIG_HOME")
             .env_remove("REFMCP_LOG");
         command
     }

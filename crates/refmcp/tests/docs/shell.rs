@@ -41,7 +41,7 @@ impl Shell {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("sh");
         // What somebody has set up for curl or for the server must not change what the examples do.
-        for variable in ["PORT", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+        for variable in ["PORT", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
             command.env_remove(variable);
         }
         for variable in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS", "REFMCP_STATE_DIR"] {

@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+mod asked;
 mod changes;
 mod entries;
 mod listing;
@@ -46,15 +48,19 @@ impl User {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(REFMCP);
+        command.args(words).stdin(Stdio::null());
+        self.place(command)
+    }
+
+    /// A program in this user's place.
+    fn place(&self, mut command: Command) -> Command {
         for variable in ["REFMCP_LOG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR"] {
             command.env_remove(variable);
         }
         command
-            .args(words)
             .current_dir(self.path("work"))
             .env("REFMCP_STATE_DIR", self.path("state"))
-            .env("HOME", self.path("home"))
-            .stdin(Stdio::null());
+            .env("HOME", self.path("home"));
         command
     }
 

@@ -26,6 +26,9 @@ fn in_folder(mut command: Command, folder: &Path) -> Command {
     for variable in ["REFMCP_LOG", "REFMCP_LOG_FORMAT", "REFMCP_MASK_ARGUMENTS", "XDG_STATE_HOME"] {
         command.env_remove(variable);
     }
+    for variable in ["CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"] {
+        command.env_remove(variable);
+    }
     command.env("REFMCP_STATE_DIR", folder.join("state")).env("HOME", folder).env("NO_COLOR", "1");
     command
 }
