@@ -9,6 +9,7 @@ mod script;
 mod values;
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use crate::args::CompletionShell;
 use crate::ui::output::print;
@@ -68,6 +69,25 @@ impl Candidates {
     }
 }
 
+/// How long a person who presses tab waits for a server.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The variable that says how many seconds it is instead.
+const PATIENCE_VARIABLE: &str = "REFMCP_COMPLETION_TIMEOUT";
+
+/// The longest that can be said.
+const LONGEST_PATIENCE: f64 = 60.0;
+
+/// How much longer it may take in all, whatever holds it up, such as a file that another process has locked.
+const MARGIN: Duration = Duration::from_millis(1500);
+
+/// How long a server is waited for.
+fn patience() -> Duration {
+    let said = std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    let said = said.filter(|seconds| (0.0..=LONGEST_PATIENCE).contains(seconds));
+    said.map_or(PATIENCE, Duration::from_secs_f64)
+}
+
 /// Prints how a line may go on. Nothing else is ever printed: what goes wrong leaves nothing to suggest.
 pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -76,6 +96,10 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
         CompletionShell::Zsh | CompletionShell::Fish => Line::of_words(&words),
     };
     let Some(line) = line else { return };
+    std::thread::spawn(|| {
+        std::thread::sleep(patience() + MARGIN);
+        std::process::exit(0);
+    });
     let mut found = candidates(&line);
     found.words.retain(|word| word.text.starts_with(&line.last) && is_harmless(&word.text));
     found.words.dedup_by(|one, other| one.text == other.text);

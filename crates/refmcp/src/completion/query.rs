@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::definition::described;
-use super::{Candidate, Candidates, values};
+use super::{Candidate, Candidates, patience, values};
 use crate::args::{Completable, Shared, Target, typed_shared};
 use crate::arguments::{all_questions, prompt_schema};
 use crate::command::client::requests::reference;
@@ -21,9 +21,6 @@ use crate::shell::template_variables;
 use crate::store::StateFolder;
 use crate::store::listings::{Key, keep, recall};
 use crate::ui::progress::Bars;
-
-/// How long a person who presses tab waits for a server.
-const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long a server has to end.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -72,7 +69,7 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     async fn answer(target: &Target, shared: &'a Shared, question: &Question<'_>) -> Result<Candidates> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience();
         let (person, bars) = (Person::absent(), Bars::hidden().saying(|_| ()));
         let servers = Servers::new(shared, &person)?.beside(&bars);
         let server = tokio::time::timeout_at(until, servers.find(target)).await??;
@@ -183,11 +180,12 @@ impl<'a> Asked<'a> {
 
     async fn client(&mut self) -> Result<&Client> {
         if self.client.is_none() {
+            let patience = patience();
             let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
                 .era(self.shared.era)
-                .timeout(PATIENCE)
-                .total_timeout(PATIENCE)
-                .open_timeout(PATIENCE);
+                .timeout(patience)
+                .total_timeout(patience)
+                .open_timeout(patience);
             if let Some(revision) = remembered(&self.server.name) {
                 builder = builder.spoken(&self.server.connector.name(), revision);
             }

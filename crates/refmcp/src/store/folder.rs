@@ -68,7 +68,8 @@ impl StateFolder {
         self.lock_within(PATIENCE)
     }
 
-    fn lock_within(&self, patience: Duration) -> Result<Locked> {
+    /// The same, for what is not worth a long wait.
+    pub(super) fn lock_within(&self, patience: Duration) -> Result<Locked> {
         let end = Instant::now() + patience;
         self.create()?;
         let path = self.file("lock");

@@ -25,6 +25,9 @@ const LONGEST_LIST: usize = 256 << 10;
 /// How long a list is good for.
 const AGE: Duration = Duration::from_secs(180);
 
+/// How long another process may change what is kept: a list is not worth a wait.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// Which list of which server. What decides which server it is may hold secrets, so only its hash is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key(String);
@@ -65,7 +68,7 @@ pub(crate) fn keep<T: Serialize>(folder: &StateFolder, key: &Key, list: &[T], no
     if list.get().len() > LONGEST_LIST {
         return Ok(());
     }
-    let _locked = folder.lock()?;
+    let _locked = folder.lock_within(PATIENCE)?;
     let mut lists = load(folder);
     lists.retain(|_, kept| is_good(kept, now));
     lists.insert(key.0.clone(), Kept { time: moment::millis(now), list });

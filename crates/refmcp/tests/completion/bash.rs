@@ -4,15 +4,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use super::User;
 use super::serving::Server;
-
-/// How long anything may take before a test fails. Other tests keep the machine busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::{PATIENCE, User};
 
 /// What prints the line that is being typed, between angle brackets.
 const SHOW: &str = "\x14";

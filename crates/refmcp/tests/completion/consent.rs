@@ -3,8 +3,7 @@
 use super::User;
 use super::serving::Server;
 
-fn configured(user: &User) {
-    let command = user.server();
+fn configured(user: &User, command: &str) {
     let text = serde_json::json!({"mcpServers": {"mine": {"command": command}}});
     user.write("home/.mcp.json", &text.to_string());
 }
@@ -12,7 +11,7 @@ fn configured(user: &User) {
 #[test]
 fn only_a_server_that_is_trusted_is_started() {
     let user = User::new();
-    configured(&user);
+    configured(&user, &user.server());
     for words in [
         &["call", "mine", ""][..],
         &["call", "--yes", "mine", ""],
@@ -25,10 +24,32 @@ fn only_a_server_that_is_trusted_is_started() {
     assert!(!user.was_started());
     user.run(&["trust", "allow", "mine"]);
     assert_eq!(user.fish(&["call", "mine", "su"]), ["sum"]);
-    assert!(user.was_started());
+    assert!(user.was_started() && user.has_ended());
     // What is remembered is not shown either once it is not trusted any more.
     user.run(&["trust", "revoke", "mine"]);
     assert!(user.fish(&["call", "mine", "su"]).is_empty());
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_ended() {
+    let user = User::new();
+    configured(&user, &user.program("sleep 1000"));
+    user.run(&["trust", "allow", "mine"]);
+    let took = user.given_up("mine");
+    assert!(took.as_secs() < 6, "{took:?}");
+    assert!(user.was_started() && user.has_ended());
+}
+
+#[test]
+fn a_state_that_is_locked_holds_nothing_up() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    std::fs::create_dir(user.path("state")).unwrap();
+    let lock = std::fs::File::create(user.path("state/lock")).unwrap();
+    lock.lock().unwrap();
+    let begin = std::time::Instant::now();
+    assert_eq!(user.fish(&["call", &url, "su"]), ["sum"]);
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -43,7 +64,7 @@ fn a_command_on_the_line_is_not_started() {
 #[test]
 fn a_file_that_has_changed_is_not_trusted() {
     let user = User::new();
-    configured(&user);
+    configured(&user, &user.server());
     user.run(&["trust", "allow", "mine"]);
     let text = std::fs::read_to_string(user.path("home/.mcp.json")).unwrap();
     user.write("home/.mcp.json", &format!("{text}\n"));

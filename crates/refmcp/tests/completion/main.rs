@@ -12,10 +12,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
+
+/// How long anything may take before a test fails. Other tests keep the machine busy.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What bash takes words apart at.
 const BREAKS: &str = " \t\n\"'@><=;|&(:";
@@ -47,8 +51,23 @@ impl User {
             .current_dir(self.path("home"))
             .env("HOME", self.path("home"))
             .env("REFMCP_STATE_DIR", self.path("state"))
-            .env("PATH", format!("{programs}:{path}"));
+            .env("PATH", format!("{programs}:{path}"))
+            // Other tests keep the machine busy.
+            .env("REFMCP_COMPLETION_TIMEOUT", "20");
         command
+    }
+
+    /// How long it takes until a server that does not answer is given up, where nothing else was said.
+    fn given_up(&self, target: &str) -> Duration {
+        let mut command = Command::new(REFMCP);
+        command.args(["__complete", "fish", "--", "refmcp", "call", target, "su"]).stdin(Stdio::null());
+        let begin = Instant::now();
+        let output = self.place(command).env_remove("REFMCP_COMPLETION_TIMEOUT").output().unwrap();
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+        begin.elapsed()
     }
 
     /// Runs a command that must succeed without a word on stderr; what it printed.
@@ -78,11 +97,16 @@ impl User {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// A program that leaves a mark when it is started, and becomes `refmcp stdio`.
+    /// A program that leaves its process id when it is started, and becomes `refmcp stdio`.
     fn server(&self) -> String {
+        self.program(&format!("'{REFMCP}' stdio"))
+    }
+
+    /// A program that leaves its process id when it is started, and becomes another.
+    fn program(&self, becomes: &str) -> String {
         let path = self.path("server");
         let mark = self.path("started");
-        let script = format!("#!/bin/sh\necho noise >&2\n: > '{}'\nexec '{REFMCP}' stdio\n", mark.display());
+        let script = format!("#!/bin/sh\necho noise >&2\necho $$ > '{}'\nexec {becomes}\n", mark.display());
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.to_str().unwrap().to_owned()
@@ -90,6 +114,17 @@ impl User {
 
     fn was_started(&self) -> bool {
         self.path("started").exists()
+    }
+
+    /// Waits until the program that was started has ended.
+    fn has_ended(&self) -> bool {
+        let id = fs::read_to_string(self.path("started")).unwrap();
+        let process = Path::new("/proc").join(id.trim());
+        let until = Instant::now() + PATIENCE;
+        while process.exists() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        !process.exists()
     }
 }
 
