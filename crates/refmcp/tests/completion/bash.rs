@@ -100,7 +100,7 @@ impl Drop for Bash {
 }
 
 #[test]
-fn words_are_completed_where_somebody_types() {
+fn words_are_completed_at_a_terminal() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     user.write("home/.mcp.json", &format!(r#"{{"mcpServers": {{"my server": {{"url": "{url}"}}}}}}"#));

@@ -73,7 +73,7 @@ fn a_file_that_has_changed_is_not_trusted() {
 }
 
 #[test]
-fn nobody_is_sent_to_a_login() {
+fn no_login_is_begun() {
     let (user, server) = (User::new(), Server::start(&["--auth", "builtin"]));
     let browser = user.server();
     let url = format!("http://{}/mcp", server.address);

@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::Command;
+use std::sync::mpsc::channel;
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
+use super::serving::PATIENCE;
 use super::{REFMCP, User};
 
 /// Runs a command at a terminal where this is typed; its exit code and what the terminal shows.
@@ -25,13 +27,21 @@ fn at_terminal(user: &User, words: &[&str], typed: &str) -> (i32, String) {
     drop(command);
     let mut terminal = File::from(master);
     terminal.write_all(typed.as_bytes()).unwrap();
-    let mut shown = Vec::new();
-    let mut chunk = [0; 4096];
-    // Reading fails when no program has the terminal open any more.
-    while let Ok(count @ 1..) = terminal.read(&mut chunk) {
-        shown.extend_from_slice(&chunk[..count]);
-    }
-    (child.wait().unwrap().code().unwrap_or(-1), String::from_utf8_lossy(&shown).replace('\r', ""))
+    let (send, output) = channel();
+    std::thread::spawn(move || {
+        let mut shown = Vec::new();
+        let mut chunk = [0; 4096];
+        // Reading fails when no program has the terminal open any more.
+        while let Ok(count @ 1..) = terminal.read(&mut chunk) {
+            shown.extend_from_slice(&chunk[..count]);
+        }
+        send.send(String::from_utf8_lossy(&shown).replace('\r', ""))
+    });
+    let shown = output.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        child.kill().unwrap();
+        panic!("{words:?} does not end");
+    });
+    (child.wait().unwrap().code().unwrap_or(-1), shown)
 }
 
 #[test]

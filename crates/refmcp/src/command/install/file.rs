@@ -85,7 +85,7 @@ impl ConfigFile {
         self.check_unchanged()?;
         fs::remove_file(&self.real).with_context(|| format!("cannot remove {}", self.path.display()))?;
         for folder in folders.iter().rev() {
-            // One that is not empty has become somebody's.
+            // One that is not empty holds files of others by now.
             if fs::remove_dir(folder).is_err() {
                 break;
             }
