@@ -66,6 +66,7 @@ pub(crate) fn typed_shared(values: &[(&str, String)]) -> Option<Shared> {
         sampler: None,
         roots: Vec::new(),
         log_level: None,
+        model: None,
         output: Output::Text,
         ..shared
     })

@@ -25,7 +25,7 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
     match (position.path.as_slice(), given) {
         (["list"], []) => {
             let mut found = names::servers(position, last);
-            let kinds = ["tools", "resources", "templates", "prompts", "all"];
+            let kinds = ["tools", "resources", "templates", "prompts", "models", "all"];
             found.words.splice(0..0, kinds.map(|kind| Candidate::new(kind, "")));
             Some(found)
         }
