@@ -45,6 +45,7 @@ pub mod config;
 pub mod http;
 pub mod memory;
 pub(crate) mod pipe;
+pub mod redact;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 pub mod wire;

@@ -7,11 +7,14 @@ use std::path::Path;
 use refmcp_proto::engine::client::WireError;
 
 use super::ChildProcess;
+use crate::redact;
 
 /// The fault of starting this program.
 pub(super) fn explain(child: &ChildProcess, fault: &io::Error) -> WireError {
     let cause = cause(child, fault).unwrap_or_else(|| fault.to_string());
-    WireError::Unreachable(format!("the program {:?} cannot be started: {cause}", child.program))
+    // A variable may stand where the program should.
+    let program = redact::word(&child.program.to_string_lossy());
+    WireError::Unreachable(format!("the program {program:?} cannot be started: {cause}"))
 }
 
 fn cause(child: &ChildProcess, fault: &io::Error) -> Option<String> {

@@ -16,6 +16,7 @@ use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
 use crate::pipe::{Between, DEFAULT_MAX_MESSAGE, Outbox, PipeWire, Task, listen};
+use crate::redact;
 use crate::wire::{BoxFuture, Connector, Ear, Wire};
 
 mod environment;
@@ -185,7 +186,8 @@ impl ChildProcess {
         let mut child = self.command().spawn().map_err(|fault| fault::explain(self, &fault))?;
         let group = Group::of(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(WireError::Unreachable(format!("{}: it has no pipes", self.program.display())));
+            let program = redact::word(&self.program.to_string_lossy());
+            return Err(WireError::Unreachable(format!("{program}: it has no pipes")));
         };
         let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
         let (wire, conducting) = PipeWire::conducted(outbox.clone());
@@ -222,8 +224,8 @@ impl Connector for ChildProcess {
     }
 
     fn name(&self) -> String {
-        let words = std::iter::once(&self.program).chain(&self.args);
-        words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+        let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
+        redact::command_line(&words.collect::<Vec<_>>())
     }
 }
 
@@ -231,25 +233,13 @@ impl fmt::Debug for ChildProcess {
     /// Arguments and variables may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChildProcess")
-            .field("program", &self.program)
+            .field("program", &redact::word(&self.program.to_string_lossy()))
             .field("args", &self.args.len())
             .field("environment", &self.environment)
             .field("directory", &self.directory)
             .field("stderr", &self.stderr)
             .finish_non_exhaustive()
     }
-}
-
-/// A word as a shell would want it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=+:,./@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    if word.chars().any(char::is_control) {
-        return format!("{word:?}");
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -260,6 +250,8 @@ mod tests {
     fn a_name_is_a_command_line() {
         let child = ChildProcess::new("npx").args(["-y", "a server", "it's", "", "two\nlines"]);
         assert_eq!(child.name(), r#"npx -y 'a server' 'it'\''s' '' "two\nlines""#);
+        let child = ChildProcess::new("KEY=hush").args(["--token", "hush"]);
+        assert_eq!(child.name(), "KEY=*** --token ***");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use hyper::header::HeaderValue;
 use refmcp_proto::jsonrpc::excerpt;
 use url::{Host, Url};
 
+use crate::redact;
+
 /// Why a text is no address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -124,9 +126,10 @@ impl Address {
 }
 
 impl fmt::Display for Address {
-    /// Without the query, which may hold a secret.
+    /// Without the query, which may hold a secret, and without what looks like one in the path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.url.scheme(), self.url.authority(), self.url.path())
+        let shown = format!("{}://{}{}", self.url.scheme(), self.url.authority(), self.url.path());
+        f.write_str(&redact::url(&shown))
     }
 }
 

@@ -1,0 +1,125 @@
+//! Which names and which words are taken for secrets.
+
+/// Parts of a name that say that its value is a secret.
+const SECRET_PARTS: [&str; 25] = [
+    "apikey",
+    "auth",
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "credentials",
+    "creds",
+    "dsn",
+    "jwt",
+    "key",
+    "keys",
+    "pass",
+    "passphrase",
+    "passwd",
+    "password",
+    "pat",
+    "private",
+    "pwd",
+    "secret",
+    "secrets",
+    "sessionid",
+    "sig",
+    "signature",
+    "token",
+];
+
+/// Ends of a part that say the same: `accesstoken`, `secretkey`.
+const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "key"];
+
+/// Last parts of names whose value only says where a secret is, or how it comes.
+const ABOUT_SECRETS: [&str; 8] = ["dir", "env", "file", "method", "mode", "path", "stdin", "type"];
+
+/// How tokens of widespread services begin.
+const TOKEN_STARTS: [&str; 18] = [
+    "AIza",
+    "AKIA",
+    "eyJ",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "hf_",
+    "lin_api_",
+    "npm_",
+    "ntn_",
+    "pat_",
+    "secret_",
+    "sk-",
+    "xoxb-",
+    "xoxp-",
+    "ya29.",
+];
+
+/// The fewest characters of a token that begins like one of these, and of any other.
+const SHORTEST_KNOWN: usize = 16;
+const SHORTEST_RANDOM: usize = 20;
+const SHORTEST_HEX: usize = 32;
+
+/// Whether the value of this name is a secret: of an option, a variable, a header or a member.
+pub(super) fn is_secret(name: &str) -> bool {
+    let parts = parts(name);
+    if parts.last().is_some_and(|last| ABOUT_SECRETS.contains(&last.as_str())) {
+        return false;
+    }
+    parts.iter().any(|part| {
+        SECRET_PARTS.contains(&part.as_str()) || SECRET_ENDS.iter().any(|end| part.ends_with(end))
+    })
+}
+
+/// The parts of a name in small letters: `--apiKey`, `API_KEY` and `api.key` are `api` and `key`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut before_is_small = false;
+    for c in name.chars() {
+        let begins = c.is_uppercase() && before_is_small;
+        if (begins || !c.is_alphanumeric()) && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+        if c.is_alphanumeric() {
+            part.extend(c.to_lowercase());
+        }
+        before_is_small = c.is_lowercase() || c.is_numeric();
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// Whether a word has the shape of a variable's name as environments have them: `API_KEY`.
+pub(super) fn is_variable(name: &str) -> bool {
+    let first = name.chars().next();
+    first.is_some_and(|c| c.is_ascii_uppercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether a word can be the name of a variable, an option or a member.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+}
+
+/// Whether a word is a token by its shape: long, and of letters and digits as no language mixes them.
+pub(super) fn is_random(word: &str) -> bool {
+    let in_token = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if !word.chars().all(in_token) {
+        return false;
+    }
+    if word.len() >= SHORTEST_KNOWN && TOKEN_STARTS.iter().any(|start| word.starts_with(start)) {
+        return true;
+    }
+    let has = |is: fn(&char) -> bool| word.chars().any(|c| is(&c));
+    let digit = has(char::is_ascii_digit);
+    let mixed = digit && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
+    let in_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let hex = digit && word.len() >= SHORTEST_HEX && word.chars().all(in_hex);
+    // Names of files and hosts have dots.
+    (mixed && word.len() >= SHORTEST_RANDOM && !word.contains('.')) || hex
+}
