@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use args::{Action, ExitReason};
-use ui::text::multi_line;
 
 /// Requests are many small things made by one thread and dropped by another, which the system's allocator is slow at;
 /// and what a crowd of clients has used is given back when they have left.
@@ -32,11 +31,11 @@ fn main() -> ExitCode {
         completion::run(*shell, words);
         return ExitCode::SUCCESS;
     }
+    let as_json = action.has_json_errors();
     match logging::start(&log.log, log.log_format).and_then(|_log| run(action)) {
         Ok(reason) => reason.into(),
         Err(fault) => {
-            // An error may quote what a server said.
-            eprintln!("refmcp: {}", multi_line(&format!("{fault:#}")));
+            ui::error::report(&fault, as_json);
             ExitReason::of(&fault).into()
         }
     }

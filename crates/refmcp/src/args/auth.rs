@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::enterprise::EnterpriseOptions;
+use super::examples;
 use super::value::{absolute, seconds};
 use super::{ClientCommand, Shared, Target, UsageError};
 
@@ -17,12 +18,16 @@ use super::{ClientCommand, Shared, Target, UsageError};
 #[derive(Debug, Subcommand)]
 pub(super) enum AuthWords {
     /// Log in to a server, and keep its tokens for the other commands.
+    #[command(after_help = examples::LOGIN)]
     Login(Box<LoginWords>),
     /// Show where you are logged in; never the tokens.
+    #[command(after_help = examples::STATUS)]
     Status(StatusWords),
     /// Give the tokens for a server back, and forget them.
+    #[command(after_help = examples::LOGOUT)]
     Logout(LogoutWords),
     /// Seal the file of tokens with a key that the system's keyring keeps, or show whether it is.
+    #[command(after_help = examples::KEYRING)]
     Keyring(KeyringWords),
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::auth::AuthWords;
+use super::examples;
 use super::models::ModelsWords;
 use super::shared::Shared;
 use super::value::pair;
@@ -17,43 +18,40 @@ pub(super) enum ClientWords {
     /// Show what a server offers.
     #[command(override_usage = "\
 refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET>
-       refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] -- <COMMAND>...")]
+       refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] -- <COMMAND>...", after_help = examples::LIST)]
     List(ListWords),
     /// Call a tool.
-    #[command(
-        override_usage = "\
+    #[command(override_usage = "\
 refmcp call [OPTIONS] <TARGET> <TOOL> [KEY=VALUE]...
-       refmcp call [OPTIONS] <TOOL> [KEY=VALUE]... -- <COMMAND>...",
-        after_help = ARGUMENTS
-    )]
+       refmcp call [OPTIONS] <TOOL> [KEY=VALUE]... -- <COMMAND>...", after_help = examples::CALL)]
     Call(CallWords),
     /// Read a resource.
     #[command(override_usage = "\
 refmcp read [OPTIONS] <TARGET> <URI>
-       refmcp read [OPTIONS] <URI> -- <COMMAND>...")]
+       refmcp read [OPTIONS] <URI> -- <COMMAND>...", after_help = examples::READ)]
     Read(ReadWords),
     /// Get a prompt.
     #[command(override_usage = "\
 refmcp prompt [OPTIONS] <TARGET> <NAME> [KEY=VALUE]...
-       refmcp prompt [OPTIONS] <NAME> [KEY=VALUE]... -- <COMMAND>...")]
+       refmcp prompt [OPTIONS] <NAME> [KEY=VALUE]... -- <COMMAND>...", after_help = examples::PROMPT)]
     Prompt(PromptWords),
     /// Ask the server for values that an argument could have.
     #[command(override_usage = "\
 refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <TARGET> <ARGUMENT=PREFIX>
-       refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <ARGUMENT=PREFIX> -- <COMMAND>...")]
+       refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <ARGUMENT=PREFIX> -- <COMMAND>...", after_help = examples::COMPLETE)]
     Complete(CompleteWords),
     /// Show what changes: the lists, and the resources that are named.
     #[command(override_usage = "\
 refmcp watch [OPTIONS] <TARGET> [URI]...
-       refmcp watch [OPTIONS] [URI]... -- <COMMAND>...")]
+       refmcp watch [OPTIONS] [URI]... -- <COMMAND>...", after_help = examples::WATCH)]
     Watch(WatchWords),
     /// Show who the server is, what it can do and which revision it speaks.
     #[command(override_usage = "\
 refmcp info [OPTIONS] <TARGET>
-       refmcp info [OPTIONS] -- <COMMAND>...")]
+       refmcp info [OPTIONS] -- <COMMAND>...", after_help = examples::INFO)]
     Info(InfoWords),
     /// Show or select the models that a server knows (a method beyond the protocol).
-    #[command(alias = "model")]
+    #[command(alias = "model", after_help = examples::MODELS)]
     Models {
         #[command(subcommand)]
         words: ModelsWords,
@@ -61,40 +59,30 @@ refmcp info [OPTIONS] <TARGET>
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
     #[command(override_usage = "\
 refmcp metadata [OPTIONS] <TARGET>
-       refmcp metadata [OPTIONS] -- <COMMAND>...")]
+       refmcp metadata [OPTIONS] -- <COMMAND>...", after_help = examples::METADATA)]
     Metadata(InfoWords),
     /// Send any request and show the answer.
     #[command(override_usage = "\
 refmcp raw [OPTIONS] <TARGET> <METHOD> [JSON]
-       refmcp raw [OPTIONS] <METHOD> [JSON] -- <COMMAND>...")]
+       refmcp raw [OPTIONS] <METHOD> [JSON] -- <COMMAND>...", after_help = examples::RAW)]
     Raw(RawWords),
     /// Talk to one or several servers, line by line.
     #[command(override_usage = "\
-refmcp shell [OPTIONS] <TARGET>...
-       refmcp shell [OPTIONS] [TARGET]... -- <COMMAND>...
-       refmcp shell [OPTIONS] --config <FILE>")]
+refmcp shell [OPTIONS] [TARGET]...
+       refmcp shell [OPTIONS] [TARGET]... -- <COMMAND>...", after_help = examples::SHELL)]
     Shell(ShellWords),
     /// Pass messages from one transport to another.
     #[command(override_usage = "\
 refmcp bridge [OPTIONS] --from <FROM> --to <TO>
-       refmcp bridge [OPTIONS] --from <FROM> -- <COMMAND>...")]
+       refmcp bridge [OPTIONS] --from <FROM> -- <COMMAND>...", after_help = examples::BRIDGE)]
     Bridge(BridgeWords),
     /// Log in to servers that want to know who asks.
+    #[command(after_help = examples::AUTH)]
     Auth {
         #[command(subcommand)]
         words: AuthWords,
     },
 }
-
-const ARGUMENTS: &str = "\
-Arguments:
-  message=hello       a value of the type that the tool's schema asks for
-  tags=a tags=b       a list, as is tags=a,b
-  size.width=3        a member of an object
-  size:='{\"width\":3}' a value in JSON
-  text=@FILE          the text of a file; @- is standard input, @@ begins a text with @
-  size:=@FILE         the JSON in a file
-  --json '{...}'      all arguments in JSON, or --json @FILE; single words are added to them";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListWords {
@@ -129,7 +117,7 @@ pub(super) struct CallWords {
     /// The tool's arguments; on a terminal, what is missing is asked for.
     #[arg(value_name = "KEY=VALUE")]
     pub(super) arguments: Vec<String>,
-    /// All arguments as a JSON object, or @FILE with one in it.
+    /// All arguments as a JSON object, or @FILE with one in it, or - to read it from standard input.
     #[arg(long, value_name = "JSON")]
     pub(super) json: Option<String>,
     #[command(flatten)]
@@ -163,7 +151,7 @@ pub(super) struct PromptWords {
     /// The prompt's arguments; on a terminal, what is missing is asked for.
     #[arg(value_name = "KEY=VALUE")]
     pub(super) arguments: Vec<String>,
-    /// All arguments as a JSON object, or @FILE with one in it.
+    /// All arguments as a JSON object, or @FILE with one in it, or - to read it from standard input.
     #[arg(long, value_name = "JSON")]
     pub(super) json: Option<String>,
     #[command(flatten)]
@@ -229,7 +217,7 @@ pub(super) struct RawWords {
     /// The request's method.
     #[arg(value_name = "METHOD")]
     pub(super) method: Option<String>,
-    /// The request's parameters, or @FILE with them in it.
+    /// The request's parameters as a JSON object, or @FILE with it, or - to read it from standard input.
     #[arg(value_name = "JSON")]
     pub(super) params: Option<String>,
     #[command(flatten)]
@@ -241,7 +229,7 @@ pub(super) struct RawWords {
 #[derive(Debug, clap::Args)]
 pub(super) struct ShellWords {
     /// The servers: URLs (http, https, ws, wss, sse+http, sse+https) or names from a configuration file; all that
-    /// the file names if left out.
+    /// the configuration files name if left out.
     #[arg(value_name = "TARGET")]
     pub(super) targets: Vec<String>,
     #[command(flatten)]

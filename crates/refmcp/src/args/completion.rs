@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, ValueEnum};
 
-use super::{Args, Output, Shared};
+use super::{Args, Output, ServerStderr, Shared};
 
 // A line, as the script of a shell hands it over.
 #[derive(Debug, clap::Args)]
@@ -61,6 +61,7 @@ pub(crate) fn typed_shared(values: &[(&str, String)]) -> Option<Shared> {
     let shared = SharedWords::try_parse_from(std::iter::once("refmcp".to_owned()).chain(words)).ok()?.shared;
     Some(Shared {
         trace: None,
+        server_stderr: ServerStderr::Hide,
         explain: false,
         yes: false,
         sampler: None,

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use refmcp_client::RpcError;
+
 /// Why the process ends; scripts tell these apart by their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitReason {
@@ -31,6 +33,18 @@ impl ExitReason {
         }
     }
 
+    /// The same in one word, for scripts.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Usage => "usage",
+            Self::Failed => "failed",
+            Self::Authorization => "authorization",
+            Self::Unreachable => "unreachable",
+            Self::ToolError => "tool_error",
+        }
+    }
+
     /// Why an error ends the process: as an [`Exit`] among its causes says.
     pub(crate) fn of(fault: &anyhow::Error) -> Self {
         let mut reasons = fault.chain().filter_map(|cause| match cause.downcast_ref::<Exit>() {
@@ -53,12 +67,20 @@ impl From<ExitReason> for ExitCode {
 pub(crate) struct Exit {
     pub(crate) reason: ExitReason,
     pub(crate) message: String,
+    /// The error that the server answered with.
+    pub(crate) rpc: Option<Box<RpcError>>,
 }
 
 impl Exit {
     /// An error with its reason.
     pub(crate) fn new(reason: ExitReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), rpc: None }
+    }
+
+    /// The same error, which the server answered with.
+    pub(crate) fn answered(mut self, rpc: Option<&RpcError>) -> Self {
+        self.rpc = rpc.cloned().map(Box::new);
+        self
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use refmcp_client::Era;
+use refmcp_client::{Era, redact};
 use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Method;
 
 use super::shared::{Output, Shared, log_level};
 use super::value::{Header, header, pair, seconds};
-use super::{ClientCommand, Listing, LogOptions, Target, UrlTransport, UsageError};
+use super::{ClientCommand, Listing, LogOptions, ServerStderr, Target, UrlTransport, UsageError};
 use crate::arguments::ArgumentWords;
 
 /// Drive a server with the flags of the MCP Inspector.
@@ -164,6 +164,7 @@ impl Inspector {
             env: self.env,
             meta: self.metadata.into_iter().chain(of_tool).collect(),
             cwd: self.cwd,
+            server_stderr: ServerStderr::Show,
             trace: None,
             explain: false,
             // The Inspector does not ask, and whoever uses its flags does not expect it.
@@ -174,6 +175,7 @@ impl Inspector {
             roots_may_come: false,
             log_level: None,
             output: Output::Json,
+            text_errors: true,
             no_color: false,
             mask_arguments: false,
         };
@@ -192,9 +194,10 @@ fn target(
     match (words.first(), configured) {
         (None, Some(Some(name))) => Ok(Target::Named(name)),
         (None, Some(None)) => Err(UsageError::new("which server of the file? say --server NAME")),
-        (Some(word), Some(_)) => {
-            Err(UsageError::new(format!("there are two targets: {word:?} and the one of --config")))
-        }
+        (Some(word), Some(_)) => Err(UsageError::new(format!(
+            "there are two targets: {:?} and the one of --config",
+            redact::word(word)
+        ))),
         (None, None) => Err(UsageError::new("missing: the server's URL, or the command that starts it")),
         (Some(first), None) if Target::is_address(first) => {
             if words.len() > 1 {

@@ -22,6 +22,28 @@ pub(crate) fn print_completions(shell: clap_complete::Shell, to: &mut impl Write
     to.write_all(&script)
 }
 
+/// Writes what the help says below the options, line by line: how arguments are written, and examples.
+fn render_examples(command: &clap::Command, to: &mut impl Write) -> io::Result<()> {
+    if let Some(text) = command.get_after_help() {
+        writeln!(to, ".PP\n.nf")?;
+        for line in text.to_string().lines() {
+            writeln!(to, "{}", literal(line))?;
+        }
+        writeln!(to, ".fi")?;
+    }
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        render_examples(sub, to)?;
+    }
+    Ok(())
+}
+
+/// A line that troff shows as it is.
+fn literal(line: &str) -> String {
+    let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    // At the beginning of a line, a dot would be a request.
+    format!("\\&{escaped}")
+}
+
 /// Writes the manual page, with a section for every command.
 ///
 /// # Errors
@@ -38,6 +60,7 @@ pub(crate) fn print_manual(to: &mut impl Write) -> io::Result<()> {
         page.render_description_section(to)?;
         page.render_synopsis_section(to)?;
         page.render_options_section(to)?;
+        render_examples(sub, to)?;
     }
     Ok(())
 }
@@ -71,5 +94,13 @@ mod tests {
             assert!(page.contains(&format!(".SH \"REFMCP {command}\"")), "{command}");
         }
         assert!(!page.contains("REFMCP HELP") && !page.contains("__complete"));
+        for example in [
+            "refmcp serve \\-\\-auth builtin",
+            "sum \\-\\-json \\-",
+            "refmcp trust revoke weather",
+            "auth keyring on",
+        ] {
+            assert!(page.contains(example), "{example} in {page}");
+        }
     }
 }

@@ -6,16 +6,21 @@ mod client;
 mod command;
 mod completion;
 mod enterprise;
+mod examples;
 mod exit;
+mod fault;
+mod format;
 mod inspector;
 mod install;
 mod manual;
 mod models;
 mod resolve;
 mod server;
+mod server_stderr;
 mod shared;
 mod store;
 mod target;
+mod target_name;
 mod value;
 mod words;
 
@@ -32,13 +37,17 @@ pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
 pub(crate) use completion::{CompletionShell, definition, typed_shared};
 pub(crate) use enterprise::EnterpriseOptions;
 pub(crate) use exit::{Exit, ExitReason, UsageError};
+use fault::explain;
+pub(crate) use format::Format;
 use inspector::Inspector;
 pub(crate) use install::{InstallOptions, ServersOptions, ServersOutput};
 pub(crate) use manual::{print_completions, print_manual};
 pub(crate) use server::{Policy, Profile, ServeOptions, ServerOptions};
+pub(crate) use server_stderr::ServerStderr;
 pub(crate) use shared::{Output, Shared};
 pub(crate) use store::{LogQuery, TrustChange, TrustCommand};
 pub(crate) use target::{Target, UrlTransport};
+pub(crate) use target_name::{TargetName, digest_of};
 pub(crate) use words::{join_words, split_words};
 
 /// The reference for the Model Context Protocol (MCP).
@@ -97,17 +106,21 @@ Examples:
 #[command(defer = true)]
 enum Command {
     /// Serve one client over standard input and output.
+    #[command(after_help = examples::STDIO)]
     Stdio(ServerOptions),
     /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
+    #[command(after_help = examples::SERVE)]
     Serve(Box<ServeOptions>),
     #[command(flatten)]
     Client(Box<ClientWords>),
     /// Which configured servers may be started and which tools may be called, without asking.
+    #[command(after_help = examples::TRUST)]
     Trust {
         #[command(subcommand)]
         change: TrustCommand,
     },
     /// The calls that were made from here.
+    #[command(after_help = examples::LOG)]
     Log(LogQuery),
     /// The servers that configuration files name, and which of them may be started.
     Servers(ServersOptions),
@@ -123,6 +136,7 @@ enum Command {
     #[command(name = "__complete", hide = true)]
     CompleteLine(completion::LineWords),
     /// The manual page, in troff.
+    #[command(after_help = examples::MAN)]
     Man,
 }
 
@@ -151,6 +165,22 @@ pub(crate) enum Action {
     Man,
 }
 
+impl Action {
+    /// Whether errors are written as JSON: where results are. Whoever uses the Inspector's flags expects neither.
+    pub(crate) fn has_json_errors(&self) -> bool {
+        match self {
+            Self::Client(_, shared) => shared.output != Output::Text && !shared.text_errors,
+            Self::Trust(command) => command.format().is_json(),
+            Self::Log(query) => query.format().is_json(),
+            Self::Serve(options) => options.output.is_json(),
+            Self::Servers(options) => options.output == ServersOutput::Json,
+            Self::Install(_) | Self::Stdio(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
+                false
+            }
+        }
+    }
+}
+
 /// Reads the words the process was started with.
 ///
 /// # Errors
@@ -158,9 +188,11 @@ pub(crate) enum Action {
 /// What to exit with: they could not be understood, and it has been said why; or they asked for help, and it has been
 /// given.
 pub(crate) fn parse() -> Result<(LogOptions, Action), ExitCode> {
-    parse_from(std::env::args_os()).map_err(|fault| {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    parse_from(words.clone()).map_err(|fault| {
+        let fault = fault::redacted(fault);
         let wrong = fault.use_stderr();
-        if let Err(fault) = fault.print() {
+        if let Err(fault) = fault::print(&fault, &words) {
             // Whoever closed our output does not want to read it.
             tracing::debug!(%fault, "the help was not read");
         }
@@ -192,14 +224,6 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         Command::Man => Action::Man,
     };
     Ok((args.logging, action))
-}
-
-/// A fault of ours in the shape of clap's, so that all are printed alike.
-fn explain(fault: &UsageError) -> clap::Error {
-    clap::Error::raw(
-        clap::error::ErrorKind::ValueValidation,
-        format!("{fault}\n\nFor more information, try '--help'.\n"),
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::client::{InfoWords, ServerCommand};
+use super::examples;
 use super::resolve::Line;
 use super::shared::Shared;
 use super::{ClientCommand, Listing, UsageError};
@@ -13,12 +14,12 @@ pub(super) enum ModelsWords {
     /// Show the models, and which one is active; the same as `list models`.
     #[command(override_usage = "\
 refmcp models list [OPTIONS] <TARGET>
-       refmcp models list [OPTIONS] -- <COMMAND>...")]
+       refmcp models list [OPTIONS] -- <COMMAND>...", after_help = examples::MODELS_LIST)]
     List(InfoWords),
     /// Select a model and see whether the server takes it; a call is made with one by `call --model NAME`.
     #[command(override_usage = "\
 refmcp models select [OPTIONS] <TARGET> <NAME>
-       refmcp models select [OPTIONS] <NAME> -- <COMMAND>...")]
+       refmcp models select [OPTIONS] <NAME> -- <COMMAND>...", after_help = examples::MODELS_SELECT)]
     Select(SelectWords),
 }
 

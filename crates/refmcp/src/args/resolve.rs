@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use refmcp_client::redact;
 use url::Url;
 
 use super::client::{
@@ -70,9 +71,9 @@ impl Line {
     /// The same, where no other word can be an address: one that is must have been meant as the target.
     pub(super) fn only_target(&mut self) -> Result<Target, UsageError> {
         match self.words.front() {
-            Some(word) if !self.command.is_empty() && Target::is_address(word) => {
-                Err(UsageError::new(format!("there are two targets: {word} and the command after `--`")))
-            }
+            Some(word) if !self.command.is_empty() && Target::is_address(word) => Err(UsageError::new(
+                format!("there are two targets: {} and the command after `--`", redact::word(word)),
+            )),
             _ => self.target(),
         }
     }
@@ -84,7 +85,7 @@ impl Line {
     pub(super) fn end(self) -> Result<(), UsageError> {
         match self.words.front() {
             None => Ok(()),
-            Some(word) => Err(UsageError::new(format!("one word too many: {word:?}"))),
+            Some(word) => Err(UsageError::new(format!("one word too many: {:?}", redact::word(word)))),
         }
     }
 }
@@ -100,6 +101,7 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
             let word = line.next("what to list")?;
             if !Target::is_address(&word) {
                 let kinds = "tools, resources, templates, prompts, models or all";
+                let word = redact::word(&word);
                 return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}")));
             }
             line.words.push_front(word);
@@ -171,9 +173,6 @@ fn shell(words: ShellWords) -> Result<(ClientCommand, Shared), UsageError> {
     if !words.server.command.is_empty() {
         targets.push(Target::Command(words.server.command));
     }
-    if targets.is_empty() && words.shared.config.is_none() {
-        return Err(UsageError::new("missing: a target, a command after `--`, or --config FILE"));
-    }
     Ok((ClientCommand::Shell { targets }, words.shared))
 }
 
@@ -191,7 +190,7 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
             }
             Target::Command(_) | Target::Named(_) => {
                 let what = "expected stdio, or an address to listen on such as http://127.0.0.1:3000/mcp";
-                return Err(UsageError::new(format!("--from {address}: {what}")));
+                return Err(UsageError::new(format!("--from {}: {what}", redact::word(address))));
             }
         },
     };
@@ -203,7 +202,10 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
         }
         (Some(word), command) if command.is_empty() => Target::from_word(word)?,
         (Some(word), _) => {
-            return Err(UsageError::new(format!("there are two servers: {word} and the command after `--`")));
+            return Err(UsageError::new(format!(
+                "there are two servers: {} and the command after `--`",
+                redact::word(word)
+            )));
         }
     };
     Ok((ClientCommand::Bridge { from, to }, words.shared))
@@ -212,13 +214,14 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
 /// Whether there is a certificate where one is needed, and only there.
 fn check_certificate(from: &Url, door: &DoorOptions) -> Result<(), UsageError> {
     let secure = matches!(from.scheme(), "https" | "wss");
+    let shown = redact::url(from.as_str());
     match (secure, door.tls_cert.is_some()) {
         (true, false) => {
-            Err(UsageError::new(format!("--from {from}: needs --tls-cert FILE and --tls-key FILE")))
+            Err(UsageError::new(format!("--from {shown}: needs --tls-cert FILE and --tls-key FILE")))
         }
         (false, true) => {
             let with = if from.scheme() == "ws" { "wss" } else { "https" };
-            Err(UsageError::new(format!("--from {from}: has no use for a certificate; {with}:// has")))
+            Err(UsageError::new(format!("--from {shown}: has no use for a certificate; {with}:// has")))
         }
         _ => Ok(()),
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use refmcp_http::{Options, Rate};
 
+use super::Format;
 use super::authority::AuthorityOptions;
 use super::value::seconds;
 
@@ -64,6 +65,10 @@ pub(crate) struct ServeOptions {
     /// How many seconds exchanges may take to finish when the server is told to stop.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) shutdown_timeout: Duration,
+
+    /// How to write where the server listens.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
+    pub(crate) output: Format,
 
     #[command(flatten)]
     pub(crate) authority: AuthorityOptions,

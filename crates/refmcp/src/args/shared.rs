@@ -1,5 +1,6 @@
 //! The options of every command that drives a server.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,11 +9,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_client::Era;
 use refmcp_proto::model::LogLevel;
 
+use super::ServerStderr;
 use super::value::{Header, header, pair, seconds};
 
 // How to connect, how long to wait, and how to show what comes back. (A doc comment would become what each command
 // says of itself, since what it takes is put together last.)
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Shared {
     /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
@@ -46,6 +48,11 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "DIR", help_heading = "Connection")]
     pub(crate) cwd: Option<PathBuf>,
 
+    /// What to do with what a server that is started writes to its stderr: show it, hide it, or add it to a file. The
+    /// last of it is told in any case when the server fails.
+    #[arg(long, value_name = "show|hide|FILE", default_value = "show", help_heading = "Connection")]
+    pub(crate) server_stderr: ServerStderr,
+
     /// Write every byte in both directions to this file, with times, tokens as well; only you can read it.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(crate) trace: Option<PathBuf>,
@@ -78,9 +85,13 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "LEVEL", value_parser = log_level(), help_heading = "Output")]
     pub(crate) log_level: Option<LogLevel>,
 
-    /// How to write what comes back.
+    /// How to write what comes back; in JSON, an error is a JSON document on stderr.
     #[arg(long, short = 'o', value_enum, default_value_t = Output::Text, help_heading = "Output")]
     pub(crate) output: Output,
+
+    /// Whether errors are for people although results are not.
+    #[arg(skip)]
+    pub(crate) text_errors: bool,
 
     /// Do not use colours, even on a terminal.
     #[arg(long, help_heading = "Output")]
@@ -89,6 +100,13 @@ pub(crate) struct Shared {
     /// Leave the arguments of calls out of the log of calls.
     #[arg(long, env = "REFMCP_MASK_ARGUMENTS", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Output")]
     pub(crate) mask_arguments: bool,
+}
+
+/// Headers, variables and members of `_meta` can be secrets.
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("era", &self.era).field("output", &self.output).finish_non_exhaustive()
+    }
 }
 
 /// How to write what comes back.

@@ -4,21 +4,41 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::{Format, examples};
+
 // What to do with what is trusted.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
     /// Show what has been decided.
+    #[command(after_help = examples::TRUST_LIST)]
     List {
-        /// As JSON.
-        #[arg(long)]
+        /// How to write it; in JSON, an error is a JSON document on stderr.
+        #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
+        output: Format,
+        /// The same as --output json.
+        #[arg(long, hide = true, conflicts_with = "output")]
         json: bool,
     },
     /// Let a configured server be started, or a tool be called, without asking.
+    #[command(after_help = examples::TRUST_ALLOW)]
     Allow(TrustChange),
     /// Never start a configured server, or never call a tool.
+    #[command(after_help = examples::TRUST_DISABLE)]
     Disable(TrustChange),
     /// Forget what has been decided: it is asked again.
+    #[command(after_help = examples::TRUST_REVOKE)]
     Revoke(TrustChange),
+}
+
+impl TrustCommand {
+    /// How to write what comes of it.
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Self::List { json: true, .. } => Format::Json,
+            Self::List { output, .. } => *output,
+            Self::Allow(change) | Self::Disable(change) | Self::Revoke(change) => change.output,
+        }
+    }
 }
 
 /// What a decision is about.
@@ -40,6 +60,10 @@ pub(crate) struct TrustChange {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
+    /// How to write what was done; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
+    pub(crate) output: Format,
+
     /// The command that starts the server, with all of its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -60,7 +84,18 @@ pub(crate) struct LogQuery {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) last: Option<usize>,
 
-    /// One JSON object on each line, as they are kept.
-    #[arg(long)]
+    /// How to write them; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
+    pub(crate) output: Format,
+
+    /// The same as --output jsonl.
+    #[arg(long, hide = true, conflicts_with = "output")]
     pub(crate) json: bool,
+}
+
+impl LogQuery {
+    /// How to write them.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Jsonl } else { self.output }
+    }
 }

@@ -1,13 +1,12 @@
 //! Which server is meant.
 
-use std::fmt;
-
+use refmcp_client::redact;
 use url::Url;
 
-use super::{UsageError, join_words};
+use super::UsageError;
 
-/// A server: where it is, or how it is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A server: where it is, or how it is started. It is displayed without its secrets (see `TargetName`).
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// At an address.
     Url {
@@ -58,24 +57,28 @@ impl Target {
         if word.is_empty() {
             return Err(UsageError::new("the target is an empty word"));
         }
+        let shown = redact::word(word);
         if ["/", "./", "../", "~/"].iter().any(|start| word.starts_with(start)) {
             let hint = "looks like a program: put it, with its arguments, after `--` at the end";
-            return Err(UsageError::new(format!("{word:?} {hint}")));
+            return Err(UsageError::new(format!("{shown:?} {hint}")));
         }
         if is_host_and_port(word) {
-            return Err(UsageError::new(format!("{word:?} looks like an address: write http://{word}")));
+            let address = redact::url(&format!("http://{word}"));
+            let shown = address.strip_prefix("http://").unwrap_or(&address);
+            return Err(UsageError::new(format!("{shown:?} looks like an address: write {address}")));
         }
         Ok(Self::Named(word.to_owned()))
     }
 
     fn from_address(word: &str, scheme: &str, rest: &str) -> Result<Self, UsageError> {
+        let shown = redact::word(word);
         let scheme = scheme.to_ascii_lowercase();
         let Some((_, scheme, transport)) = SCHEMES.iter().find(|(name, ..)| *name == scheme) else {
             let names = SCHEMES.map(|(name, ..)| name).join(", ");
-            return Err(UsageError::new(format!("{word:?}: {scheme} is not one of {names}")));
+            return Err(UsageError::new(format!("{shown:?}: {scheme} is not one of {names}")));
         };
         let url = Url::parse(&format!("{scheme}://{rest}"))
-            .map_err(|fault| UsageError::new(format!("{word:?} is no address: {fault}")))?;
+            .map_err(|fault| UsageError::new(format!("{shown:?} is no address: {fault}")))?;
         Ok(Self::Url { url, transport: *transport })
     }
 
@@ -90,25 +93,6 @@ impl Target {
 fn is_host_and_port(word: &str) -> bool {
     let authority = word.split('/').next().unwrap_or_default();
     authority.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-}
-
-/// As it is shown and logged: without passwords, and such that it can be typed again otherwise.
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url { url, transport } => {
-                let mut shown = url.clone();
-                if shown.password().is_some() {
-                    // It can only fail for addresses without a host, and those have no password.
-                    let _ = shown.set_password(Some("***"));
-                }
-                let prefix = if *transport == UrlTransport::Sse { "sse+" } else { "" };
-                write!(f, "{prefix}{shown}")
-            }
-            Self::Command(words) => f.write_str(&join_words(words)),
-            Self::Named(name) => f.write_str(name),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -149,18 +133,5 @@ mod tests {
             let fault = Target::from_word(word).unwrap_err().to_string();
             assert!(fault.contains(hint), "{word}: {fault}");
         }
-    }
-
-    #[test]
-    fn what_is_shown_has_no_password_in_it() {
-        for (word, shown) in [
-            ("https://me:secret@example.org/mcp", "https://me:***@example.org/mcp"),
-            ("sse+http://localhost/sse", "sse+http://localhost/sse"),
-            ("name", "name"),
-        ] {
-            assert_eq!(Target::from_word(word).unwrap().to_string(), shown);
-        }
-        let command = Target::Command(["npx", "a b"].map(str::to_owned).to_vec());
-        assert_eq!(command.to_string(), "npx 'a b'");
     }
 }

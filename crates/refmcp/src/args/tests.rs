@@ -157,6 +157,7 @@ fn commands_mean_what_they_say() {
             ClientCommand::Shell { targets: vec![at("a"), url.clone(), started(&["s"])] },
         ),
         ("shell --config f", ClientCommand::Shell { targets: Vec::new() }),
+        ("shell", ClientCommand::Shell { targets: Vec::new() }),
         (
             "bridge --from stdio --to http://localhost/mcp",
             ClientCommand::Bridge { from: BridgeSide::Stdio, to: url.clone() },
@@ -203,7 +204,6 @@ fn words_that_make_no_sense_are_explained() {
         ("models", "Usage: refmcp models"),
         ("metadata", "missing: the target"),
         ("raw named", "missing: the request's method"),
-        ("shell", "missing: a target"),
         ("bridge --to http://a", "--from"),
         ("bridge --from stdio", "missing: --to"),
         ("bridge --from stdio --to stdio", "needs the server's command"),
@@ -339,7 +339,7 @@ fn cli_behind_the_command_is_the_servers_own() {
 
 #[test]
 fn commands_without_a_server_are_read() {
-    assert!(matches!(parsed("trust list --json"), Ok(Action::Trust(TrustCommand::List { json: true }))));
+    assert!(matches!(parsed("trust list --json"), Ok(Action::Trust(TrustCommand::List { json: true, .. }))));
     let Ok(Action::Trust(TrustCommand::Allow(change))) = parsed("trust allow --config f -- npx --tool x")
     else {
         panic!("not allowed");

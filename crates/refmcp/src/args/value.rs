@@ -1,7 +1,10 @@
 //! Single values as they are typed: durations, pairs, headers.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use refmcp_client::redact::MASK;
 
 /// A duration in seconds; fractions are fine.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -24,12 +27,19 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 }
 
 /// A header field of HTTP.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The field's name.
     pub(crate) name: String,
     /// The field's value, without space around it.
     pub(crate) value: String,
+}
+
+/// Values of headers can be secrets.
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Header({}: {MASK})", self.name)
+    }
 }
 
 /// `NAME: VALUE`, in characters that HTTP can carry.
@@ -40,7 +50,8 @@ pub(super) fn header(text: &str) -> Result<Header, String> {
     let (name, value) = (name.trim(), value.trim());
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(in_name) {
-        return Err(format!("{name:?} is no name of a header"));
+        // Where the name was forgotten, this is the value.
+        return Err("the part before the colon is no name of a header".to_owned());
     }
     // A line break in a value would begin another header.
     if value.chars().any(char::is_control) {

@@ -13,7 +13,7 @@ mod validate;
 pub(crate) use describe::expected;
 pub(crate) use inputs::Inputs;
 pub(crate) use question::{Question, all_questions, answer, questions};
-pub(crate) use read::{json_value, read};
+pub(crate) use read::{json_document, read};
 
 use refmcp_proto::model::{JsonObject, PromptArgument};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 pub(crate) struct ArgumentWords {
     /// `KEY=VALUE` and `KEY:=JSON`.
     pub(crate) words: Vec<String>,
-    /// An object of arguments in JSON, or `@FILE`.
+    /// An object of arguments in JSON, or `@FILE`, or `-` for standard input.
     pub(crate) json: Option<String>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Reading {
 pub(crate) fn read(words: &ArgumentWords, schema: &JsonObject, inputs: &mut Inputs<'_>) -> Reading {
     let mut reading = Reading { arguments: JsonObject::new(), mistakes: Vec::new() };
     if let Some(text) = &words.json {
-        match json_value(text, inputs) {
+        match json_document(text, inputs) {
             Ok(Value::Object(arguments)) => reading.arguments = arguments,
             Ok(_) => reading.mistakes.push(Mistake::new("--json", "expected an object")),
             Err(what) => reading.mistakes.push(Mistake::new("--json", what)),
@@ -97,8 +97,17 @@ impl Reading {
 /// # Errors
 ///
 /// What is wrong with it, and where.
-pub(crate) fn json_value(text: &str, inputs: &mut Inputs<'_>) -> Result<Value, String> {
+fn json_value(text: &str, inputs: &mut Inputs<'_>) -> Result<Value, String> {
     serde_json::from_str(&inputs.text(text)?).map_err(|fault| format!("is no JSON: {fault}"))
+}
+
+/// The same; `-` is what comes from standard input, as `@-` is.
+///
+/// # Errors
+///
+/// What is wrong with it, and where.
+pub(crate) fn json_document(text: &str, inputs: &mut Inputs<'_>) -> Result<Value, String> {
+    json_value(if text == "-" { "@-" } else { text }, inputs)
 }
 
 /// How a value is written.

@@ -33,8 +33,8 @@ pub(crate) fn unasked(known: &config::Servers, entry: &ServerEntry) -> Result<Se
 /// The file cannot be read any more.
 pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
     let Launch::Command { program, args, .. } = &entry.launch else { return Ok(None) };
-    let command = std::iter::once(program).chain(args).cloned().collect();
-    Ok(Some(ServerIdentity { command, source: Some(Source::of(&entry.source)?) }))
+    let command: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
+    Ok(Some(ServerIdentity::new(&command, Some(Source::of(&entry.source)?))))
 }
 
 /// Whether the server of an entry may be started; `None` where nothing is started. One whose command depends on an

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::args::{ExitReason, LogQuery};
+use crate::args::{ExitReason, Format, LogQuery};
 use crate::store::StateFolder;
 use crate::store::log::{CallEntry, read};
 use crate::ui::output::print;
@@ -16,7 +16,11 @@ pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
         tracing::warn!(lines = calls.damaged, "lines of the log of calls could not be read");
     }
     let entries = wanted(calls.entries, query);
-    let text = if query.json { lines(&entries)? } else { table(&entries, &View::for_stdout(false)) };
+    let text = match query.format() {
+        Format::Text => table(&entries, &View::for_stdout(false)),
+        Format::Json => serde_json::to_string_pretty(&entries).context("cannot show the calls")? + "\n",
+        Format::Jsonl => lines(&entries)?,
+    };
     print(text.as_bytes()).context("cannot write to standard output")?;
     Ok(ExitReason::Done)
 }
@@ -80,6 +84,7 @@ mod tests {
             target: target.map(str::to_owned),
             tool: tool.map(str::to_owned),
             last,
+            output: Format::Text,
             json: false,
         };
         for (query, expected) in [

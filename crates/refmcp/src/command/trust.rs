@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use refmcp_client::config;
+use serde_json::json;
 
-use crate::args::{ExitReason, Target, TrustChange, TrustCommand, UsageError, join_words};
+use crate::args::{ExitReason, Format, Target, TrustChange, TrustCommand, UsageError};
 use crate::command::configured;
 use crate::store::StateFolder;
 use crate::store::trust::{
@@ -18,42 +19,73 @@ use crate::ui::text::one_line;
 
 pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
     let folder = StateFolder::from_env()?;
+    let format = command.format();
     let said = match command {
-        TrustCommand::List { json } => {
+        TrustCommand::List { .. } => {
             let trust = Trust::load(&folder)?;
-            if json {
-                serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n"
-            } else {
-                listed(&trust)
+            match format {
+                Format::Text => listed(&trust),
+                Format::Json => serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n",
+                Format::Jsonl => lines(&trust)?,
             }
         }
-        TrustCommand::Allow(change) => changed(&folder, change, Some(Decision::Allowed))?,
-        TrustCommand::Disable(change) => changed(&folder, change, Some(Decision::Disabled))?,
-        TrustCommand::Revoke(change) => changed(&folder, change, None)?,
+        TrustCommand::Allow(change) => changed(&folder, change, Some(Decision::Allowed))?.shown(format),
+        TrustCommand::Disable(change) => changed(&folder, change, Some(Decision::Disabled))?.shown(format),
+        TrustCommand::Revoke(change) => changed(&folder, change, None)?.shown(format),
     };
     print(said.as_bytes()).context("cannot write to standard output")?;
     Ok(ExitReason::Done)
 }
 
-fn changed(folder: &StateFolder, change: TrustChange, decision: Option<Decision>) -> Result<String> {
+/// What came of a change.
+struct Changed {
+    /// What it is about.
+    what: String,
+    decision: Option<Decision>,
+    /// Whether there was anything to forget, where that was asked for.
+    found: bool,
+}
+
+impl Changed {
+    fn shown(&self, format: Format) -> String {
+        let done = match self.decision {
+            Some(Decision::Allowed) => "allowed",
+            Some(Decision::Disabled) => "disabled",
+            None => "forgotten",
+        };
+        if format.is_json() {
+            let document = json!({ "subject": self.what, "decision": self.decision, "found": self.found });
+            return format!("{document}\n");
+        }
+        if !self.found {
+            return format!("nothing was decided about {}\n", one_line(&self.what));
+        }
+        format!("{done}: {}\n", one_line(&self.what))
+    }
+}
+
+fn changed(folder: &StateFolder, change: TrustChange, decision: Option<Decision>) -> Result<Changed> {
     let subject = subject(change)?;
     let what = match &subject {
-        Subject::Server(server) => join_words(&server.command),
+        Subject::Server(server) => server.to_string(),
         Subject::Tool { target, tool } => format!("{tool} of {target}"),
     };
-    let done = match decision {
-        Some(Decision::Allowed) => "allowed",
-        Some(Decision::Disabled) => "disabled",
-        None => "forgotten",
+    let found = match decision {
+        Some(decision) => decide(folder, subject, decision).map(|()| true)?,
+        None => revoke(folder, &subject)?,
     };
-    match decision {
-        Some(decision) => decide(folder, subject, decision)?,
-        None if !revoke(folder, &subject)? => {
-            return Ok(format!("nothing was decided about {}\n", one_line(&what)));
-        }
-        None => {}
+    Ok(Changed { what, decision, found })
+}
+
+/// Every decision on a line of its own.
+fn lines(trust: &Trust) -> Result<String> {
+    let servers = trust.servers.iter().map(serde_json::to_string);
+    let tools = trust.tools.iter().map(serde_json::to_string);
+    let mut text = String::new();
+    for line in servers.chain(tools) {
+        text += &(line.context("cannot show it")? + "\n");
     }
-    Ok(format!("{done}: {}\n", one_line(&what)))
+    Ok(text)
 }
 
 /// What the words are about.
@@ -63,10 +95,10 @@ fn subject(change: TrustChange) -> Result<Subject> {
         (None, command) => Target::Command(command),
     };
     match (change.tool, target) {
-        (Some(tool), target) => Ok(Subject::Tool { target: target.to_string(), tool }),
+        (Some(tool), target) => Ok(Subject::Tool { target: target.name().key().to_owned(), tool }),
         (None, Target::Command(command)) => {
             let source = change.config.as_deref().map(Source::of).transpose()?;
-            Ok(Subject::Server(ServerIdentity { command, source }))
+            Ok(Subject::Server(ServerIdentity::new(&command, source)))
         }
         (None, Target::Named(name)) => identity(&name, change.config.as_deref()).map(Subject::Server),
         (None, target @ Target::Url { .. }) => {
@@ -102,7 +134,7 @@ fn listed(trust: &Trust) -> String {
         table.row(vec![
             stands(entry).to_owned(),
             "start".to_owned(),
-            one_line(&join_words(&entry.server.command)).into_owned(),
+            one_line(&entry.server.to_string()).into_owned(),
             source.unwrap_or_default(),
             one_line(&entry.time).into_owned(),
         ]);
@@ -153,6 +185,7 @@ mod tests {
             target: target.map(str::to_owned),
             tool: tool.map(str::to_owned),
             config: config.map(Path::to_owned),
+            output: Format::Text,
             command: command.iter().map(|word| (*word).to_owned()).collect(),
         }
     }
@@ -167,17 +200,14 @@ mod tests {
         let run = || ["run", "-x"].map(str::to_owned).to_vec();
         let tool = |target: &str| Subject::Tool { target: target.to_owned(), tool: "t".to_owned() };
         for (change, expected) in [
-            (
-                change(None, None, None, &["run", "-x"]),
-                Subject::Server(ServerIdentity { command: run(), source: None }),
-            ),
+            (change(None, None, None, &["run", "-x"]), Subject::Server(ServerIdentity::new(&run(), None))),
             (
                 change(Some("a"), None, Some(&file), &[]),
-                Subject::Server(ServerIdentity { command: run(), source: source.clone() }),
+                Subject::Server(ServerIdentity::new(&run(), source.clone())),
             ),
             (
                 change(None, None, Some(&file), &["run", "-x"]),
-                Subject::Server(ServerIdentity { command: run(), source }),
+                Subject::Server(ServerIdentity::new(&run(), source)),
             ),
             (change(Some("a"), Some("t"), None, &[]), tool("a")),
             (change(Some("http://b"), Some("t"), None, &[]), tool("http://b/")),
@@ -202,11 +232,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::at(folder.path());
         let wipe = || change(Some("shop"), Some("wipe"), None, &[]);
-        assert_eq!(changed(&state, wipe(), Some(Decision::Disabled)).unwrap(), "disabled: wipe of shop\n");
+        let change_to = |decision| changed(&state, wipe(), decision).unwrap().shown(Format::Text);
+        assert_eq!(change_to(Some(Decision::Disabled)), "disabled: wipe of shop\n");
         let shown = listed(&Trust::load(&state).unwrap());
         assert!(shown.contains("disabled  call wipe  shop"), "{shown}");
-        assert_eq!(changed(&state, wipe(), None).unwrap(), "forgotten: wipe of shop\n");
-        assert_eq!(changed(&state, wipe(), None).unwrap(), "nothing was decided about wipe of shop\n");
+        assert_eq!(change_to(None), "forgotten: wipe of shop\n");
+        assert_eq!(change_to(None), "nothing was decided about wipe of shop\n");
         assert_eq!(listed(&Trust::load(&state).unwrap()), "nothing was decided yet\n");
     }
 

@@ -151,7 +151,10 @@ fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Sugg
             [],
         )
         | ("list", [_]) => servers(),
-        ("connect", []) => closed(offers.absent.iter().cloned()),
+        ("connect", []) => {
+            let more = offers.configured.iter().filter(|name| !offers.absent.contains(name));
+            closed(offers.absent.iter().chain(more).cloned())
+        }
         ("roots", _) => {
             Suggestions { file: Some((String::new(), partial.to_owned())), ..Suggestions::default() }
         }

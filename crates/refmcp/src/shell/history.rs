@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use refmcp_client::redact;
+
+use crate::args::split_words;
 use crate::store::StateFolder;
 
 /// The file.
@@ -32,8 +35,14 @@ impl History {
         }
     }
 
+    /// The lines as they were typed.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
+    }
+
+    /// The lines as they may be shown: without the secrets of targets.
+    pub(super) fn shown(&self) -> impl Iterator<Item = String> {
+        self.lines.iter().filter_map(|line| without_secrets(line))
     }
 
     /// Keeps a line; not one that begins with a space, and not the same twice in a row.
@@ -64,11 +73,28 @@ fn push(lines: &mut VecDeque<String>, line: &str) {
 /// Other sessions keep their lines as well, so the file is read again each time.
 fn keep(folder: &StateFolder, line: &str) -> anyhow::Result<()> {
     let _locked = folder.lock()?;
-    let mut lines = read(folder);
-    push(&mut lines, line);
+    let mut lines: VecDeque<String> = read(folder).iter().filter_map(|line| without_secrets(line)).collect();
+    let Some(line) = without_secrets(line) else { return Ok(()) };
+    push(&mut lines, &line);
     let mut content = lines.make_contiguous().join("\n");
     content.push('\n');
     folder.replace(FILE, content.as_bytes())
+}
+
+/// A line as it may be kept and shown: of `connect`, without the secrets of its target. `None` for one whose words
+/// cannot be told apart.
+fn without_secrets(line: &str) -> Option<String> {
+    if line.split_whitespace().next() != Some("connect") {
+        return Some(line.to_owned());
+    }
+    let words = split_words(line).ok()?;
+    let (connect, target) = words.split_first()?;
+    let shown = redact::words(target);
+    if shown == target {
+        Some(line.to_owned())
+    } else {
+        Some(format!("{connect} {}", redact::joined(&shown)))
+    }
 }
 
 fn read(folder: &StateFolder) -> VecDeque<String> {
@@ -107,6 +133,26 @@ mod tests {
         one.add("exit");
         assert_eq!(kept(folder.path()), ["tools", "echo message=ä", "prompts", "exit"]);
         assert_eq!(one.lines().collect::<Vec<_>>(), ["tools", "echo message=ä", "exit"]);
+    }
+
+    #[test]
+    fn secrets_of_targets_are_neither_kept_nor_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), "connect http://h/?key=hush\n").unwrap();
+        let mut history = at(folder.path());
+        for line in ["connect -- npx 'a b' --token hush", "connect 'hush", "connect plain", "echo a=connect"]
+        {
+            history.add(line);
+        }
+        let shown = [
+            "connect 'http://h/?key=***'",
+            "connect -- npx 'a b' --token ***",
+            "connect plain",
+            "echo a=connect",
+        ];
+        assert_eq!(kept(folder.path()), shown);
+        assert_eq!(history.shown().collect::<Vec<_>>(), shown);
+        assert!(history.lines().any(|line| line.ends_with("--token hush")), "it can be typed again");
     }
 
     #[test]

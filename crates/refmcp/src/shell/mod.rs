@@ -6,6 +6,7 @@
 
 mod aside;
 mod complete;
+mod connect;
 mod editor;
 mod history;
 mod offer;
@@ -14,6 +15,7 @@ mod resources;
 mod run;
 mod servers;
 mod signals;
+mod state;
 mod template;
 mod watching;
 
@@ -21,11 +23,14 @@ use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
+use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
-use crate::args::{Exit, ExitReason, Shared, Target, UsageError};
+use crate::args::{Exit, ExitReason, Output, Shared, Target, UsageError};
 use crate::command::client::{Person, Servers, fault};
+use crate::command::configured::usual_files;
 use crate::logging;
+use crate::ui::error::{document, rpc_of};
 use crate::ui::progress::Bars;
 use crate::ui::style::Paint;
 use crate::ui::text::multi_line;
@@ -49,14 +54,22 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
     let mut shell = new_shell(shared)?;
     let beside = shell.asides.clone();
     let _log = logging::shown_by(move |line| beside.say(line.to_owned()));
-    let targets = if targets.is_empty() { configured(shared, &shell.person)? } else { targets.to_vec() };
+    let known = configured(shared, &shell.person, targets.is_empty())?;
+    shell.roster.set_configured(known.clone());
+    let from_files: Vec<Target> = known.into_iter().map(Target::Named).collect();
     let connected = tokio::select! {
-        connected = connect_all(&shell, &targets) => connected,
-        _ = signals.next() => Err(fault::interrupted()),
+        connected = connect_all(&shell, if targets.is_empty() { &from_files } else { targets }) => Some(connected),
+        _ = signals.next() => None,
     };
     let ended = match connected {
-        Ok(()) => Box::pin(converse(&mut shell, &mut signals)).await,
-        Err(fault) => Err(fault),
+        None => Err(fault::interrupted()),
+        Some(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
+        // Whoever named no server can still say which one they want.
+        Some(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
+            complain(shared, &format!("{fault:#}; to connect: connect TARGET"), ExitReason::of(&fault), None);
+            Box::pin(converse(&mut shell, &mut signals)).await
+        }
+        Some(Err(fault)) => Err(fault),
     };
     shell.close().await;
     shell.asides.shown().await;
@@ -77,15 +90,28 @@ fn new_shell(shared: &Shared) -> Result<Shell> {
     Ok(Shell { roster: Roster::default(), shared, person, bars, asides, history })
 }
 
-/// All servers that the configuration file names.
-fn configured(shared: &Shared, person: &Person) -> Result<Vec<Target>> {
-    let known = Servers::new(shared, person)?.known()?;
+/// All servers that configuration files name; where they are all there is, there must be one.
+fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<String>> {
+    let servers = Servers::new(shared, person)?;
+    let known = match servers.known() {
+        Ok(known) => known,
+        Err(fault) if wanted => return Err(fault),
+        Err(fault) => {
+            tracing::debug!("what configuration files name is not known: {fault:#}");
+            return Ok(Vec::new());
+        }
+    };
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
-    let targets: Vec<Target> = usable.map(|entry| Target::Named(entry.name.clone())).collect();
-    if targets.is_empty() {
-        return Err(UsageError::new("the configuration file names no server that may be used").into());
+    let names: Vec<String> = usable.map(|entry| entry.name.clone()).collect();
+    if wanted && names.is_empty() {
+        let places: Vec<String> = match &shared.config {
+            Some(file) => vec![file.display().to_string()],
+            None => usual_files().iter().map(|place| place.display().to_string()).collect(),
+        };
+        let what = "missing: a target or a command after `--`; no server that may be used is named in";
+        return Err(UsageError::new(format!("{what} {}", places.join(", "))).into());
     }
-    Ok(targets)
+    Ok(names)
 }
 
 /// Connects to all at once; one that fails does not stop the others.
@@ -98,7 +124,7 @@ async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
     let faults: Vec<_> =
         futures_util::future::join_all(attempts).await.into_iter().filter_map(Result::err).collect();
     for (name, fault) in &faults {
-        complain(&shell.shared, &format!("{name}: {fault:#}"));
+        complain(&shell.shared, &format!("{name}: {fault:#}"), ExitReason::of(fault), rpc_of(fault));
     }
     match faults.last() {
         Some((_, fault)) if shell.roster.connected().is_empty() => {
@@ -136,7 +162,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             Typed::End => return Ok(failure),
             Typed::Unreadable(what) => {
                 failure = ExitReason::Usage;
-                complain(&shell.shared, &what);
+                complain(&shell.shared, &what, failure, None);
                 continue;
             }
             Typed::Fault(what) => return Err(Exit::new(ExitReason::Failed, what).into()),
@@ -158,7 +184,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             Ok(reason) => failure = reason,
             Err(fault) => {
                 failure = ExitReason::of(&fault);
-                complain(&shell.shared, &format!("{fault:#}"));
+                complain(&shell.shared, &format!("{fault:#}"), failure, rpc_of(&fault));
             }
         }
     }
@@ -176,9 +202,13 @@ fn edited(shell: &Shell) -> Result<Lines> {
 }
 
 /// Says what went wrong; an error may quote what a server said.
-fn complain(shared: &Shared, what: &str) {
-    let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
-    let line = format!("{} {}\n", paint.wrong("error:"), multi_line(what));
+fn complain(shared: &Shared, what: &str, reason: ExitReason, rpc: Option<&RpcError>) {
+    let line = if shared.output == Output::Text {
+        let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
+        format!("{} {}\n", paint.wrong("error:"), multi_line(what))
+    } else {
+        format!("{}\n", document(what, reason, rpc))
+    };
     // In one piece, so that nothing comes in between.
     eprint!("{line}");
 }

@@ -69,6 +69,8 @@ pub(super) struct Offers {
     pub(super) servers: Vec<(String, std::sync::Arc<Offer>)>,
     /// Servers that are known and not connected.
     pub(super) absent: Vec<String>,
+    /// Servers that configuration files name.
+    pub(super) configured: Vec<String>,
     /// The server that is preferred.
     pub(super) used: Option<String>,
 }
@@ -174,7 +176,7 @@ mod tests {
             Arc::new(Offer { tools, ..Offer::default() })
         };
         let servers = servers.iter().map(|(server, names)| ((*server).to_owned(), offer(names))).collect();
-        Offers { servers, absent: Vec::new(), used: used.map(str::to_owned) }
+        Offers { servers, used: used.map(str::to_owned), ..Offers::default() }
     }
 
     #[test]

@@ -38,8 +38,8 @@ pub(super) enum Command {
     Servers,
     /// Prefer one server, or none.
     Use(Option<String>),
-    /// Connect to a server.
-    Connect(Target),
+    /// Connect to a server: one of the session by its name, or another one.
+    Connect(Vec<String>),
     /// Leave a server.
     Disconnect(String),
     /// Show the folders that servers know of, or tell of others.
@@ -70,9 +70,9 @@ pub(super) const COMMANDS: [(&str, &str, &str); 23] = [
     ("info", "[SERVER]", "who a server is and what it can do"),
     ("metadata", "[SERVER]", "what a server says of itself beyond the protocol"),
     ("raw", "METHOD [JSON]", "any request"),
-    ("servers", "", "which servers there are"),
+    ("servers", "", "which servers there are, and how they are"),
     ("use", "[SERVER]", "prefer one server; without a name, none"),
-    ("connect", "URL | NAME | COMMAND...", "connect to a server, also again"),
+    ("connect", "URL | NAME | COMMAND...", "connect to a server; to one of these by its name, again"),
     ("disconnect", "SERVER", "leave a server"),
     ("roots", "[PATH]...", "the folders that servers know of, or tell of others"),
     ("history", "", "what was typed before"),
@@ -158,7 +158,12 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
         "metadata" => Command::Metadata { of: at_most_one("metadata", rest)? },
         "servers" => nothing_else("servers", &rest, Command::Servers)?,
         "use" => Command::Use(at_most_one("use", rest)?),
-        "connect" => Command::Connect(target(rest)?),
+        "connect" => {
+            if rest.is_empty() {
+                return Err(nothing_to_connect());
+            }
+            Command::Connect(rest)
+        }
         "disconnect" => Command::Disconnect(exactly_one("disconnect", "the server's name", rest)?),
         "roots" => Command::Roots(rest.into_iter().map(PathBuf::from).collect()),
         "history" => nothing_else("history", &rest, Command::History)?,
@@ -203,16 +208,25 @@ fn arguments(words: Vec<String>) -> Result<ArgumentWords, UsageError> {
     Ok(all)
 }
 
-fn target(mut words: Vec<String>) -> Result<Target, UsageError> {
+/// The server that the words after `connect` mean, when they are not the name of one of the session.
+///
+/// # Errors
+///
+/// They mean none.
+pub(super) fn target(mut words: Vec<String>) -> Result<Target, UsageError> {
     if words.first().is_some_and(|word| word == "--") {
         words.remove(0);
     } else if let [word] = words.as_slice() {
         return Target::from_word(word);
     }
     if words.is_empty() {
-        return Err(UsageError::new("connect: an address, a name or a command is missing"));
+        return Err(nothing_to_connect());
     }
     Ok(Target::Command(words))
+}
+
+fn nothing_to_connect() -> UsageError {
+    UsageError::new("connect: an address, a name or a command is missing")
 }
 
 fn pair(word: &str) -> Result<(String, String), UsageError> {
@@ -314,12 +328,9 @@ mod tests {
             ("servers", Command::Servers),
             ("use a", Command::Use(some("a"))),
             ("use", Command::Use(None)),
-            ("connect a", Command::Connect(Target::Named("a".to_owned()))),
-            (
-                "connect npx 'a b'",
-                Command::Connect(Target::Command(vec!["npx".to_owned(), "a b".to_owned()])),
-            ),
-            ("connect -- ./server", Command::Connect(Target::Command(vec!["./server".to_owned()]))),
+            ("connect a", Command::Connect(vec!["a".to_owned()])),
+            ("connect npx 'a b'", Command::Connect(vec!["npx".to_owned(), "a b".to_owned()])),
+            ("connect -- ./server", Command::Connect(vec!["--".to_owned(), "./server".to_owned()])),
             ("disconnect a", Command::Disconnect("a".to_owned())),
             ("roots", Command::Roots(Vec::new())),
             ("roots /a b", Command::Roots(vec![PathBuf::from("/a"), PathBuf::from("b")])),
@@ -350,11 +361,29 @@ mod tests {
             ("exit now", "one word too many"),
             ("raw", "the method is missing"),
             ("connect", "is missing"),
-            ("connect ./server", "after `--`"),
             ("echo --json", "after --json"),
             ("subscribe", "is missing"),
         ] {
             let fault = parse(line).unwrap_err().to_string();
+            assert!(fault.contains(hint), "{line}: {fault}");
+        }
+    }
+
+    #[test]
+    fn what_to_connect_to_is_an_address_a_name_or_a_command() {
+        let words = |line: &str| split_words(line).unwrap();
+        let command = |line: &str| Target::Command(words(line));
+        for (line, expected) in [
+            ("a", Target::Named("a".to_owned())),
+            ("npx 'a b'", command("npx 'a b'")),
+            ("-- ./server", command("./server")),
+            ("http://h/", Target::from_word("http://h/").unwrap()),
+        ] {
+            assert_eq!(target(words(line)), Ok(expected), "{line}");
+        }
+        for (line, hint) in [("./server", "after `--`"), ("h:80", "write http://h:80"), ("--", "is missing")]
+        {
+            let fault = target(words(line)).unwrap_err().to_string();
             assert!(fault.contains(hint), "{line}: {fault}");
         }
     }

@@ -14,7 +14,8 @@ use super::aside::Asides;
 use super::history::History;
 use super::offer::{self, Offer, Unresolved};
 use super::parse::{Command, help};
-use super::servers::{Connected, Roster, State, nobody};
+use super::servers::{Connected, Roster, nobody};
+use super::state::{State, Trouble};
 use super::watching::Watching;
 use crate::args::{ExitReason, Listing, Output, Shared, Target, UsageError};
 use crate::command::auth;
@@ -22,7 +23,6 @@ use crate::command::client::declared::Family;
 use crate::command::client::output::{Printer, write};
 use crate::command::client::{Person, Session, call, fault, list, metadata, models, requests, root};
 use crate::ui::progress::Bars;
-use crate::ui::table::Table;
 use crate::ui::text::one_line;
 
 /// A session.
@@ -55,12 +55,13 @@ impl Shell {
             Ok(session) => session,
             Err(fault) => {
                 let fault = auth::hinted(fault, Some(target));
-                self.roster.set(name, State::Absent(one_line(&format!("{fault:#}")).into_owned()));
+                self.roster.set(name, State::Failed(one_line(&format!("{fault:#}")).into_owned()));
                 return Err(fault);
             }
         };
         let offer: Arc<watch::Sender<Option<Arc<Offer>>>> = Arc::default();
         let subscriptions = Arc::new(watch::Sender::default());
+        let trouble = Trouble::default();
         let watching = Watching {
             name: name.to_owned(),
             client: session.client.clone(),
@@ -69,10 +70,12 @@ impl Shell {
             subscriptions: subscriptions.subscribe(),
             asides: self.asides.clone(),
             roster: self.roster.clone(),
+            trouble: trouble.clone(),
         };
         let watching = AbortOnDropHandle::new(tokio::spawn(watching.run()));
         let (name, target) = (name.to_owned(), target.clone());
-        let connected = Connected { name: name.clone(), target, session, offer, subscriptions, watching };
+        let connected =
+            Connected { name: name.clone(), target, session, offer, subscriptions, trouble, watching };
         self.roster.set(&name, State::Connected(Arc::new(connected)));
         Ok(())
     }
@@ -119,19 +122,15 @@ impl Shell {
                 let answered = requests::raw(&server.session, &method, params.as_deref()).await;
                 answered.map_err(|fault| server.hinted(fault))?;
             }
-            Command::Servers => self.servers()?,
+            Command::Servers => self.servers().await?,
             Command::Use(name) => {
                 if let Some(name) = &name {
                     self.roster.named(name)?;
                 }
                 self.roster.set_used(name);
             }
-            Command::Connect(target) => self.connect_typed(&target).await?,
-            Command::Disconnect(name) => {
-                let server = self.roster.named(&name)?;
-                self.roster.set(&name, State::Absent("it was left".to_owned()));
-                leave(&server).await;
-            }
+            Command::Connect(words) => self.connect_typed(&words).await?,
+            Command::Disconnect(name) => self.disconnect(&name).await?,
             Command::Roots(paths) => self.roots(paths)?,
             Command::History => self.show_history()?,
             Command::Help => write(help().as_bytes())?,
@@ -224,45 +223,6 @@ impl Shell {
         Ok(())
     }
 
-    fn servers(&self) -> Result<()> {
-        let mut table = Table::new(&["SERVER", "REVISION", "STATE", "TARGET"]);
-        let mut document = Vec::new();
-        let used = self.roster.used();
-        for entry in self.roster.entries() {
-            let (revision, state) = match &entry.state {
-                State::Connected(server) => {
-                    (server.client().server().revision.as_str(), "connected".to_owned())
-                }
-                State::Absent(why) => ("", why.clone()),
-            };
-            let target = entry.target.to_string();
-            let mark = if used.as_ref() == Some(&entry.name) { " *" } else { "" };
-            document.push(json!({
-                "server": entry.name, "revision": revision, "state": state, "target": target,
-            }));
-            let name = format!("{}{mark}", one_line(&entry.name));
-            table.row(vec![name, revision.to_owned(), state, one_line(&target).into_owned()]);
-        }
-        Printer::new(&self.shared).show(&document, |view| table.render(view.paint, view.width))
-    }
-
-    /// Connects to a server that was there before, or to another one.
-    async fn connect_typed(&self, target: &Target) -> Result<()> {
-        let before = match target {
-            Target::Named(name) => self.roster.entry(name),
-            _ => None,
-        };
-        let Some(entry) = before else {
-            let name = self.roster.add(target);
-            return self.connect(&name, target).await;
-        };
-        if let State::Connected(server) = &entry.state {
-            self.roster.set(&entry.name, State::Absent("it was left".to_owned()));
-            leave(server).await;
-        }
-        self.connect(&entry.name, &entry.target).await
-    }
-
     fn roots(&mut self, paths: Vec<PathBuf>) -> Result<()> {
         if paths.is_empty() {
             let roots: Vec<_> = self.shared.roots.iter().map(|path| root(path)).collect();
@@ -288,13 +248,14 @@ impl Shell {
 
     fn show_history(&self) -> Result<()> {
         let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: String = history.lines().map(|line| format!("{}\n", one_line(line))).collect();
-        write(lines.as_bytes())
+        let lines: Vec<String> = history.shown().collect();
+        Printer::new(&self.shared)
+            .show(&lines, |_| lines.iter().map(|line| format!("{}\n", one_line(line))).collect())
     }
 }
 
 /// Leaves a server; its end is nothing to be told of.
-async fn leave(server: &Connected) {
+pub(super) async fn leave(server: &Connected) {
     server.watching.abort();
     server.session.close().await;
 }

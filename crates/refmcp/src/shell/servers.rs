@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use refmcp_client::Client;
+use refmcp_client::{Client, redact};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::offer::{Offer, Offers};
+use super::state::{State, Trouble};
 use crate::args::{Target, UsageError};
 use crate::command::auth;
 use crate::command::client::Session;
@@ -24,6 +25,8 @@ pub(super) struct Roster(Arc<Mutex<Inner>>);
 struct Inner {
     entries: Vec<Entry>,
     used: Option<String>,
+    /// Servers that configuration files name.
+    configured: Vec<String>,
 }
 
 /// One server.
@@ -32,14 +35,6 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) target: Target,
     pub(super) state: State,
-}
-
-/// Whether a server is connected.
-#[derive(Debug, Clone)]
-pub(super) enum State {
-    Connected(Arc<Connected>),
-    /// It is not, and why.
-    Absent(String),
 }
 
 /// A connected server.
@@ -52,6 +47,8 @@ pub(super) struct Connected {
     pub(super) offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
     /// The resources whose changes are of interest.
     pub(super) subscriptions: Arc<watch::Sender<BTreeSet<String>>>,
+    /// Why it does not answer at the moment.
+    pub(super) trouble: Trouble,
     pub(super) watching: AbortOnDropHandle<()>,
 }
 
@@ -95,9 +92,19 @@ impl Roster {
             name = format!("{wanted}-{number}");
             number += 1;
         }
-        let state = State::Absent("not connected yet".to_owned());
+        let state = State::Connecting { again: false };
         inner.entries.push(Entry { name: name.clone(), target: target.clone(), state });
         name
+    }
+
+    /// Forgets a server that was never connected.
+    pub(super) fn remove(&self, name: &str) {
+        self.lock().entries.retain(|entry| entry.name != name);
+    }
+
+    /// The servers that configuration files name.
+    pub(super) fn set_configured(&self, names: Vec<String>) {
+        self.lock().configured = names;
     }
 
     pub(super) fn set(&self, name: &str, state: State) {
@@ -120,7 +127,7 @@ impl Roster {
     pub(super) fn connected(&self) -> Vec<Arc<Connected>> {
         let connected = |entry: &Entry| match &entry.state {
             State::Connected(connected) => Some(connected.clone()),
-            State::Absent(_) => None,
+            _ => None,
         };
         self.lock().entries.iter().filter_map(connected).collect()
     }
@@ -137,12 +144,14 @@ impl Roster {
     pub(super) fn named(&self, name: &str) -> Result<Arc<Connected>, UsageError> {
         match self.entry(name).map(|entry| entry.state) {
             Some(State::Connected(connected)) => Ok(connected),
-            Some(State::Absent(why)) => {
-                Err(UsageError::new(format!("{name} is not connected: {why}; to try again: connect {name}")))
-            }
+            Some(state) => Err(UsageError::new(format!(
+                "{name} is not connected: {}; to connect: connect {name}",
+                state.text()
+            ))),
             None => {
                 let names: Vec<String> = self.entries().into_iter().map(|entry| entry.name).collect();
-                Err(UsageError::new(format!("no server is called {name:?}; there is {}", names.join(", "))))
+                let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                Err(UsageError::new(format!("no server is called {name:?}; there is {there}")))
             }
         }
     }
@@ -172,13 +181,14 @@ impl Roster {
         let until = tokio::time::Instant::now() + PATIENCE;
         for entry in self.entries() {
             match entry.state {
-                State::Absent(_) => offers.absent.push(entry.name),
                 State::Connected(connected) => {
                     let offer = tokio::time::timeout_at(until, connected.known()).await;
                     offers.servers.push((entry.name, offer.unwrap_or_default()));
                 }
+                _ => offers.absent.push(entry.name),
             }
         }
+        offers.configured = self.lock().configured.clone();
         offers
     }
 
@@ -213,10 +223,13 @@ fn name_of(target: &Target) -> String {
                 let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
                 stem.trim_start_matches("mcp-").trim_start_matches("server-").to_owned()
             };
-            let candidates = words.iter().filter(|word| !word.starts_with('-')).map(bare);
+            // A name is shown everywhere, so no secret may get into it.
+            let shown = redact::words(words);
+            let is_named = |word: &&String| !word.starts_with('-') && !word.contains(['=', '*']);
+            let candidates = shown.iter().filter(is_named).map(bare);
             let mut candidates = candidates.filter(|name| !name.is_empty());
             let name = candidates.find(|name| !RUNNERS.contains(&name.as_str()));
-            name.or_else(|| words.first().map(bare)).unwrap_or_default()
+            name.or_else(|| shown.first().map(bare)).unwrap_or_default()
         }
     };
     let name: String =
@@ -241,6 +254,7 @@ mod tests {
             (command("python3 ./weather.py"), "weather"),
             (command("npx -y"), "npx"),
             (command("-"), "-"),
+            (command("KEY=hush docker run -e TOKEN=hush --key hush mcp/time"), "time"),
         ] {
             assert_eq!(name_of(&target), name, "{target}");
         }
@@ -254,7 +268,7 @@ mod tests {
         assert_eq!(names, ["refmcp", "refmcp-2", "refmcp-3"]);
         assert!(roster.connected().is_empty());
         let fault = roster.named("refmcp-2").unwrap_err().to_string();
-        assert!(fault.contains("not connected yet; to try again: connect refmcp-2"), "{fault}");
+        assert!(fault.contains("not connected: connecting; to connect: connect refmcp-2"), "{fault}");
         let fault = roster.named("x").unwrap_err().to_string();
         assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
     }

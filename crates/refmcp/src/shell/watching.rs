@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use refmcp_client::model::{ServerNotification, SubscriptionFilter};
-use refmcp_client::{Client, Error, Event};
+use refmcp_client::{CallError, Client, Error, Event, WireError};
 use refmcp_proto::revision::Lifecycle;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::aside::Asides;
 use super::offer::Offer;
-use super::servers::{Roster, State};
-use crate::command::client::watch::describe;
+use super::servers::Roster;
+use super::state::{State, Trouble};
+use crate::command::client::watch::{LASTED, describe};
 use crate::ui::text::one_line;
 
 /// What the task needs.
@@ -24,13 +26,20 @@ pub(super) struct Watching {
     pub(super) subscriptions: watch::Receiver<BTreeSet<String>>,
     pub(super) asides: Asides,
     pub(super) roster: Roster,
+    pub(super) trouble: Trouble,
 }
 
 impl Watching {
     /// Goes on until the server is gone.
     pub(super) async fn run(mut self) {
         let fetching = keep_up(self.client.clone(), self.offer.clone(), self.events.resubscribe());
-        let listening = listen(self.client.clone(), self.subscriptions.clone());
+        let listening = listen(Listening {
+            name: self.name.clone(),
+            client: self.client.clone(),
+            subscriptions: self.subscriptions.clone(),
+            asides: self.asides.clone(),
+            trouble: self.trouble.clone(),
+        });
         let hearing = self.hear();
         tokio::select! {
             () = fetching => {}
@@ -42,7 +51,11 @@ impl Watching {
     async fn hear(&mut self) {
         loop {
             match self.events.recv().await {
-                Ok(Event::Told(ServerNotification::SubscriptionsAcknowledged(_))) => {}
+                Ok(Event::Told(ServerNotification::SubscriptionsAcknowledged(_))) => {
+                    if self.trouble.ends() {
+                        self.say("answers again");
+                    }
+                }
                 Ok(Event::Told(told)) => {
                     if let Some(line) = describe(&told) {
                         self.say(&line);
@@ -55,8 +68,10 @@ impl Watching {
                 Ok(Event::Closed(why)) => {
                     let why = one_line(&why.to_string()).into_owned();
                     self.say(&format!("is gone: {why}; to connect again: connect {}", self.name));
-                    self.client.close().await;
-                    self.roster.set(&self.name, State::Absent(why));
+                    // First what is known of it: ending what is left of it may take a while.
+                    let client = self.client.clone();
+                    self.roster.set(&self.name, State::Failed(why));
+                    client.close().await;
                     return;
                 }
                 Ok(_) => {}
@@ -114,13 +129,28 @@ async fn keep_up(
     }
 }
 
-/// Where there is no session: listens for changes of the lists and of the resources that are of interest.
-async fn listen(client: Client, mut subscriptions: watch::Receiver<BTreeSet<String>>) {
-    if !is_stateless(&client) {
+/// How long to wait before listening anew: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// What listening for changes needs.
+struct Listening {
+    name: String,
+    client: Client,
+    subscriptions: watch::Receiver<BTreeSet<String>>,
+    asides: Asides,
+    trouble: Trouble,
+}
+
+/// Where there is no session: listens for changes of the lists and of the resources that are of interest. When the
+/// server cannot be reached that is told at once, and it is tried again until it can.
+async fn listen(mut listening: Listening) {
+    if !is_stateless(&listening.client) {
         return std::future::pending().await;
     }
+    let mut pause = FIRST_PAUSE;
     loop {
-        let uris: Vec<String> = subscriptions.borrow_and_update().iter().cloned().collect();
+        let uris: Vec<String> = listening.subscriptions.borrow_and_update().iter().cloned().collect();
         let filter = SubscriptionFilter {
             tools_list_changed: Some(true),
             prompts_list_changed: Some(true),
@@ -128,19 +158,43 @@ async fn listen(client: Client, mut subscriptions: watch::Receiver<BTreeSet<Stri
             resource_subscriptions: Some(uris).filter(|uris| !uris.is_empty()),
             ..SubscriptionFilter::default()
         };
-        tokio::select! {
-            ended = client.listen(&filter) => {
-                note(&client, ended.map(drop));
-                // It listens again when there is something else to listen for.
-                if subscriptions.changed().await.is_err() {
-                    return std::future::pending().await;
-                }
-            }
-            changed = subscriptions.changed() => {
+        let since = Instant::now();
+        let ended = tokio::select! {
+            ended = listening.client.listen(&filter) => ended.map(drop),
+            changed = listening.subscriptions.changed() => {
                 if changed.is_err() {
                     return std::future::pending().await;
                 }
+                continue;
             }
+        };
+        if since.elapsed() >= LASTED {
+            pause = FIRST_PAUSE;
+        }
+        let again = match &ended {
+            Err(Error::Call(CallError::Wire(why @ (WireError::Unreachable(_) | WireError::Broken(_))))) => {
+                let why = one_line(&why.to_string()).into_owned();
+                if listening.trouble.begins(why.clone()) {
+                    let name = &listening.name;
+                    listening.asides.say(format!("[{name}] does not answer: {why}; it is tried again\n"));
+                }
+                true
+            }
+            // A stream that has lasted ends with a server that stops, or with a proxy that has had enough.
+            Ok(()) => since.elapsed() >= LASTED,
+            Err(_) => false,
+        };
+        note(&listening.client, ended);
+        let changed = if again {
+            let waited = tokio::time::timeout(pause, listening.subscriptions.changed()).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            waited.unwrap_or(Ok(()))
+        } else {
+            // It listens again when there is something else to listen for.
+            listening.subscriptions.changed().await
+        };
+        if changed.is_err() {
+            return std::future::pending().await;
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Which configured servers may be started, and which tools may be called, without asking.
 
+use std::fmt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use ring::digest;
+use refmcp_client::redact;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{StateFolder, read_bounded};
 use super::moment;
+use crate::args::digest_of;
 
 /// The file of decisions.
 const FILE: &str = "trust.json";
@@ -53,8 +55,11 @@ pub(crate) struct ToolEntry {
 /// A server that is started by a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerIdentity {
-    /// The program and all of its arguments.
-    pub(crate) command: Vec<String>,
+    /// The program and all of its arguments, without the secrets in them.
+    command: Vec<String>,
+    /// The SHA-256 of the whole command, where secrets are left out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command_sha256: Option<String>,
     /// The file that names the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<Source>,
@@ -67,6 +72,28 @@ pub(crate) struct Source {
     pub(crate) file: String,
     /// The SHA-256 of its content, in hexadecimal digits.
     pub(crate) sha256: String,
+}
+
+impl ServerIdentity {
+    /// The server that this command of a file starts, or the same command typed.
+    pub(crate) fn new(command: &[String], source: Option<Source>) -> Self {
+        let shown = redact::words(command);
+        // Words cannot have a NUL in them, so no two commands are the same text.
+        let command_sha256 = (shown != command).then(|| digest_of(command.join("\0").as_bytes()));
+        Self { command: shown, command_sha256, source }
+    }
+
+    /// The same, without secrets that an earlier version has written.
+    fn redacted(self) -> Self {
+        if self.command_sha256.is_some() { self } else { Self::new(&self.command, self.source) }
+    }
+}
+
+/// The command, as it may be shown.
+impl fmt::Display for ServerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redact::joined(&self.command))
+    }
 }
 
 impl ServerEntry {
@@ -96,9 +123,7 @@ impl Source {
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
         let content = read_bounded(&full)?.with_context(|| format!("cannot find {}", path.display()))?;
-        let hash = digest::digest(&digest::SHA256, &content);
-        let sha256 = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { file: full.to_string_lossy().into_owned(), sha256 })
+        Ok(Self { file: full.to_string_lossy().into_owned(), sha256: digest_of(&content) })
     }
 }
 
@@ -147,9 +172,12 @@ impl Trust {
     /// The file cannot be read, or is not what was written: nothing is allowed then, and nothing overwritten.
     pub(crate) fn load(folder: &StateFolder) -> Result<Self> {
         let Some(content) = folder.read(FILE)? else { return Ok(Self::default()) };
-        serde_json::from_slice(&content).with_context(|| {
+        let mut trust: Self = serde_json::from_slice(&content).with_context(|| {
             format!("{} is damaged; remove it to be asked again", folder.file(FILE).display())
-        })
+        })?;
+        let redacted = |entry: ServerEntry| ServerEntry { server: entry.server.redacted(), ..entry };
+        trust.servers = trust.servers.into_iter().map(redacted).collect();
+        Ok(trust)
     }
 
     /// Whether a server may be started.
@@ -189,7 +217,7 @@ impl Trust {
 /// Whether two are the same command of the same file, whatever else is in the file.
 fn is_same(one: &ServerIdentity, other: &ServerIdentity) -> bool {
     let file = |identity: &ServerIdentity| identity.source.as_ref().map(|source| source.file.clone());
-    one.command == other.command && file(one) == file(other)
+    one.command == other.command && one.command_sha256 == other.command_sha256 && file(one) == file(other)
 }
 
 /// Keeps a decision, instead of any earlier one about the same.
@@ -234,10 +262,8 @@ mod tests {
     use super::*;
 
     fn server(words: &[&str], source: Option<&Path>) -> ServerIdentity {
-        ServerIdentity {
-            command: words.iter().map(|word| (*word).to_owned()).collect(),
-            source: source.map(|path| Source::of(path).unwrap()),
-        }
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        ServerIdentity::new(&command, source.map(|path| Source::of(path).unwrap()))
     }
 
     fn tool(name: &str) -> Subject {
@@ -258,6 +284,37 @@ mod tests {
         assert!(revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
         assert!(!revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
         assert_eq!(verdict(&["a"]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn commands_are_told_apart_by_secrets_that_are_not_kept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let verdict = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
+        decide(&folder, Subject::Server(server(&["a", "--key", "one"], None)), Decision::Allowed).unwrap();
+        assert_eq!(verdict(&["a", "--key", "one"]), Verdict::Allowed);
+        assert_eq!(verdict(&["a", "--key", "two"]), Verdict::Unknown);
+        assert_eq!(
+            verdict(&["a", "--key", "***"]),
+            Verdict::Unknown,
+            "what is shown is not what was allowed"
+        );
+        let kept = fs::read_to_string(temporary.path().join(FILE)).unwrap();
+        assert!(!kept.contains("one") && kept.contains("***"), "{kept}");
+    }
+
+    #[test]
+    fn secrets_that_were_kept_before_are_still_known_and_go() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let before =
+            r#"{"servers":[{"command":["a","--key","hush"],"decision":"allowed","time":"x"}],"tools":[]}"#;
+        fs::write(temporary.path().join(FILE), before).unwrap();
+        let trust = Trust::load(&folder).unwrap();
+        assert_eq!(trust.server(&server(&["a", "--key", "hush"], None)), Verdict::Allowed);
+        decide(&folder, tool("other"), Decision::Allowed).unwrap();
+        let kept = fs::read_to_string(temporary.path().join(FILE)).unwrap();
+        assert!(!kept.contains("hush") && kept.contains("command_sha256"), "{kept}");
     }
 
     #[test]

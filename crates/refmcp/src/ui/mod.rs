@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod consent;
+pub(crate) mod error;
 pub(crate) mod form;
 mod line;
 pub(crate) mod mask;

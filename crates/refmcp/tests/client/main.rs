@@ -2,8 +2,10 @@
 
 #![cfg(unix)]
 
+mod documents;
 mod models;
 mod own_words;
+mod secrets;
 #[path = "../serving/mod.rs"]
 mod serving;
 

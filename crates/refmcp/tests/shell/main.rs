@@ -9,6 +9,7 @@ mod screen;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod several;
+mod states;
 mod typed;
 
 use std::path::Path;

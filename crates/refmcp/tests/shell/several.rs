@@ -46,10 +46,10 @@ fn the_same_names_are_told_apart_by_their_servers() {
     screen.enter("disconnect one");
     screen.expect("two> ");
     screen.enter("servers");
-    screen.expect("it was left");
+    screen.expect("disconnected");
     screen.expect("two> ");
     screen.enter("one.sum a=1 b=1");
-    screen.expect("one is not connected: it was left");
+    screen.expect("one is not connected: disconnected");
     screen.expect("two> ");
     screen.enter("connect one");
     screen.expect("two> ");

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{on_purpose, opened_store, status};
 use crate::args::{ExitReason, Manner, Shared, Target, Visit};
 use crate::command::client::output::Printer;
-use crate::command::client::{Person, Servers, fault};
+use crate::command::client::{LastLines, Person, Servers, fault};
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -37,7 +37,7 @@ pub(super) async fn login(
         let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| manner.settled(&grant));
         store.keep_manner(&server, settled.as_ref().unwrap_or(manner))?;
     }
-    let client = connected.map_err(|why| fault::of_connecting(&why))?;
+    let client = connected.map_err(|why| fault::of_connecting(&why, &LastLines::default()))?;
     client.close().await;
     let printer = Printer::new(shared);
     if !store.has_new() {

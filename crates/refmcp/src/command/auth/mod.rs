@@ -13,6 +13,7 @@ mod store;
 use anyhow::Result;
 use refmcp_auth::client::FlowStep;
 use refmcp_client::auth::{Authorization, store_key};
+use refmcp_client::redact;
 use url::Url;
 
 use crate::args::{AuthCommand, Exit, ExitReason, Manner, Output, Shared, Target, Visit, join_words};
@@ -41,7 +42,7 @@ pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bar
     // Without a place to keep them, tokens are gone with the process.
     let store = opened_store().await.ok();
     let authorization = if person.is_there() {
-        let browser = LocalBrowser::new(person, bars, Visit::default()).asking(url.as_str());
+        let browser = LocalBrowser::new(person, bars, Visit::default()).asking(&redact::url(url.as_str()));
         let usual_port = store.as_ref().and_then(UserStore::usual_port);
         Authorization::new(browser.usually_at(usual_port))
     } else {

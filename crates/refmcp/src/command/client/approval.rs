@@ -4,7 +4,7 @@ use anyhow::Result;
 use refmcp_client::model::{JsonObject, Tool};
 
 use super::session::Session;
-use crate::args::{Exit, ExitReason, UsageError};
+use crate::args::{Exit, ExitReason, UsageError, join_words};
 use crate::arguments::{ArgumentWords, Inputs, read};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
@@ -16,9 +16,10 @@ pub(crate) async fn approved(session: &Session, tool: &Tool, arguments: JsonObje
         tracing::warn!("nothing is known of what was decided before: {fault:#}");
         Trust::default()
     });
-    match trust.tool(&session.name, &tool.name) {
+    match trust.tool(session.name.key(), &tool.name) {
         Verdict::Disabled => {
-            let how = format!("refmcp trust revoke {} --tool {}", session.name, tool.name);
+            let options = format!("--tool {}", join_words(std::slice::from_ref(&tool.name)));
+            let how = session.name.command_line("refmcp trust revoke", &options);
             return Err(
                 UsageError::new(format!("{} was disabled here; to use it again: {how}", tool.name)).into()
             );
@@ -29,7 +30,7 @@ pub(crate) async fn approved(session: &Session, tool: &Tool, arguments: JsonObje
     if !is_asked_about(tool, session.shared.yes) || !session.person.is_there() {
         return Ok(arguments);
     }
-    let (server, tool) = (session.name.clone(), tool.clone());
+    let (server, tool) = (session.name.to_string(), tool.clone());
     let answer = session.person.ask(move |terminal| {
         let check = |arguments: &JsonObject| fits(&tool, arguments);
         approve(terminal, &server, &tool, arguments, &check)

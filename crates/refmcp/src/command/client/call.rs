@@ -105,8 +105,8 @@ impl<'a> Note<'a> {
     fn write(&self, outcome: Outcome, fault: Option<&Error>) {
         let masked = self.session.shared.mask_arguments;
         let took = self.clock.elapsed();
-        let target = &self.session.name;
-        let mut entry = CallEntry::new(self.began, target, self.tool, self.arguments, masked, outcome, took);
+        let target = self.session.name.to_string();
+        let mut entry = CallEntry::new(self.began, &target, self.tool, self.arguments, masked, outcome, took);
         if let Some(fault) = fault {
             entry = entry.detail(&fault.to_string());
         }

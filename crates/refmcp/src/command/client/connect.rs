@@ -6,29 +6,31 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use refmcp_client::auth::Authorization;
-use refmcp_client::child::{ChildProcess, Complaint, StderrTo};
+use refmcp_client::child::ChildProcess;
 use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
-use refmcp_client::{Client, Revision};
+use refmcp_client::{Client, Revision, redact};
 use url::Url;
 
 use super::host::Person;
+use super::server_stderr::{LastLines, stderr_to};
 use super::trace::Tracer;
-use crate::args::{Exit, ExitReason, Output, Shared, Target, UrlTransport, UsageError, join_words};
+use crate::args::{Exit, ExitReason, Output, Shared, Target, TargetName, UrlTransport, UsageError};
 use crate::command::{auth, configured};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
-use crate::ui::text::one_line;
 
 /// A server that may be connected.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) connector: Arc<dyn Connector>,
     /// What it is called in logs and in what was decided about its tools.
-    pub(crate) name: String,
+    pub(crate) name: TargetName,
+    /// The last that it wrote to its stderr, where that is not shown.
+    pub(crate) last_lines: LastLines,
 }
 
 /// Where a server is, and how it is talked to.
@@ -46,12 +48,13 @@ pub(crate) struct Servers<'a> {
     person: &'a Person,
     tracer: Tracer,
     bars: Bars,
+    last_lines: LastLines,
 }
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(shared: &'a Shared, person: &'a Person) -> Result<Self> {
         let tracer = Tracer::new(shared.trace.as_deref(), shared.output == Output::Jsonl)?;
-        Ok(Self { shared, person, tracer, bars: Bars::hidden() })
+        Ok(Self { shared, person, tracer, bars: Bars::hidden(), last_lines: LastLines::default() })
     }
 
     /// Shows what programs say on their stderr beside these bars.
@@ -62,15 +65,16 @@ impl<'a> Servers<'a> {
 
     /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
-        let (connector, name) = match target {
+        let connector = match target {
             Target::Url { url, transport } => {
                 let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
-                (self.at(&place).await?, target.to_string())
+                self.at(&place).await?
             }
-            Target::Command(words) => (self.typed(words)?, target.to_string()),
-            Target::Named(name) => (self.configured(name).await?, name.clone()),
+            Target::Command(words) => self.typed(words)?,
+            Target::Named(name) => self.configured(name).await?,
         };
-        Ok(Server { connector: self.tracer.around(connector), name })
+        let last_lines = self.last_lines.clone();
+        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines })
     }
 
     /// Where the server is that is meant; one that is started is nowhere.
@@ -81,7 +85,7 @@ impl<'a> Servers<'a> {
             Target::Url { url, transport } => {
                 Ok(Place { url: url.clone(), transport: *transport, headers: Vec::new() })
             }
-            Target::Command(words) => Err(nowhere(&join_words(words)).into()),
+            Target::Command(_) => Err(nowhere(&target.to_string()).into()),
             Target::Named(name) => {
                 let entry = self.entry(name).await?;
                 Ok(place_of(&entry.launch)?.ok_or_else(|| nowhere(name))?)
@@ -136,28 +140,27 @@ impl<'a> Servers<'a> {
         })
     }
 
-    /// A command that somebody typed: that is agreement enough.
+    /// A command that somebody typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
+    /// a shell.
     fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
-        let Some((program, args)) = words.split_first() else {
+        let is_variable =
+            |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_variable_name(name));
+        let count = words.iter().take_while(is_variable).count();
+        let (variables, command) = words.split_at_checked(count).unwrap_or((&[], words));
+        let Some((program, args)) = command.split_first() else {
             return Err(UsageError::new("there is no command after `--`").into());
         };
-        Ok(Arc::new(self.child(ChildProcess::new(program).args(args))))
+        let variables = variables.iter().filter_map(|word| word.split_once('='));
+        Ok(Arc::new(self.child(ChildProcess::new(program).args(args).envs(variables))?))
     }
 
-    fn child(&self, child: ChildProcess) -> ChildProcess {
-        let paint = crate::ui::style::Paint::for_stderr(&std::io::stderr(), self.shared.no_color);
-        let bars = self.bars.clone();
-        let say = move |complaint: Complaint<'_>| match complaint {
-            Complaint::Line(line) => bars.say(&format!("{}\n", paint.faint(&one_line(line)))),
-            Complaint::LeftOut(bytes) => {
-                bars.say(&format!("{}\n", paint.faint(&format!("({bytes} bytes left out)"))));
-            }
-        };
-        let child = child.envs(self.shared.env.iter().cloned()).stderr(StderrTo::Lines(Arc::new(say)));
-        match &self.shared.cwd {
+    fn child(&self, child: ChildProcess) -> Result<ChildProcess> {
+        let stderr = stderr_to(self.shared, &self.bars, &self.last_lines)?;
+        let child = child.envs(self.shared.env.iter().cloned()).stderr(stderr);
+        Ok(match &self.shared.cwd {
             Some(folder) => child.current_dir(folder),
             None => child,
-        }
+        })
     }
 
     /// A server that a configuration file names.
@@ -167,7 +170,7 @@ impl<'a> Servers<'a> {
             let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
             self.agreed(name, &words, &entry.source).await?;
             let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
-            return Ok(Arc::new(self.child(child.context("a command that is none")?)));
+            return Ok(Arc::new(self.child(child.context("a command that is none")?)?));
         }
         let strange = || UsageError::new(format!("{name} is reached in a way that is not known here"));
         self.at(&place_of(&entry.launch)?.ok_or_else(strange)?).await
@@ -229,7 +232,7 @@ impl<'a> Servers<'a> {
     /// file has changed.
     async fn agreed(&self, name: &str, words: &[String], source: &Path) -> Result<()> {
         let folder = StateFolder::from_env()?;
-        let identity = ServerIdentity { command: words.to_vec(), source: Some(Source::of(source)?) };
+        let identity = ServerIdentity::new(words, Some(Source::of(source)?));
         let verdict = Trust::load(&folder)?.server(&identity);
         match verdict {
             Verdict::Allowed => return Ok(()),
@@ -243,16 +246,27 @@ impl<'a> Servers<'a> {
             Verdict::Unknown | Verdict::Changed => {}
         }
         let changed = verdict == Verdict::Changed;
-        let shown = (name.to_owned(), join_words(words), source.display().to_string());
+        let (whole, shown) = (redact::joined(words), redact::joined(&redact::words_to_confirm(words)));
+        let (name_shown, file) = (name.to_owned(), source.display().to_string());
         let answer = self.person.ask(move |terminal| {
-            let (name, command, file) = shown;
-            terminal.say_strong(&format!("The server {name} is started by this command:"))?;
-            terminal.say(&format!("  {command}"))?;
+            terminal.say_strong(&format!("The server {name_shown} is started by this command:"))?;
+            terminal.say(&format!("  {shown}"))?;
             terminal.say_faint(&format!("  from {file}"))?;
             if changed {
                 terminal.warn("  careful: the file has changed since you allowed it")?;
             }
-            terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n')
+            if whole == shown {
+                return terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n');
+            }
+            let letters = ["yes", "always", "show", "no"];
+            let label = "Start it? [yes, always, show its secrets, No]";
+            match terminal.letter(label, &letters, 'n')? {
+                's' => {
+                    terminal.say(&format!("  {whole}"))?;
+                    terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n')
+                }
+                letter => Ok(letter),
+            }
         });
         match answer.await {
             Some(Ok('a')) => trust::decide(&folder, Subject::Server(identity), Decision::Allowed),
@@ -264,12 +278,18 @@ impl<'a> Servers<'a> {
                     "run `refmcp trust allow {name}{}` first, or give --yes",
                     file.unwrap_or_default()
                 );
-                let command = join_words(words);
+                let command = redact::command_line(words);
                 let what = format!("{name} would start `{command}`, and nobody is there to agree: {how}");
                 Err(UsageError::new(what).into())
             }
         }
     }
+}
+
+/// Whether this is the name of a variable, so that a word which begins with it and `=` is no program.
+fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Where an entry of a configuration file says that its server is, if it is anywhere.
@@ -280,7 +300,8 @@ fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
         Launch::WebSocket { url, headers } => (url, headers, UrlTransport::WebSocket),
         _ => return Ok(None),
     };
-    let url = Url::parse(url).map_err(|fault| UsageError::new(format!("{url:?} is no address: {fault}")))?;
+    let unusable = |fault| UsageError::new(format!("{:?} is no address: {fault}", redact::word(url)));
+    let url = Url::parse(url).map_err(unusable)?;
     Ok(Some(Place { url, transport, headers: revealed(headers) }))
 }
 
@@ -313,14 +334,15 @@ impl Person {
 }
 
 /// What a server spoke when it was last connected from here.
-pub(crate) fn remembered(server: &str) -> Option<Revision> {
-    eras::recall(&StateFolder::from_env().ok()?, server, SystemTime::now())
+pub(crate) fn remembered(server: &TargetName) -> Option<Revision> {
+    eras::recall(&StateFolder::from_env().ok()?, server.key(), SystemTime::now())
 }
 
 /// Remembers what a server speaks.
-pub(crate) fn remember(server: &str, client: &Client) {
-    let remembered = StateFolder::from_env()
-        .and_then(|folder| eras::remember(&folder, server, client.server().revision, SystemTime::now()));
+pub(crate) fn remember(server: &TargetName, client: &Client) {
+    let remembered = StateFolder::from_env().and_then(|folder| {
+        eras::remember(&folder, server.key(), client.server().revision, SystemTime::now())
+    });
     if let Err(fault) = remembered {
         tracing::debug!("what {server} speaks is not remembered: {fault:#}");
     }

@@ -6,11 +6,12 @@ use refmcp_auth::challenge::Challenge;
 use refmcp_client::wire::WireError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 
+use super::server_stderr::LastLines;
 use crate::args::{Exit, ExitReason};
 use crate::ui::text::one_line;
 
 /// There is no connection.
-pub(crate) fn of_connecting(fault: &ConnectError) -> Fault {
+pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
     let reason = match fault.why() {
         _ if fault.needs_authorization() => ExitReason::Authorization,
         OpenError::Wire(_) | OpenError::TimedOut { .. } => ExitReason::Unreachable,
@@ -20,7 +21,8 @@ pub(crate) fn of_connecting(fault: &ConnectError) -> Fault {
         OpenError::Wire(why) => wanted(why),
         _ => String::new(),
     };
-    Exit::new(reason, one_line(&format!("{fault}{wanted}"))).into()
+    let what = last_lines.added_to(&format!("{fault}{wanted}"));
+    Exit::new(reason, one_line(&what)).into()
 }
 
 /// A request brought no result.
@@ -39,7 +41,7 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
             data.map(|data| format!(" {data}")).unwrap_or_default()
         }
     };
-    Exit::new(reason, one_line(&format!("{fault}{more}"))).into()
+    Exit::new(reason, one_line(&format!("{fault}{more}"))).answered(fault.rpc()).into()
 }
 
 /// The scopes that a server wants which said that a token is not enough.

@@ -11,6 +11,7 @@ pub(crate) mod metadata;
 pub(crate) mod models;
 pub(crate) mod output;
 pub(crate) mod requests;
+mod server_stderr;
 mod session;
 mod trace;
 pub(crate) mod watch;
@@ -30,6 +31,7 @@ use crate::command::auth;
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered};
 pub(crate) use host::{Person, root};
+pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;
 
 /// Runs a command until it is done or somebody has had enough.

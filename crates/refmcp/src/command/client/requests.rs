@@ -14,7 +14,7 @@ use super::output::laid_out;
 use super::session::Session;
 use super::{call, fault};
 use crate::args::{Completable, UsageError};
-use crate::arguments::{ArgumentWords, Inputs, json_value, prompt_schema};
+use crate::arguments::{ArgumentWords, Inputs, json_document, prompt_schema};
 use crate::ui::render::{self, ServerSummary};
 use crate::ui::text::{multi_line, one_line};
 
@@ -110,7 +110,7 @@ pub(crate) fn info(session: &Session) -> Result<()> {
 pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -> Result<()> {
     let params = match params {
         Some(text) => {
-            let value = json_value(text, &mut Inputs::new(&mut io::stdin()));
+            let value = json_document(text, &mut Inputs::new(&mut io::stdin()));
             let value = value.map_err(|what| UsageError::new(format!("the parameters: {what}")))?;
             value.as_object().cloned().ok_or_else(|| UsageError::new("the parameters are no JSON object"))?
         }

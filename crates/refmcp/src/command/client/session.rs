@@ -12,7 +12,7 @@ use super::fault;
 use super::host::{Person, host};
 use super::models;
 use super::output::Printer;
-use crate::args::{Output, Shared, Target};
+use crate::args::{Output, Shared, Target, TargetName};
 use crate::ui::progress::Bars;
 use crate::ui::render;
 
@@ -28,7 +28,7 @@ pub(crate) struct Session {
     pub(crate) bars: Bars,
     pub(crate) shared: Shared,
     /// What the server is called in logs and in what was decided about its tools.
-    pub(crate) name: String,
+    pub(crate) name: TargetName,
     /// What happens without being asked for.
     pub(crate) events: Events,
 }
@@ -40,7 +40,7 @@ impl Session {
         let printer = Printer::new(shared);
         let events = Events::default();
         let listen = listener(printer.clone(), bars.clone(), events.clone());
-        let host = host(shared, person, &server.name).on_event(listen);
+        let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
             .era(shared.era)
@@ -52,7 +52,7 @@ impl Session {
             builder = builder.spoken(&server.connector.name(), revision);
         }
         let client = builder.connect_to(server.connector).await;
-        let client = client.map_err(|fault| fault::of_connecting(&fault))?;
+        let client = client.map_err(|fault| fault::of_connecting(&fault, &server.last_lines))?;
         // What somebody insisted on says nothing about what the server would rather speak.
         if shared.era == Era::Auto {
             remember(&server.name, &client);

@@ -14,7 +14,7 @@ use crate::args::{Exit, ExitReason, Output};
 use crate::ui::text::one_line;
 
 /// Whoever listened this long listens again when the stream breaks; a server that ends streams at once does not want it.
-const LASTED: Duration = Duration::from_secs(1);
+pub(crate) const LASTED: Duration = Duration::from_secs(1);
 
 /// Shows changes until somebody has had enough, or the server has.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::place::Place;
 use super::reference_options;
-use crate::args::{Policy, ServeOptions};
+use crate::args::{Format, Policy, ServeOptions};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
     let runtime =
@@ -36,7 +36,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("no address")?;
     let (mut http, patience) = (http_options(&options, address), options.shutdown_timeout);
-    let grace = options.server.grace;
+    let (grace, output) = (options.server.grace, options.output);
     let place = Place { address, secure: tls.is_some() };
     let about = auth::set(&options.authority, &place, &mut http)?;
     let mut reference = reference_options(options.server);
@@ -51,7 +51,11 @@ async fn serve(options: ServeOptions) -> Result<()> {
     };
     let more = |builder: ServerBuilder| builder.grace(grace).capabilities(declare);
     let server = refmcp_reference::server_with(reference, more)?;
-    if let Err(fault) = stdout().write_all(place.banner("Authorization", &about.lines).as_bytes()) {
+    let said = match output {
+        Format::Text => place.banner("Authorization", &about.lines),
+        Format::Json | Format::Jsonl => place.document(&about.lines),
+    };
+    if let Err(fault) = stdout().write_all(said.as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }

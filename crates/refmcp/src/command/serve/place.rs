@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::args::UsageError;
@@ -45,6 +46,19 @@ For a client's mcp.json:
             version = env!("CARGO_PKG_VERSION"),
             url = endpoints[0].1,
         )
+    }
+
+    /// The same as one JSON document on one line.
+    pub(super) fn document(&self, more: &[(&str, String)]) -> String {
+        let [http, sse, websocket] = self.endpoints().map(|(_, url)| url);
+        let more: Map<String, Value> =
+            more.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+        let document = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "endpoints": { "streamableHttp": http, "sse": sse, "webSocket": websocket },
+            "authorization": more,
+        });
+        format!("{document}\n")
     }
 
     /// The origin by which clients know the server: tokens are for this one and no other, so it must be known.

@@ -38,6 +38,7 @@ fn offers(used: Option<&str>) -> Offers {
     Offers {
         servers: vec![("one".to_owned(), Arc::new(one)), ("two".to_owned(), Arc::new(two))],
         absent: vec!["gone".to_owned()],
+        configured: ["gone", "known"].map(str::to_owned).to_vec(),
         used: used.map(str::to_owned),
     }
 }
@@ -74,7 +75,7 @@ fn words_are_completed_from_what_is_offered() {
         ("subscribe m", None, &["memo://a"]),
         ("level no", None, &["notice"]),
         ("use t", None, &["two"]),
-        ("connect ", None, &["gone"]),
+        ("connect ", None, &["gone", "known"]),
         ("unknown x", None, &[]),
     ];
     for (typed, used, expected) in cases {

@@ -1,0 +1,116 @@
+//! Words that could not be understood: said without the secrets in them, as text or as JSON.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use refmcp_client::redact::{self, MASK};
+
+use super::{ExitReason, UsageError};
+use crate::ui::error::document;
+
+/// A fault of ours in the shape of clap's, so that all are printed alike.
+pub(super) fn explain(fault: &UsageError) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{fault}\n\nFor more information, try '--help'.\n"))
+}
+
+/// The same fault; words that it quotes are without the secrets in them.
+pub(super) fn redacted(mut fault: clap::Error) -> clap::Error {
+    let text = |fault: &clap::Error, kind| match fault.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let option = text(&fault, ContextKind::InvalidArg).unwrap_or_default();
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
+        let Some(quoted) = text(&fault, kind) else { continue };
+        let is_secret = kind == ContextKind::InvalidValue
+            && ["--header", "--env", "-e ", "--meta"].iter().any(|secret| option.starts_with(secret));
+        let shown = if is_secret { MASK.to_owned() } else { redact::word(&quoted) };
+        if shown != quoted {
+            fault.insert(kind, ContextValue::String(shown));
+        }
+    }
+    fault
+}
+
+/// Prints it; where the words ask for JSON, as JSON.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub(super) fn print(fault: &clap::Error, words: &[OsString]) -> std::io::Result<()> {
+    if !fault.use_stderr() || !ask_for_json(words) {
+        return fault.print();
+    }
+    let text = fault.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    // The usage and where there is more help are for people.
+    let message = text.split("\n\n").next().unwrap_or(text).trim();
+    eprintln!("{}", document(message, ExitReason::Usage, None));
+    Ok(())
+}
+
+/// Whether the words ask for JSON, as far as that can be told of words that are not understood.
+fn ask_for_json(words: &[OsString]) -> bool {
+    let words: Vec<_> =
+        words.iter().take_while(|word| *word != "--").map(|word| word.to_string_lossy()).collect();
+    let is_json = |value: &str| matches!(value, "json" | "jsonl");
+    let joined = words
+        .iter()
+        .any(|word| word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")).is_some_and(is_json));
+    joined || words.windows(2).any(|pair| matches!(&*pair[0], "--output" | "-o") && is_json(&pair[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{parse_from, split_words};
+
+    fn fault(line: &str) -> String {
+        let words = split_words(&format!("refmcp {line}")).unwrap();
+        let fault = parse_from(words.into_iter().map(OsString::from)).unwrap_err();
+        redacted(fault).to_string()
+    }
+
+    #[test]
+    fn what_was_mistyped_is_quoted_without_secrets() {
+        for line in [
+            "list -H 'Bearer hush' http://h/",
+            "list -H 'Bearer hu:hush' http://h/",
+            "list -e hush http://h/",
+            "list --env hush -- x",
+            "list --meta hush http://h/",
+            "list tools http://h/?key=hush a http://h/?key=hush",
+            "list http://[h?key=hush",
+            "list ftp://me:hush@h/",
+            "list h:80/?key=hush",
+            "list me:hush@h:80/",
+            "list ./x://h?key=hush",
+            "call http://h/?key=hush tool -- x",
+            "bridge --from http://h/?key=hush --to http://h/?key=hush -- x",
+            "bridge --from https://h/?key=hush --to x",
+            "http://h/?key=hush",
+            "list --token=hush http://h/",
+            "log extra http://h/?key=hush",
+            "--cli http://h/?k=hush x --method tools/list",
+        ] {
+            let said = fault(line);
+            assert!(!said.contains("hush"), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn json_is_asked_for_before_the_command() {
+        let ask = |line: &str| {
+            ask_for_json(&split_words(line).unwrap().into_iter().map(OsString::from).collect::<Vec<_>>())
+        };
+        for line in
+            ["refmcp list -o json x", "refmcp list --output=json x y", "refmcp -ojsonl", "x --output json"]
+        {
+            assert!(ask(line), "{line}");
+        }
+        for line in ["refmcp list x", "refmcp list -o text x", "refmcp list -- x -o json", "refmcp x json -o"]
+        {
+            assert!(!ask(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The standard error of servers that are started: shown, hidden or written to a file, as the options say. The last
+//! lines of one that is hidden are kept, to be told when the server fails.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use refmcp_client::child::{Complaint, StderrTo};
+
+use crate::args::{ServerStderr, Shared};
+use crate::store::private;
+use crate::ui::progress::Bars;
+use crate::ui::style::Paint;
+use crate::ui::text::one_line;
+
+/// Lines that are kept, and characters of each.
+const KEPT_LINES: usize = 10;
+const LONGEST: usize = 200;
+
+/// The last lines that were not shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    fn keep(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(one_line(line).chars().take(LONGEST).collect());
+        while lines.len() > KEPT_LINES {
+            lines.pop_front();
+        }
+    }
+
+    /// What went wrong with the server, and the last that it wrote where that is not said already.
+    pub(crate) fn added_to(&self, what: &str) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() || what.contains("; it last wrote: ") {
+            return what.to_owned();
+        }
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        format!("{what}; it last wrote: {}", lines.join("\\n"))
+    }
+}
+
+/// Where a server's standard error goes.
+///
+/// # Errors
+///
+/// The file cannot be written to.
+pub(crate) fn stderr_to(shared: &Shared, bars: &Bars, last: &LastLines) -> Result<StderrTo> {
+    Ok(StderrTo::Lines(match &shared.server_stderr {
+        ServerStderr::Show => {
+            let paint = Paint::for_stderr(&std::io::stderr(), shared.no_color);
+            let bars = bars.clone();
+            Arc::new(move |complaint| bars.say(&format!("{}\n", paint.faint(&one_line(&words(complaint))))))
+        }
+        ServerStderr::Hide => {
+            let last = last.clone();
+            Arc::new(move |complaint| last.keep(&words(complaint)))
+        }
+        ServerStderr::File(path) => {
+            let (file, last) = (Mutex::new(opened(path)?), last.clone());
+            Arc::new(move |complaint| {
+                let line = words(complaint);
+                last.keep(&line);
+                // In one piece: another server may write to the same file.
+                let written = file
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .write_all(format!("{line}\n").as_bytes());
+                if let Err(fault) = written {
+                    tracing::warn!("what the server writes to its stderr is lost: {fault}");
+                }
+            })
+        }
+    }))
+}
+
+/// A file that only its owner reads: servers write all kinds of things.
+fn opened(path: &Path) -> Result<File> {
+    private(File::options().create(true).append(true))
+        .open(path)
+        .with_context(|| format!("--server-stderr: cannot write to {}", path.display()))
+}
+
+fn words(complaint: Complaint<'_>) -> String {
+    match complaint {
+        Complaint::Line(line) => line.to_owned(),
+        Complaint::LeftOut(bytes) => format!("({bytes} bytes left out)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_told_once() {
+        let last = LastLines::default();
+        assert_eq!(last.added_to("it failed"), "it failed");
+        for number in 0..KEPT_LINES + 2 {
+            last.keep(&format!("line {number}{}", "x".repeat(LONGEST)));
+        }
+        let told = last.added_to("it failed");
+        assert!(
+            told.starts_with("it failed; it last wrote: line 2x") && told.contains("\\nline 11x"),
+            "{told}"
+        );
+        assert!(told.len() < KEPT_LINES * (LONGEST + 2) + 40, "{told}");
+        assert_eq!(last.added_to(&told), told);
+    }
+}

@@ -1,0 +1,119 @@
+//! `connect`, `disconnect` and `servers`: which servers the session has, and how they are.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::parse::target;
+use super::run::{Shell, leave};
+use super::servers::{Connected, Entry};
+use super::state::{State, described};
+use crate::args::{ExitReason, Target};
+use crate::command::client::output::Printer;
+use crate::ui::table::Table;
+use crate::ui::text::one_line;
+
+/// How long a server may take to show that it is there.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+impl Shell {
+    /// Connects: again to a server of the session, where the word is its name, or else to another one.
+    pub(super) async fn connect_typed(&self, words: &[String]) -> Result<()> {
+        if let [word] = words
+            && let Some(entry) = self.roster.entry(word)
+        {
+            return self.connect_again(&entry).await;
+        }
+        let target = target(words.to_vec())?;
+        let before = self.roster.entries().into_iter().find(|entry| entry.target == target);
+        // One that is connected gets company; one that is not is meant to be.
+        if let Some(entry) = before.filter(|entry| !matches!(entry.state, State::Connected(_))) {
+            return self.connect_again(&entry).await;
+        }
+        let name = self.roster.add(&target);
+        let connected = self.connect(&name, &target).await;
+        if let Err(fault) = &connected
+            && matches!(target, Target::Named(_))
+            && ExitReason::of(fault) == ExitReason::Usage
+        {
+            // There is no such server, or it may not be started: nothing that a session could have.
+            self.roster.remove(&name);
+        }
+        connected
+    }
+
+    async fn connect_again(&self, entry: &Entry) -> Result<()> {
+        self.roster.set(&entry.name, State::Connecting { again: true });
+        if let State::Connected(server) = &entry.state {
+            leave(server).await;
+        }
+        self.connect(&entry.name, &entry.target).await
+    }
+
+    /// Leaves a server.
+    pub(super) async fn disconnect(&self, name: &str) -> Result<()> {
+        let server = self.roster.named(name)?;
+        self.roster.set(name, State::Disconnected);
+        leave(&server).await;
+        Ok(())
+    }
+
+    /// Shows every server, and how it is.
+    pub(super) async fn servers(&self) -> Result<()> {
+        let mut table = Table::new(&["SERVER", "REVISION", "STATE", "TARGET"]);
+        let mut document = Vec::new();
+        let used = self.roster.used();
+        let entries = self.roster.entries();
+        let conditions = futures_util::future::join_all(entries.iter().map(condition)).await;
+        for (entry, (word, reason)) in entries.iter().zip(conditions) {
+            let revision = match &entry.state {
+                State::Connected(server) => server.client().server().revision.as_str(),
+                _ => "",
+            };
+            let target = entry.target.to_string();
+            let mark = if used.as_ref() == Some(&entry.name) { " *" } else { "" };
+            document.push(json!({
+                "server": entry.name, "revision": revision, "state": word, "reason": reason, "target": target,
+            }));
+            table.row(vec![
+                format!("{}{mark}", one_line(&entry.name)),
+                revision.to_owned(),
+                one_line(&described(word, reason.as_deref())).into_owned(),
+                one_line(&target).into_owned(),
+            ]);
+        }
+        Printer::new(&self.shared).show(&document, |view| {
+            if document.is_empty() {
+                return "no servers yet: connect TARGET\n".to_owned();
+            }
+            table.render(view.paint, view.width)
+        })
+    }
+}
+
+/// How a server is. One over HTTP has no connection that could end, so it is asked; the end of any other is noticed.
+async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
+    let server = match &entry.state {
+        State::Connected(server) if is_over_http(server) => server,
+        state => return (state.word(), state.reason().map(str::to_owned)),
+    };
+    match tokio::time::timeout(ANSWERS_WITHIN, answers(server)).await {
+        Ok(Ok(())) => ("connected", None),
+        Ok(Err(why)) => ("unreachable", Some(why)),
+        Err(_) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
+    }
+}
+
+fn is_over_http(server: &Connected) -> bool {
+    ["http://", "https://"].iter().any(|scheme| server.client().name().starts_with(scheme))
+}
+
+async fn answers(server: &Connected) -> Result<(), String> {
+    match server.client().ping().await {
+        // A server that refuses to be pinged is there.
+        Ok(_) => Ok(()),
+        Err(fault) if fault.rpc().is_some() => Ok(()),
+        Err(fault) => Err(server.trouble.why().unwrap_or_else(|| fault.to_string())),
+    }
+}

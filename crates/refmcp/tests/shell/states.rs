@@ -1,0 +1,198 @@
+//! Servers that come from configuration files, that die and come back, and what `servers` says of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+use crate::screen::{Screen, children_of};
+use crate::{REFMCP, in_folder, total};
+
+/// Writes one of the usual files of this person.
+fn configured(folder: &Path, servers: &Value) {
+    std::fs::create_dir_all(folder.join(".cursor")).unwrap();
+    std::fs::write(folder.join(".cursor/mcp.json"), json!({ "mcpServers": servers }).to_string()).unwrap();
+}
+
+fn script(folder: &Path, options: &[&str], lines: &str) -> Output {
+    let mut command = Command::new(REFMCP);
+    command.arg("shell").args(options);
+    let mut command = in_folder(command, folder);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that ends at once reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A server at this port, once it listens.
+fn serve(port: u16) -> Child {
+    let mut command = Command::new(REFMCP);
+    command.args(["serve", "--output", "json", "--port", &port.to_string()]).env_remove("REFMCP_LOG");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("streamableHttp"), "{line}");
+    child
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn without_targets_the_usual_files_name_the_servers() {
+    let folder = tempdir().unwrap();
+    let stdio = json!({ "command": REFMCP, "args": ["stdio"] });
+    let off = json!({ "command": REFMCP, "args": ["stdio"], "disabled": true });
+    let broken = json!({ "command": folder.path().join("no-such-program") });
+    configured(folder.path(), &json!({ "one": stdio, "off": off, "broken": broken }));
+    let mut screen = Screen::shell(folder.path(), &[]);
+    // Nothing of a file is started that nobody agreed to.
+    for _ in 0..2 {
+        screen.expect("is started by this command:");
+        screen.expect("Start it? [yes, always, No]");
+        screen.enter("y");
+    }
+    screen.expect("refmcp> ");
+    screen.enter("servers");
+    screen.expect("failed: ");
+    screen.expect("refmcp> ");
+    screen.enter("sum a=1 b=2");
+    screen.expect(&total(3));
+    screen.expect("refmcp> ");
+    screen.enter("connect off");
+    screen.expect("off is disabled");
+    screen.expect("refmcp> ");
+    screen.enter("connect nowhere");
+    screen.expect("no server is called \"nowhere\"");
+    screen.expect("refmcp> ");
+    // It dies, that is told at once, and it can be brought back by its name.
+    let child = children_of(screen.id())[0];
+    assert!(Command::new("kill").args(["-s", "KILL", &child.to_string()]).status().unwrap().success());
+    screen.expect("[one] is gone: ");
+    screen.enter("servers");
+    screen.expect("failed: ");
+    let rest = screen.until("refmcp> ");
+    assert!(rest.contains("signal 9") && !rest.contains("nowhere"), "{rest}");
+    screen.enter("sum a=1 b=2");
+    screen.expect("no server is connected");
+    screen.expect("refmcp> ");
+    screen.enter("connect one");
+    screen.expect("Start it? [yes, always, No]");
+    screen.enter("y");
+    screen.expect("refmcp> ");
+    screen.enter("one.sum a=2 b=2");
+    screen.expect(&total(4));
+    screen.expect("refmcp> ");
+    screen.enter("disconnect one");
+    screen.expect("refmcp> ");
+    screen.enter("servers");
+    screen.expect("disconnected");
+}
+
+#[test]
+fn a_person_who_agrees_to_nothing_can_still_connect() {
+    let folder = tempdir().unwrap();
+    configured(folder.path(), &json!({ "one": { "command": REFMCP, "args": ["stdio", "--name", "x"] } }));
+    let mut screen = Screen::shell(folder.path(), &[]);
+    screen.expect("Start it?");
+    screen.enter("n");
+    screen.expect("to connect: connect TARGET");
+    screen.expect("> ");
+    screen.enter(&format!("connect {REFMCP} stdio"));
+    screen.expect("> ");
+    screen.enter("refmcp.sum a=1 b=2");
+    screen.expect(&total(3));
+}
+
+#[test]
+fn secrets_of_a_command_are_shown_when_somebody_wants_to_see_them() {
+    let folder = tempdir().unwrap();
+    let args = ["-c", "exec \"$0\" stdio", REFMCP, "--token", "hush"];
+    configured(folder.path(), &json!({ "one": { "command": "sh", "args": args } }));
+    let mut screen = Screen::shell(folder.path(), &[]);
+    let shown = screen.until("Start it? [yes, always, show its secrets, No]");
+    assert!(shown.contains("--token ***") && !shown.contains("hush"), "{shown}");
+    screen.enter("s");
+    screen.expect("--token hush");
+    screen.expect("Start it? [yes, always, No]");
+    screen.enter("y");
+    screen.expect("one> ");
+}
+
+#[test]
+fn a_script_uses_the_files_as_well() {
+    let folder = tempdir().unwrap();
+    let output = script(folder.path(), &[], "sum a=1 b=2\n");
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("missing: a target") && complaint.contains(".cursor/mcp.json"), "{complaint}");
+    configured(folder.path(), &json!({ "one": { "command": REFMCP, "args": ["stdio"] } }));
+    let output = script(folder.path(), &[], "sum a=1 b=2\n");
+    assert!(text(&output.stderr).contains("nobody is there to agree"), "{output:?}");
+    let output = script(folder.path(), &["--yes"], "sum a=1 b=2\ndisconnect one\nconnect one\nsum a=2 b=2\n");
+    assert_eq!(text(&output.stdout), format!("{}\n{}\n", total(3), total(4)), "{output:?}");
+    // A name of the files can be connected beside a server that was named.
+    let output = script(folder.path(), &["--yes", "--", REFMCP, "stdio"], "connect one\none.sum a=1 b=1\n");
+    assert_eq!(text(&output.stdout), format!("{}\n", total(2)), "{output:?}");
+}
+
+#[test]
+fn states_and_errors_are_documents() {
+    let folder = tempdir().unwrap();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = format!("http://{nobody}/mcp");
+    let options = ["-o", "json", &target, "--", REFMCP, "stdio"];
+    let output = script(folder.path(), &options, "servers\nno_such_tool\n");
+    let servers: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&servers[0]["state"], &servers[1]["state"]), (&json!("failed"), &json!("connected")));
+    assert!(servers[0]["reason"].as_str().unwrap().contains("cannot reach"), "{servers}");
+    assert_eq!(servers[1]["reason"], Value::Null);
+    let errors: Vec<Value> =
+        text(&output.stderr).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let reasons: Vec<&Value> = errors.iter().map(|error| &error["error"]["reason"]).collect();
+    assert_eq!(reasons, [&json!("unreachable"), &json!("usage")], "{errors:?}");
+}
+
+#[test]
+fn a_server_at_an_address_is_missed_at_once_and_found_again() {
+    let folder = tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = serve(address.port());
+    let target = format!("http://{address}/mcp");
+    let mut screen = Screen::shell(folder.path(), &[&target]);
+    let prompt = format!("{address}> ");
+    screen.expect(&prompt);
+    screen.enter("servers");
+    screen.expect("connected");
+    screen.expect(&prompt);
+    end(server);
+    screen.expect(&format!("[{address}] does not answer: "));
+    screen.enter("servers");
+    screen.expect("unreachable: ");
+    screen.expect(&prompt);
+    let server = serve(address.port());
+    screen.expect(&format!("[{address}] answers again"));
+    screen.enter("servers");
+    screen.expect("connected");
+    screen.expect(&prompt);
+    // By the name that the session has for it, though it looks like half an address.
+    screen.enter(&format!("connect {address}"));
+    screen.expect(&prompt);
+    screen.enter("sum a=1 b=2");
+    screen.expect(&total(3));
+    screen.expect(&prompt);
+    screen.enter("servers");
+    let shown = screen.until(&prompt);
+    assert!(!shown.contains(&format!("{address}-2")), "{shown}");
+    end(server);
+}
