@@ -22,6 +22,10 @@ pub(super) fn redacted(mut fault: clap::Error) -> clap::Error {
     let option = text(&fault, ContextKind::InvalidArg).unwrap_or_default();
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
         let Some(quoted) = text(&fault, kind) else { continue };
+        if kind == ContextKind::InvalidArg && fault.kind() != ErrorKind::UnknownArgument {
+            // The option's own name.
+            continue;
+        }
         let is_secret = kind == ContextKind::InvalidValue
             && ["--header", "--env", "-e ", "--meta"].iter().any(|secret| option.starts_with(secret));
         let shown = if is_secret { MASK.to_owned() } else { redact::word(&quoted) };
@@ -31,6 +35,52 @@ pub(super) fn redacted(mut fault: clap::Error) -> clap::Error {
     }
     fault
 }
+
+/// The same fault; where a word is too many, with what was probably meant.
+pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error {
+    if fault.kind() != ErrorKind::UnknownArgument {
+        return fault;
+    }
+    let Some(ContextValue::String(word)) = fault.get(ContextKind::InvalidArg) else { return fault };
+    let word = word.clone();
+    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
+    let command = names.find(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
+    let has_suggestion = fault.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
+    let tip = match (command, word.strip_prefix("--")) {
+        ("", _) => return fault,
+        _ if has_suggestion => return fault,
+        ("call" | "prompt", Some(name)) if !name.is_empty() => {
+            format!(
+                "an argument of the {} is written {name}=VALUE",
+                if command == "call" { "tool" } else { "prompt" }
+            )
+        }
+        (_, None) if !word.starts_with('-') => {
+            format!(
+                "a command that starts a server stands at the end: refmcp {command} … -- COMMAND ARGUMENT…"
+            )
+        }
+        _ => return fault,
+    };
+    fault.remove(ContextKind::SuggestedArg);
+    fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    fault
+}
+
+/// Commands whose target can be a command after `--`.
+const COMMANDS_WITH_TARGET: [&str; 10] =
+    ["list", "call", "read", "prompt", "complete", "watch", "info", "raw", "shell", "bridge"];
+
+/// Whether an option that clap proposes is probably what was meant.
+fn is_near(word: &str) -> impl Fn(&ContextValue) -> bool {
+    move |proposed| match proposed {
+        ContextValue::String(proposed) => strsim::jaro_winkler(proposed, word) >= NEAR,
+        _ => false,
+    }
+}
+
+/// How alike two options are, from 0 to 1, for one to be meant by the other.
+const NEAR: f64 = 0.9;
 
 /// Prints it; where the words ask for JSON, as JSON.
 ///
@@ -67,8 +117,9 @@ mod tests {
 
     fn fault(line: &str) -> String {
         let words = split_words(&format!("refmcp {line}")).unwrap();
-        let fault = parse_from(words.into_iter().map(OsString::from)).unwrap_err();
-        redacted(fault).to_string()
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let fault = parse_from(words.clone()).unwrap_err();
+        redacted(hinted(fault, &words)).to_string()
     }
 
     #[test]
@@ -96,6 +147,23 @@ mod tests {
             let said = fault(line);
             assert!(!said.contains("hush"), "{line}: {said}");
         }
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_said() {
+        for (line, tip) in [
+            ("call sum --a 1 -- x", "an argument of the tool is written a=VALUE"),
+            ("prompt review --code=x -- x", "an argument of the prompt is written code=VALUE"),
+            ("info npx server", "stands at the end: refmcp info … -- COMMAND"),
+            ("call x sum --timeot 1", "'--timeout'"),
+            ("list --tokn", "unexpected argument '--tokn'"),
+            ("list -H foo x", "'--header <NAME: VALUE>'"),
+            ("log x", "unexpected argument 'x'"),
+        ] {
+            let said = fault(line);
+            assert!(said.contains(tip), "{line}: {said}");
+        }
+        assert!(!fault("call sum --a 1 -- x").contains("--header"));
     }
 
     #[test]

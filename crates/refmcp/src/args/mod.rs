@@ -190,7 +190,7 @@ impl Action {
 pub(crate) fn parse() -> Result<(LogOptions, Action), ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
     parse_from(words.clone()).map_err(|fault| {
-        let fault = fault::redacted(fault);
+        let fault = fault::redacted(fault::hinted(fault, &words));
         let wrong = fault.use_stderr();
         if let Err(fault) = fault::print(&fault, &words) {
             // Whoever closed our output does not want to read it.

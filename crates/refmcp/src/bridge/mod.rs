@@ -29,7 +29,7 @@ use refmcp_client::wire::Connector;
 use refmcp_transport::stdio::{stdio, told_to_stop_or_alone};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BridgeSide, Exit, ExitReason, Shared};
+use crate::args::{BridgeSide, Exit, ExitReason, Output, Shared};
 use crossing::{Over, Why};
 
 /// Passes messages between clients that come from one side and a server on the other, until there are no more clients
@@ -43,7 +43,8 @@ pub(crate) async fn run(
     match from {
         BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
         BridgeSide::Listen { url, transport, door } => {
-            listen::run(url, *transport, door, to, options.timeout, stop).await
+            let as_json = options.output == Output::Json;
+            listen::run(url, *transport, door, to, options.timeout, as_json, stop).await
         }
     }
 }

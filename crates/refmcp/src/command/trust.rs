@@ -116,9 +116,14 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     };
     let Some(entry) = known.get(name) else {
         let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
-        return Err(
-            UsageError::new(format!("no configuration file names a server {name:?}{problems}")).into()
-        );
+        let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
+        let there = if names.is_empty() {
+            "they name none; a command stands after `--`".to_owned()
+        } else {
+            format!("there is {}", names.join(", "))
+        };
+        let what = format!("no configuration file names a server {name:?}: {there}{problems}");
+        return Err(UsageError::new(what).into());
     };
     let entry = configured::unasked(&known, entry)?;
     Ok(configured::identity(&entry)?.ok_or_else(|| {

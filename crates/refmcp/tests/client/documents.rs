@@ -120,6 +120,21 @@ fn where_a_server_listens_is_a_document() {
 }
 
 #[test]
+fn where_a_bridge_listens_is_a_document() {
+    let user = User::new();
+    let words = ["bridge", "--from", "http://127.0.0.1:0/mcp", "-o", "json", "--", REFMCP, "stdio"];
+    let mut child = user.command(&words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    let listening = document(&line)["listening"].clone();
+    let came = user.run(&["call", listening.as_str().unwrap(), "echo", "message=hi"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(came.out, "hi\n", "{came:?}");
+}
+
+#[test]
 fn what_a_server_writes_to_stderr_can_be_hidden_or_kept() {
     let user = User::new();
     let server = |script: &str| ["--", "sh", "-c", script, REFMCP].map(str::to_owned);

@@ -147,6 +147,17 @@ fn a_script_uses_the_files_as_well() {
 }
 
 #[test]
+fn what_servers_write_to_stderr_is_hidden_until_they_fail() {
+    let folder = tempdir().unwrap();
+    let hide = |program: &'static str| ["--server-stderr", "hide", "--", "sh", "-c", program, REFMCP];
+    let chatter = hide("echo chatter >&2; exec \"$0\" stdio");
+    let output = script(folder.path(), &chatter, "sum a=1 b=2\n");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (format!("{}\n", total(3)).as_str(), ""));
+    let output = script(folder.path(), &hide("echo no database >&2; exit 1"), "");
+    assert!(text(&output.stderr).contains("it last wrote: no database"), "{output:?}");
+}
+
+#[test]
 fn states_and_errors_are_documents() {
     let folder = tempdir().unwrap();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

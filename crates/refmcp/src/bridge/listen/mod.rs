@@ -26,6 +26,7 @@ use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use refmcp_client::wire::Connector;
 use refmcp_http::{Tls, cors, guard};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -99,6 +100,7 @@ pub(super) async fn run(
     options: &DoorOptions,
     to: Arc<dyn Connector>,
     patience: Duration,
+    as_json: bool,
     stop: &CancellationToken,
 ) -> Result<()> {
     let tls = match (&options.tls_cert, &options.tls_key) {
@@ -122,8 +124,12 @@ pub(super) async fn run(
     let origins = options.allow_origin.as_slice().into();
     let door = Door { front, path: url.path().into(), hosts, origins, tls, common };
     let prefix = if transport == UrlTransport::Sse { "sse+" } else { "" };
-    let banner =
-        format!("refmcp bridge is listening on {prefix}{}://{host}:{port}{}\n", url.scheme(), url.path());
+    let at = format!("{prefix}{}://{host}:{port}{}", url.scheme(), url.path());
+    let banner = if as_json {
+        format!("{}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "listening": at }))
+    } else {
+        format!("refmcp bridge is listening on {at}\n")
+    };
     if let Err(fault) = stdout().write_all(banner.as_bytes()) {
         // Whoever closed our output does not want to read it; clients are no worse for that.
         tracing::debug!(%fault, "the banner was not read");

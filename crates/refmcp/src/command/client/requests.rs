@@ -111,7 +111,10 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
     let params = match params {
         Some(text) => {
             let value = json_document(text, &mut Inputs::new(&mut io::stdin()));
-            let value = value.map_err(|what| UsageError::new(format!("the parameters: {what}")))?;
+            let value = value.map_err(|what| match what.strip_prefix("is no JSON") {
+                Some(why) => UsageError::new(format!("the parameters are no JSON{why}")),
+                None => UsageError::new(format!("the parameters: {what}")),
+            })?;
             value.as_object().cloned().ok_or_else(|| UsageError::new("the parameters are no JSON object"))?
         }
         None => JsonObject::new(),
