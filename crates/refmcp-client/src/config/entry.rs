@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::problem::Problem;
 use super::{Launch, Secret, ServerEntry};
+use crate::redact;
 
 /// What entries say for other hosts; not worth a word.
 const FOR_OTHERS: &[&str] = &[
@@ -141,7 +142,9 @@ impl<'a> Entry<'a> {
         };
         let env = self.pairs("env")?;
         if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
-            return Err(self.wrong("env", format!("{name:?} cannot be the name of a variable")));
+            return Err(
+                self.wrong("env", format!("{:?} cannot be the name of a variable", redact::word(name)))
+            );
         }
         let cwd = self.text("cwd")?.map(PathBuf::from);
         let env_file = self.text("envFile")?.map(PathBuf::from);

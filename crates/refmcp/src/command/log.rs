@@ -1,6 +1,7 @@
 //! `refmcp log`: the calls that were made.
 
 use anyhow::{Context, Result};
+use refmcp_client::redact;
 
 use crate::args::{ExitReason, Format, LogQuery};
 use crate::store::StateFolder;
@@ -26,8 +27,12 @@ pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
 }
 
 fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
+    // Whoever gives a whole target gives its secrets, which are not in the log.
+    let target = query.target.as_ref().map(|text| (text, redact::word(text)));
     entries.retain(|entry| {
-        query.target.as_ref().is_none_or(|text| entry.target.contains(text))
+        target
+            .as_ref()
+            .is_none_or(|(text, shown)| entry.target.contains(*text) || entry.target.contains(shown))
             && query.tool.as_ref().is_none_or(|name| entry.tool == *name)
     });
     let surplus = query.last.map_or(0, |last| entries.len().saturating_sub(last));
@@ -75,7 +80,7 @@ mod tests {
         let entry = |target, tool| {
             CallEntry::new(UNIX_EPOCH, target, tool, &JsonObject::new(), false, Outcome::Ok, Duration::ZERO)
         };
-        vec![entry("http://a/", "one"), entry("npx b", "two"), entry("http://a/", "two")]
+        vec![entry("http://a/?k=***", "one"), entry("npx b", "two"), entry("http://a/", "two")]
     }
 
     #[test]
@@ -95,6 +100,7 @@ mod tests {
             (query(None, None, Some(2)), 2),
             (query(None, None, Some(9)), 3),
             (query(Some("nowhere"), None, None), 0),
+            (query(Some("http://a/?k=hush"), None, None), 1),
         ] {
             assert_eq!(wanted(entries(), &query).len(), expected, "{query:?}");
         }

@@ -93,7 +93,7 @@ fn new_shell(shared: &Shared) -> Result<Shell> {
 /// All servers that configuration files name; where they are all there is, there must be one.
 fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<String>> {
     let servers = Servers::new(shared, person)?;
-    let known = match servers.known() {
+    let known = match if wanted { servers.known() } else { servers.read_files() } {
         Ok(known) => known,
         Err(fault) if wanted => return Err(fault),
         Err(fault) => {

@@ -296,6 +296,7 @@ fn of_a_configured_server_nothing_secret_is_told() {
         },
         "broken": { "url": format!("http://[::1/mcp?key={CONFIGURED}") },
         "missing": { "command": "no-such-program", "args": ["--token", CONFIGURED] },
+        "odd": { "command": "x", "env": { (format!("KEY={CONFIGURED}")): "x" } },
         "user": { "url": format!("http://{CONFIGURED}@127.0.0.1:1/mcp") },
     } });
     watched.user.write("mcp.json", &document.to_string());

@@ -147,6 +147,17 @@ fn a_script_uses_the_files_as_well() {
 }
 
 #[test]
+fn what_is_wrong_with_a_file_is_said_once_and_where_it_matters() {
+    let folder = tempdir().unwrap();
+    let stdio = json!({ "command": REFMCP, "args": ["stdio"] });
+    configured(folder.path(), &json!({ "one": stdio, "two": stdio, "bad": { "command": "x", "args": "y" } }));
+    let output = script(folder.path(), &["--yes"], "one.sum a=1 b=2\nconnect two\n");
+    assert_eq!(text(&output.stderr).matches("must be a list of strings").count(), 1, "{output:?}");
+    let output = script(folder.path(), &["--", REFMCP, "stdio"], "sum a=1 b=2\n");
+    assert_eq!(text(&output.stderr), "", "{output:?}");
+}
+
+#[test]
 fn what_servers_write_to_stderr_is_hidden_until_they_fail() {
     let folder = tempdir().unwrap();
     let hide = |program: &'static str| ["--server-stderr", "hide", "--", "sh", "-c", program, REFMCP];

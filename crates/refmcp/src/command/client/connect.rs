@@ -1,7 +1,8 @@
 //! From what was typed to a server that may be connected.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
@@ -187,25 +188,31 @@ impl<'a> Servers<'a> {
         self.resolved(&known, entry).await
     }
 
-    /// Every server that the files name.
+    /// Every server that the files name. What is wrong with the files is said once.
     pub(crate) fn known(&self) -> Result<config::Servers> {
-        let known = match &self.shared.config {
-            Some(file) => {
-                if !file.exists() {
-                    return Err(UsageError::new(format!("there is no file {}", file.display())).into());
-                }
-                config::read(file)
-            }
-            None => config::read_all(&configured::usual_files()),
-        };
+        static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let known = self.read_files()?;
         for problem in &known.problems {
+            let text = problem.to_string();
+            if !SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+                continue;
+            }
             match problem.severity {
-                Severity::Error => tracing::warn!("{problem}"),
+                Severity::Error => tracing::warn!("{text}"),
                 // `refmcp servers` tells of them; here they are about servers that were not asked for.
-                Severity::Hint => tracing::info!("{problem}"),
+                Severity::Hint => tracing::info!("{text}"),
             }
         }
         Ok(known)
+    }
+
+    /// The same, without a word about what is wrong with the files.
+    pub(crate) fn read_files(&self) -> Result<config::Servers> {
+        let Some(file) = &self.shared.config else { return Ok(config::read_all(&configured::usual_files())) };
+        if !file.exists() {
+            return Err(UsageError::new(format!("there is no file {}", file.display())).into());
+        }
+        Ok(config::read(file))
     }
 
     fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use refmcp_client::model::{
     Content, CreateMessageParams, CreateMessageResult, ElicitResult, JsonObject, Role, Root,
 };
-use refmcp_client::{Host, RpcError};
+use refmcp_client::{Host, RpcError, redact};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -189,7 +189,7 @@ async fn sample_by(command: String, params: CreateMessageParams) -> Result<Creat
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|fault| failed(format!("{program}: {fault}")))?;
+        .map_err(|fault| failed(format!("{}: {fault}", redact::word(program))))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A sampler that does not read its input says what it says without it.
         let _ = stdin.write_all(&request).await;
