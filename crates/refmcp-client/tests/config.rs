@@ -129,7 +129,7 @@ fn every_problem_says_where_it_is_and_harms_nobody_else() {
         (r#"{"command":"x","args":[{}]}"#, r#""args": must be a list of strings"#),
         (r#"{"command":"x","env":[]}"#, r#""env": must be an object of strings"#),
         (r#"{"command":"x","env":{"A":[]}}"#, r#""env": "A" must be a string"#),
-        (r#"{"command":"x","env":{"A=B":"x"}}"#, r#""env": "A=B" cannot be the name of a variable"#),
+        (r#"{"command":"x","env":{"A=B":"x"}}"#, r#""env": "A=***" cannot be the name of a variable"#),
         (r#"{"command":"x","cwd":1}"#, r#""cwd": must be a string"#),
         (r#"{"command":"x","disabled":"no"}"#, r#""disabled": must be true or false"#),
         (r#"{"command":"x","url":"http://h"}"#, r#""url": cannot stand beside "command""#),

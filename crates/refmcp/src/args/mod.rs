@@ -166,7 +166,8 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether errors are written as JSON: where results are. Whoever uses the Inspector's flags expects neither.
+    /// Whether errors are written as JSON: where results are. The Inspector's flags bring JSON results
+    /// and errors as text.
     pub(crate) fn has_json_errors(&self) -> bool {
         match self {
             Self::Client(_, shared) => shared.output != Output::Text && !shared.text_errors,

@@ -27,7 +27,7 @@ pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
 }
 
 fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
-    // Whoever gives a whole target gives its secrets, which are not in the log.
+    // A whole target is given with its secrets, which are not in the log.
     let target = query.target.as_ref().map(|text| (text, redact::word(text)));
     entries.retain(|entry| {
         target

@@ -64,7 +64,7 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
     let ended = match connected {
         None => Err(fault::interrupted()),
         Some(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
-        // Whoever named no server can still say which one they want.
+        // Where no server was named, the person can still say which one it should be.
         Some(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
             complain(shared, &format!("{fault:#}; to connect: connect TARGET"), ExitReason::of(&fault), None);
             Box::pin(converse(&mut shell, &mut signals)).await

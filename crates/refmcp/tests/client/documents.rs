@@ -64,7 +64,7 @@ fn errors_are_documents_where_results_are() {
         (&["list", "-o", "jsonl", "--", "false"], 4, "unreachable", "exit status 1"),
         (&["frobnicate", "--output=json"], 1, "usage", "frobnicate"),
         (&["list", "-o", "json"], 1, "usage", "missing: the target"),
-        (&["trust", "allow", "nobody", "-o", "json"], 1, "usage", "nobody"),
+        (&["trust", "allow", "unknown", "-o", "json"], 1, "usage", "unknown"),
         (&["auth", "status", &url, "-o", "json"], 3, "authorization", "not logged in"),
     ] {
         let came = user.run(words);

@@ -23,7 +23,7 @@ const ATTACHED: &str = "planted-in-attached-option-0";
 const SCRIPT: &str = "planted-in-script-0";
 const CONFIGURED: &str = "planted-in-config-0";
 
-/// Somebody who logs all they can, and all that was said to them.
+/// A user at log level trace, and all that was written to them.
 struct Watched {
     user: User,
     said: Vec<(String, String)>,
@@ -250,15 +250,15 @@ fn of_an_address_nothing_secret_is_told() {
 #[test]
 fn of_an_address_that_leads_nowhere_nothing_secret_is_told() {
     let mut watched = Watched::new();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for target in [
-        format!("http://{nobody}/mcp?api_key={QUERY}"),
-        format!("ws://{nobody}/mcp?api_key={QUERY}"),
-        format!("http://{USER}@{nobody}/mcp"),
-        format!("http://me:{USER}@{nobody}/mcp"),
-        format!("ftp://{USER}@{nobody}/mcp?api_key={QUERY}"),
+        format!("http://{closed}/mcp?api_key={QUERY}"),
+        format!("ws://{closed}/mcp?api_key={QUERY}"),
+        format!("http://{USER}@{closed}/mcp"),
+        format!("http://me:{USER}@{closed}/mcp"),
+        format!("ftp://{USER}@{closed}/mcp?api_key={QUERY}"),
         format!("http://[::1/mcp?api_key={QUERY}"),
-        format!("{nobody}/mcp?api_key={QUERY}"),
+        format!("{closed}/mcp?api_key={QUERY}"),
     ] {
         for words in DRIVING {
             assert_ne!(watched.run(&aimed(words, &target)), 0);

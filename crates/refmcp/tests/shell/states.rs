@@ -56,7 +56,7 @@ fn without_targets_the_usual_files_name_the_servers() {
     let broken = json!({ "command": folder.path().join("no-such-program") });
     configured(folder.path(), &json!({ "one": stdio, "off": off, "broken": broken }));
     let mut screen = Screen::shell(folder.path(), &[]);
-    // Nothing of a file is started that nobody agreed to.
+    // Nothing of a file is started without consent.
     for _ in 0..2 {
         screen.expect("is started by this command:");
         screen.expect("Start it? [yes, always, No]");
@@ -171,8 +171,8 @@ fn what_servers_write_to_stderr_is_hidden_until_they_fail() {
 #[test]
 fn states_and_errors_are_documents() {
     let folder = tempdir().unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let target = format!("http://{nobody}/mcp");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = format!("http://{closed}/mcp");
     let options = ["-o", "json", &target, "--", REFMCP, "stdio"];
     let output = script(folder.path(), &options, "servers\nno_such_tool\n");
     let servers: Value = serde_json::from_slice(&output.stdout).unwrap();

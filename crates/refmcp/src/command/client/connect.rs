@@ -141,7 +141,7 @@ impl<'a> Servers<'a> {
         })
     }
 
-    /// A command that somebody typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
+    /// A command that was typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
     /// a shell.
     fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
         let is_variable =
