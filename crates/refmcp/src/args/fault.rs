@@ -43,8 +43,7 @@ pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error 
     }
     let Some(ContextValue::String(word)) = fault.get(ContextKind::InvalidArg) else { return fault };
     let word = word.clone();
-    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
-    let command = names.find(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
+    let command = command(words).filter(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
     let has_suggestion = fault.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
     let tip = match (command, word.strip_prefix("--")) {
         ("", _) => return fault,
@@ -65,6 +64,18 @@ pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error 
     fault.remove(ContextKind::SuggestedArg);
     fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     fault
+}
+
+/// The name of the command: the first word that is neither an option nor the value of one.
+fn command(words: &[OsString]) -> Option<&str> {
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    loop {
+        match words.next()? {
+            "--log" | "--log-format" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            name => return Some(name),
+        }
+    }
 }
 
 /// Commands whose target can be a command after `--`.
@@ -159,11 +170,13 @@ mod tests {
             ("list --tokn", "unexpected argument '--tokn'"),
             ("list -H foo x", "'--header <NAME: VALUE>'"),
             ("log x", "unexpected argument 'x'"),
+            ("--log info list tools http://h/ x", "refmcp list … --"),
         ] {
             let said = fault(line);
             assert!(said.contains(tip), "{line}: {said}");
         }
         assert!(!fault("call sum --a 1 -- x").contains("--header"));
+        assert!(!fault("auth login list info").contains("COMMAND"));
     }
 
     #[test]

@@ -130,6 +130,25 @@ fn secrets_of_a_command_are_shown_when_somebody_wants_to_see_them() {
 }
 
 #[test]
+fn what_was_typed_is_kept_without_the_secrets_of_targets() {
+    let folder = tempdir().unwrap();
+    let mut screen = Screen::with_server(folder.path(), &[]);
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    screen.enter(&format!("connect http://{closed}/?key=hush"));
+    screen.expect("cannot reach the server");
+    screen.expect("refmcp> ");
+    screen.enter("history");
+    let shown = screen.until("/?key=***");
+    assert!(!shown.contains("hush"), "{shown}");
+    screen.expect("refmcp> ");
+    let kept = std::fs::read_to_string(folder.path().join("state/history")).unwrap();
+    assert!(
+        kept.contains(&format!("connect 'http://{closed}/?key=***'")) && !kept.contains("hush"),
+        "{kept}"
+    );
+}
+
+#[test]
 fn a_script_uses_the_files_as_well() {
     let folder = tempdir().unwrap();
     let output = script(folder.path(), &[], "sum a=1 b=2\n");
