@@ -260,7 +260,7 @@ impl Client {
                         format!("the tool {} is left out: {why}", refmcp_proto::jsonrpc::excerpt(&tool.name));
                     self.conversation
                         .host
-                        .tell(&Event::Finding(Finding { rule: "TOOL-20", what: what.into() }));
+                        .tell(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
                 }
                 _ => usable.push(tool),
             }

@@ -9,6 +9,7 @@ pub mod client;
 mod config;
 mod hash;
 mod io;
+pub mod mistakes;
 pub mod server;
 
 pub use config::{DuplicateIds, Early, EngineConfig, Policy, Sealer, Timeouts};

@@ -36,6 +36,18 @@ pub enum Message<'a> {
     Response(Response<'a>),
 }
 
+impl Message<'_> {
+    /// Where `_meta` belongs in this message, if it stands beside that and so is not read.
+    pub fn misplaced_meta(&self) -> Option<&'static str> {
+        match self {
+            Self::Request(Request { params, .. }) | Self::Notification(Notification { params, .. }) => {
+                params.misplaced_meta.map(|_| "params")
+            }
+            Self::Response(response) => response.misplaced_meta.then_some("result"),
+        }
+    }
+}
+
 /// A request, its parameters unread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<'a> {
@@ -63,6 +75,8 @@ pub struct Response<'a> {
     pub id: Option<RequestId>,
     /// The result's JSON text, or the error.
     pub result: Result<&'a str, RpcError>,
+    /// Whether a member `_meta` stands beside the result, where the protocol has none.
+    pub misplaced_meta: bool,
 }
 
 /// The parameters of a message: an object's JSON text, and the members that concern more than whoever it is for.
@@ -82,6 +96,8 @@ pub struct Params<'a> {
     pub uri: Option<&'a str>,
     /// The text of the member `arguments`.
     pub arguments: Option<&'a str>,
+    /// The text of a member `_meta` that stands beside the parameters, where the protocol has none.
+    pub misplaced_meta: Option<&'a str>,
 }
 
 /// What one frame held.
@@ -194,6 +210,8 @@ struct Envelope<'a> {
     params: Option<ParamsSpans>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
+    /// A member `_meta`, which belongs one level deeper.
+    misplaced_meta: Option<Range<usize>>,
     /// A key that is one of ours but for its case: some parsers would take it for that.
     look_alike: Option<Cow<'a, str>>,
 }
@@ -209,6 +227,7 @@ impl<'a> Envelope<'a> {
                 "result" => envelope.result = Some(scanner.value()?),
                 "error" => envelope.error = Some(scanner.value()?),
                 "params" => envelope.params = Some(ParamsSpans::read(scanner)?),
+                "_meta" => envelope.misplaced_meta = Some(scanner.value()?),
                 other => {
                     if is_look_alike(other) {
                         envelope.look_alike = Some(Cow::Owned(other.to_owned()));
@@ -259,6 +278,7 @@ impl<'a> Envelope<'a> {
                 name: spans.name.as_ref().map(text),
                 uri: spans.uri.as_ref().map(text),
                 arguments: spans.arguments.as_ref().map(text),
+                misplaced_meta: self.misplaced_meta.as_ref().map(text),
             };
             if params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
@@ -278,7 +298,7 @@ impl<'a> Envelope<'a> {
         if id.is_none() && result.is_ok() {
             return Err(fail("an answer without an id".into()));
         }
-        Ok(Message::Response(Response { id, result }))
+        Ok(Message::Response(Response { id, result, misplaced_meta: self.misplaced_meta.is_some() }))
     }
 }
 

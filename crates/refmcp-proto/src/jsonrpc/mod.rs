@@ -7,6 +7,7 @@ mod decode;
 pub mod encode;
 mod error;
 mod id;
+mod read;
 mod scan;
 
 pub use decode::{
@@ -14,3 +15,4 @@ pub use decode::{
 };
 pub use error::{RpcError, code, excerpt};
 pub use id::{ProgressToken, RequestId};
+pub use read::read_member;

@@ -202,8 +202,11 @@ pub struct CallToolParams {
 }
 
 /// What a tool answered. A failure of the tool itself is an answer too, so that the model can see it.
+///
+/// Every revision demands `content`. Reading does without where there is `structuredContent`: it is the same answer
+/// as data, and the client's engine has noted what is missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "ReadCallToolResult")]
 pub struct CallToolResult {
     /// The answer for the model.
     pub content: Vec<Content>,
@@ -222,6 +225,33 @@ pub struct CallToolResult {
     /// Members this model does not name.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// A tool's answer as it is read, before it is known whether there is anything in it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadCallToolResult {
+    content: Option<Vec<Content>>,
+    structured_content: Option<Value>,
+    is_error: Option<bool>,
+    result_type: Option<ResultType>,
+    #[serde(rename = "_meta")]
+    meta: Option<ResultMeta>,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+impl TryFrom<ReadCallToolResult> for CallToolResult {
+    type Error = &'static str;
+
+    fn try_from(read: ReadCallToolResult) -> Result<Self, Self::Error> {
+        let ReadCallToolResult { content, structured_content, is_error, result_type, meta, extra } = read;
+        if content.is_none() && structured_content.is_none() {
+            return Err("missing field `content`");
+        }
+        let content = content.unwrap_or_default();
+        Ok(Self { content, structured_content, is_error, result_type, meta, extra })
+    }
 }
 
 impl CallToolResult {
@@ -259,5 +289,27 @@ impl CallToolResult {
         is_error: bool,
         /// Sets `_meta`.
         meta: ResultMeta,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_content_or_at_least_data() {
+        let read = |value: Value| serde_json::from_value::<CallToolResult>(value);
+        let data = read(json!({ "structuredContent": { "n": 1 }, "isError": false })).unwrap();
+        assert_eq!((data.content.len(), data.structured_content), (0, Some(json!({ "n": 1 }))));
+        assert!(read(json!({ "content": null, "structuredContent": 1 })).is_ok());
+        assert!(read(json!({ "content": [] })).is_ok());
+        for nothing in [json!({}), json!({ "isError": false }), json!({ "structuredContent": null })] {
+            let fault = read(nothing).unwrap_err();
+            assert!(fault.to_string().contains("content"), "{fault}");
+        }
+        let more = read(json!({ "content": [], "more": 1 })).unwrap();
+        assert_eq!(more.extra.get("more"), Some(&json!(1)));
     }
 }

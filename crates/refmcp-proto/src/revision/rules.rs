@@ -123,9 +123,9 @@ pub enum StructuredOutput {
 pub enum Elicitation {
     /// Nothing.
     Unknown,
-    /// Plain forms: one choice of several, defaults for yes-or-no only.
+    /// Plain forms: one choice of several.
     PlainForms,
-    /// Forms with titled and multiple choices and defaults everywhere.
+    /// Forms with titled and multiple choices.
     Forms,
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::config::{CallOptions, Input};
@@ -165,13 +167,38 @@ impl ClientEngine {
         match response.result {
             Err(error) => self.finish(id, Err(CallError::Rpc(error))),
             Ok(text) => match self.kind_of(text) {
-                ResultType::Complete => self.finish(id, Ok(Answered::Result(text.into()))),
+                ResultType::Complete => {
+                    self.check_tool_result(id, text);
+                    self.finish(id, Ok(Answered::Result(text.into())));
+                }
                 ResultType::InputRequired => self.round(now, id, text),
                 ResultType::Other(name) => {
                     let what = format!("a result of type {}, which nobody knows", excerpt(&name));
                     self.finish(id, Err(CallError::Protocol(what)));
                 }
             },
+        }
+    }
+
+    /// Notes a tool's answer that has data and no content: it is taken, although every revision demands content.
+    fn check_tool_result(&mut self, id: CallId, text: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Parts {
+            content: Option<IgnoredAny>,
+            structured_content: Option<IgnoredAny>,
+        }
+        let is_tool = self.calls.get(&id).is_some_and(|call| &*call.method == "tools/call");
+        // Nearly all answers begin with their content, and need not be read for this.
+        if !is_tool || text.starts_with(r#"{"content":["#) {
+            return;
+        }
+        if let Ok(Parts { content: None, structured_content: Some(_) }) = serde_json::from_str(text) {
+            self.note(
+                "TOOL-07",
+                "a tool result with structuredContent and without content, which it must have; repeat the data as \
+                 text in content",
+            );
         }
     }
 

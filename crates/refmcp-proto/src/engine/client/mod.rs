@@ -30,6 +30,7 @@ use questions::Pending;
 
 use crate::engine::CallId;
 use crate::engine::hash::Quick;
+use crate::engine::mistakes;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode};
 use crate::model::CancelledParams;
@@ -142,6 +143,9 @@ impl ClientEngine {
 
     /// Takes in a message of the server.
     pub fn message(&mut self, now: Timestamp, from: Option<Exchange>, message: Message<'_>) {
+        for finding in mistakes::of_server(&message) {
+            self.note(finding.rule, finding.what);
+        }
         match message {
             Message::Response(response) => self.response(now, from, response),
             Message::Request(request) => self.question(now, from, &request),

@@ -151,6 +151,7 @@ impl ServerEngine {
     /// Takes in one message.
     pub fn message(&mut self, now: Timestamp, channel: Channel, message: Message<'_>) {
         self.keepalive.heard(now, &self.config.timeouts);
+        self.note_mistakes(&message);
         match message {
             Message::Request(request) => {
                 let to = ReplyTo { channel, id: request.id.clone(), batch: None };

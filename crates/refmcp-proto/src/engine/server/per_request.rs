@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::ServerEngine;
 use crate::engine::EngineConfig;
-use crate::jsonrpc::{Params, ProgressToken, RpcError, code, excerpt, without_place};
+use crate::jsonrpc::{Params, ProgressToken, RpcError, code, excerpt, read_member};
 use crate::model::{ClientCapabilities, Implementation, LogLevel, UnsupportedVersionData, keys};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Revision};
@@ -137,15 +137,21 @@ impl<'a> MetaHead<'a> {
     pub(super) fn read(text: Option<&'a str>) -> Result<Self, RpcError> {
         match text {
             None => Ok(Self::default()),
-            Some(text) if text.starts_with('{') => serde_json::from_str(text).map_err(|fault| {
-                RpcError::invalid_params(format!("params._meta: {}", without_place(&fault)))
-            }),
+            Some(text) if text.starts_with('{') => {
+                read_member("params._meta", text).map_err(RpcError::invalid_params)
+            }
             Some(_) => Err(RpcError::invalid_params("params._meta is not an object")),
         }
     }
 
     pub(super) fn names_a_revision(&self) -> bool {
         self.protocol_version.is_some()
+    }
+
+    /// Whether a message names its revision in a `_meta` that stands beside the parameters.
+    pub(super) fn is_misplaced(params: &Params<'a>) -> bool {
+        let head = params.misplaced_meta.and_then(|text| serde_json::from_str::<Self>(text).ok());
+        head.is_some_and(|head| head.names_a_revision())
     }
 
     /// Whether the request says who asks, as only requests without a session do.
@@ -198,6 +204,7 @@ pub fn stated_revision(
     }
     let head = MetaHead::read(params.meta)?;
     match (head.protocol_version, head.client_capabilities) {
+        (None, None) if MetaHead::is_misplaced(params) => Err(MetaHead::missing()),
         (None, None) => Ok(None),
         (Some(version), Some(capabilities)) => {
             let info = head.client_info.map(RawValue::get);
@@ -217,9 +224,7 @@ pub fn unstated_revision() -> RpcError {
 }
 
 fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, RpcError> {
-    serde_json::from_str(text.get()).map_err(|fault| {
-        RpcError::invalid_params(format!("params._meta[\"{key}\"]: {}", without_place(&fault)))
-    })
+    read_member(&format!("params._meta[\"{key}\"]"), text.get()).map_err(RpcError::invalid_params)
 }
 
 impl ServerEngine {

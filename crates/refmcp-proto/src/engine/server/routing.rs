@@ -4,7 +4,8 @@ use super::super::io::{Channel, Output};
 use super::handshake::Phase;
 use super::per_request::{MetaHead, Said};
 use super::{ReplyTo, ServerEngine};
-use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt};
+use crate::engine::mistakes;
+use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
 use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules};
 use crate::time::Timestamp;
@@ -14,9 +15,23 @@ impl ServerEngine {
         let method = Method::known(&request.method).or_else(|| {
             self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
         });
-        if let Err(error) = self.check_id(&to.id).and_then(|()| self.lead(now, to, method, request)) {
+        let led = match (&method, mistakes::meant_notification(&request.method)) {
+            (None, Some(meant)) => {
+                self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
+            }
+            _ => self.check_id(&to.id).and_then(|()| self.lead(now, to, method, request)),
+        };
+        if let Err(error) = led {
             self.answer_error(to, &error);
         }
+    }
+
+    /// The error for a notification that came as a request.
+    fn notification_with_id(&mut self, request: &Request<'_>, meant: &str) -> RpcError {
+        self.note("RPC-07", "a notification with an id; send it without, it is not answered");
+        let mut error = RpcError::method_not_found(&request.method);
+        error.message = format!("{}; {meant} is a notification: send it without an id", error.message).into();
+        error
     }
 
     /// Leads a request to whoever it is for, by what its `_meta` says.
@@ -83,7 +98,9 @@ impl ServerEngine {
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
                 return Err(MetaHead::missing());
             }
-            (Phase::Fresh, _) if head.describes_a_sender() => return Err(MetaHead::missing()),
+            (Phase::Fresh, _) if head.describes_a_sender() || MetaHead::is_misplaced(&request.params) => {
+                return Err(MetaHead::missing());
+            }
             (Phase::Fresh, _) => {
                 self.note("LIFE-01", "a request before initialize");
                 return Err(RpcError::invalid_request(format!(
@@ -138,10 +155,7 @@ impl ServerEngine {
         match &*notification.method {
             "notifications/initialized" => self.initialized(now),
             "notifications/cancelled" => self.cancelled(notification),
-            "$/cancelRequest" if self.config.policy.foreign_cancel => {
-                self.note("CANC-01", "$/cancelRequest instead of notifications/cancelled");
-                self.foreign_cancelled(notification);
-            }
+            "$/cancelRequest" if self.config.policy.foreign_cancel => self.foreign_cancelled(notification),
             "notifications/roots/list_changed" if self.is_ready() => {
                 self.outputs.push_back(Output::RootsChanged);
             }
@@ -164,6 +178,9 @@ impl ServerEngine {
         }
         let batch = self.batches.open(channel);
         for message in messages {
+            if let Ok(message) = &message {
+                self.note_mistakes(message);
+            }
             match message {
                 Ok(Message::Request(request)) => {
                     let to = ReplyTo { channel, id: request.id.clone(), batch: Some(batch) };
@@ -188,6 +205,13 @@ impl ServerEngine {
         self.flush_batch(batch);
     }
 
+    /// Notes what is wrong with a message whatever becomes of it.
+    pub(super) fn note_mistakes(&mut self, message: &Message<'_>) {
+        for finding in mistakes::of_client(message) {
+            self.note(finding.rule, finding.what);
+        }
+    }
+
     pub(super) fn malformed(&mut self, channel: Channel, fault: &DecodeError) {
         self.note("RPC-01", fault.error.message.clone());
         if !fault.answer {
@@ -205,7 +229,5 @@ impl ServerEngine {
 
 /// Parses the parameters of a request; absent ones read as an empty object.
 pub(super) fn read_params<'a, T: serde::Deserialize<'a>>(text: Option<&'a str>) -> Result<T, RpcError> {
-    serde_json::from_str(text.unwrap_or("{}")).map_err(|fault| {
-        RpcError::invalid_params(format!("params: {}", crate::jsonrpc::without_place(&fault)))
-    })
+    read_member("params", text.unwrap_or("{}")).map_err(RpcError::invalid_params)
 }

@@ -34,7 +34,23 @@ fn reads_notifications_and_responses() {
     let result = read(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#).unwrap();
     assert!(matches!(result, Message::Response(Response { result: Ok("{}"), .. })));
     let error = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}"#).unwrap();
-    assert!(matches!(error, Message::Response(Response { id: None, result: Err(_) })));
+    assert!(matches!(error, Message::Response(Response { id: None, result: Err(_), .. })));
+}
+
+#[test]
+fn meta_beside_the_parameters_is_seen_and_not_taken_for_theirs() {
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"_meta":{"progressToken":1}}"#;
+    let message = read(text).unwrap();
+    assert_eq!(message.misplaced_meta(), Some("params"));
+    let Message::Request(request) = message else { panic!("no request") };
+    assert_eq!(request.params.meta, None);
+    assert_eq!(request.params.misplaced_meta, Some(r#"{"progressToken":1}"#));
+    let text = r#"{"jsonrpc":"2.0","method":"n","_meta":null}"#;
+    assert_eq!(read(text).unwrap().misplaced_meta(), Some("params"));
+    let text = r#"{"jsonrpc":"2.0","id":1,"result":{},"_meta":{}}"#;
+    assert_eq!(read(text).unwrap().misplaced_meta(), Some("result"));
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{}}}"#;
+    assert_eq!(read(text).unwrap().misplaced_meta(), None);
 }
 
 #[test]

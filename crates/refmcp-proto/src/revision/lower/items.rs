@@ -113,6 +113,8 @@ fn call_tool(rules: &Rules, result: &mut CallToolResult) {
     if !fits {
         result.structured_content = None;
     }
+    // Absent means the same, but clients compare with `false`.
+    result.is_error.get_or_insert(false);
 }
 
 fn tool(rules: &Rules, tool: &mut Tool) {

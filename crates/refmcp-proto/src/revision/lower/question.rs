@@ -58,13 +58,9 @@ fn form(rules: &Rules, params: &mut ElicitFormParams) -> Result<(), Failure> {
     params.requested_schema.schema = None;
     for (_, field) in &mut params.requested_schema.properties {
         match field {
-            FieldSchema::Text(text) => text.default = None,
-            FieldSchema::Number(number) => number.default = None,
-            FieldSchema::Boolean(_) => {}
-            FieldSchema::SingleChoice(choice) => {
-                choice.default = None;
-                choice.choices = choice.choices.to_named();
-            }
+            // Only booleans have a default in the schema of this revision, but it forbids none elsewhere.
+            FieldSchema::Text(_) | FieldSchema::Number(_) | FieldSchema::Boolean(_) => {}
+            FieldSchema::SingleChoice(choice) => choice.choices = choice.choices.to_named(),
             FieldSchema::MultiChoice(_) => return Err(unsupported("questions with several choices")),
         }
     }

@@ -70,6 +70,42 @@ fn what_came_for_one_exchange_ends_its_call_only() {
 }
 
 #[test]
+fn data_without_content_is_taken_and_noted() {
+    for mut rig in [Rig::session(), Rig::stateless(Way::Exchanges)] {
+        let call = |rig: &mut Rig, method: &str, result: Value| {
+            let id = rig.call(method, "{}", CallOptions::default());
+            rig.seen();
+            let seen = rig.hear(json!({ "id": id, "result": result.clone() }));
+            assert_eq!(seen.last(), Some(&Seen::Done(id, Ok(result))));
+            seen.len()
+        };
+        let data = json!({ "structuredContent": { "content": [] }, "isError": false });
+        for right in [json!({ "content": [] }), json!({ "structuredContent": 1, "content": [] }), json!({})] {
+            assert_eq!(call(&mut rig, "tools/call", right), 1);
+        }
+        assert_eq!(call(&mut rig, "prompts/get", data.clone()), 1, "this is no tool");
+        assert_eq!(call(&mut rig, "tools/call", data.clone()), 2);
+        assert_eq!(call(&mut rig, "tools/call", data), 1, "it is noted once");
+        let noted: Vec<_> =
+            rig.engine.findings().iter().map(|(finding, count)| (finding.rule, count)).collect();
+        assert_eq!(noted, [("TOOL-07", 2)]);
+    }
+}
+
+#[test]
+fn what_stands_in_the_wrong_place_or_has_the_wrong_name_is_noted() {
+    let mut rig = Rig::session();
+    let call = rig.call("ping", "{}", CallOptions::default());
+    rig.seen();
+    let seen = rig.hear(json!({ "id": call, "result": {}, "_meta": {} }));
+    assert_eq!(seen, [Seen::Noted("RPC-01"), Seen::Done(call, Ok(json!({})))]);
+    let seen = rig.hear(json!({ "method": "message", "params": { "level": "info", "data": "x" } }));
+    assert_eq!(seen, [Seen::Noted("LOG-01"), Seen::Heard(None, "message".to_owned())]);
+    let seen = rig.hear(json!({ "method": "somebody/elses" }));
+    assert_eq!(seen, [Seen::Heard(None, "somebody/elses".to_owned())]);
+}
+
+#[test]
 fn requests_that_a_revision_does_not_have_are_not_sent() {
     let mut rig = Rig::stateless(Way::Pipe);
     let call = rig.call("ping", "{}", CallOptions::default());
@@ -127,7 +163,7 @@ fn results_of_a_type_that_nobody_knows_are_none() {
     for (result, good) in [
         (json!({ "resultType": "complete", "content": [] }), true),
         (json!({ "content": [{ "type": "text", "text": "input_required" }] }), true),
-        (json!({ "structuredContent": { "resultType": "other" } }), true),
+        (json!({ "content": [], "structuredContent": { "resultType": "other" } }), true),
         (json!({ "resultType": "later" }), false),
     ] {
         let call = rig.call("tools/call", "{}", CallOptions::default());
