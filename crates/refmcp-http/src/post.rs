@@ -14,6 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use refmcp_proto::engine::mistakes;
 use refmcp_proto::engine::server::{stated_revision, unstated_revision};
 use refmcp_proto::jsonrpc::{Incoming, Message, Params, RequestId, RpcError, code, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Method, Resumption, Revision, Rules};
@@ -171,17 +172,23 @@ fn one(
     let stated = params(&message).map(|params| stated_revision(&endpoint.config, params));
     let stated = match stated.transpose() {
         Ok(stated) => stated.flatten(),
-        Err(error) => return Ok(bad_request(&message, &error)),
+        Err(error) => {
+            record_mistakes(endpoint, &message);
+            return Ok(bad_request(&message, &error));
+        }
     };
     if let Some(version) = stated {
         return stateless(endpoint, caller, headers, &version, message);
     }
     // Without a word in the body, a header can still say that the body should have had one.
     match named.map(str::parse::<Revision>) {
-        Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => match message {
-            Message::Request(_) => Ok(bad_request(&message, &unstated_revision())),
-            Message::Notification(_) | Message::Response(_) => Ok(accepted()),
-        },
+        Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => {
+            record_mistakes(endpoint, &message);
+            match message {
+                Message::Request(_) => Ok(bad_request(&message, &unstated_revision())),
+                Message::Notification(_) | Message::Response(_) => Ok(accepted()),
+            }
+        }
         Some(Err(_)) => Ok(bad_request(&message, &unsupported(endpoint, named.unwrap_or_default()))),
         _ => in_session(endpoint, caller, &headers, message),
     }
@@ -193,6 +200,11 @@ fn params<'a>(message: &'a Message<'_>) -> Option<&'a Params<'a>> {
         Message::Notification(notification) => Some(&notification.params),
         Message::Response(_) => None,
     }
+}
+
+/// Records what is wrong with a message that no engine takes in.
+fn record_mistakes(endpoint: &Inner, message: &Message<'_>) {
+    mistakes::of_client(message).for_each(|finding| endpoint.server.record(None, &finding));
 }
 
 fn bad_request(message: &Message<'_>, error: &RpcError) -> Step {
@@ -224,7 +236,10 @@ fn stateless(
     version: &str,
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
-    let Message::Request(request) = &message else { return Ok(accepted()) };
+    let Message::Request(request) = &message else {
+        record_mistakes(endpoint, &message);
+        return Ok(accepted());
+    };
     let (method, params) = (&request.method, &request.params);
     if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
         return Ok(bad_request(&message, &error));

@@ -26,7 +26,7 @@
 //! | [`backplane`] | what the replicas of an HTTP server share |
 //! | `method` | from a method to its handler: one file each |
 //! | `scopes` | what a client's token has to be good for |
-//! | `statistics`, `trace_context` | what those who operate a server want to know |
+//! | `statistics`, `findings`, `trace_context` | what those who operate a server want to know |
 //! | `schema`, `uri_template`, `seal`, `states`, `values`, `panics` | the parts they stand on |
 
 pub mod backplane;
@@ -34,6 +34,7 @@ mod builder;
 mod call;
 mod catalog;
 mod error;
+mod findings;
 mod method;
 mod panics;
 mod question;
@@ -61,7 +62,7 @@ pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
-pub use refmcp_proto::{model, peer, revision};
+pub use refmcp_proto::{finding, model, peer, revision};
 pub use refmcp_transport as transport;
 pub use scopes::INSUFFICIENT_SCOPE;
 pub use seal::Seal;

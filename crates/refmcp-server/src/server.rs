@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
+use refmcp_proto::finding::Finding;
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::changes::{ChangeFeed, ChangeHub};
 use refmcp_transport::clock::Clock;
@@ -226,6 +227,11 @@ impl Server {
     /// What the server has done so far, in numbers.
     pub fn statistics(&self) -> &Statistics {
         &self.inner.statistics
+    }
+
+    /// Counts and logs what a client did wrong, in the session of this number or in a message that is of none.
+    pub fn record(&self, session: Option<u64>, finding: &Finding) {
+        self.inner.statistics.findings.record(self.now(), session, finding);
     }
 
     /// The clock that everything here goes by.

@@ -190,8 +190,7 @@ impl Service for Runner {
     }
 
     fn noted(&self, finding: &Finding) {
-        self.0.server.statistics().note(finding.rule);
-        tracing::info!(session = self.0.number, rule = finding.rule, "{}", finding.what);
+        self.0.server.record(Some(self.0.number), finding);
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use refmcp_proto::revision::Method;
 
+use crate::findings::FindingLog;
 use crate::method::Ending;
 
 /// Counts of calls and findings since the server was made.
 #[derive(Debug, Default)]
 pub struct Statistics {
     methods: [MethodStatistics; METHODS.len()],
-    findings: Mutex<BTreeMap<&'static str, u64>>,
+    pub(crate) findings: FindingLog,
 }
 
 /// The methods that run a handler; whatever a server has beyond the protocol is counted together.
@@ -50,10 +50,6 @@ impl Statistics {
         statistics.took.add(took);
     }
 
-    pub(crate) fn note(&self, rule: &'static str) {
-        *self.findings.lock().unwrap_or_else(PoisonError::into_inner).entry(rule).or_default() += 1;
-    }
-
     /// The calls of each method.
     pub fn methods(&self) -> impl Iterator<Item = (&'static str, &MethodStatistics)> {
         METHODS.into_iter().zip(&self.methods)
@@ -61,7 +57,7 @@ impl Statistics {
 
     /// How often clients broke which rule.
     pub fn findings(&self) -> BTreeMap<&'static str, u64> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.findings.counts()
     }
 }
 

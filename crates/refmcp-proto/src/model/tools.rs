@@ -45,6 +45,7 @@ impl Tool {
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let mut any_object = JsonObject::new();
         any_object.insert("type".to_owned(), Value::from("object"));
+        any_object.insert("properties".to_owned(), JsonObject::new().into());
         Self {
             name: name.into(),
             title: None,

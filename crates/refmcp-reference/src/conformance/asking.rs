@@ -11,20 +11,25 @@ use serde_json::Value;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = [
-        Tool::new("test_sampling", "Asks the client's model", sampling),
-        Tool::new("test_elicitation", "Asks the user for a name and a mail address", elicitation),
+        Tool::new("test_sampling", "Asks the client's model", sampling).title("Sampling"),
+        Tool::new("test_elicitation", "Asks the user for a name and a mail address", elicitation)
+            .title("Elicitation"),
         Tool::new(
             "test_elicitation_sep1034_defaults",
             "Asks the user, with a default for every type",
             defaults,
-        ),
-        Tool::new("test_elicitation_sep1330_enums", "Asks the user, with every kind of choice", enums),
-        Tool::new("test_missing_capability", "Needs a client that declares sampling", missing_capability),
+        )
+        .title("Elicitation with defaults"),
+        Tool::new("test_elicitation_sep1330_enums", "Asks the user, with every kind of choice", enums)
+            .title("Elicitation with enums"),
+        Tool::new("test_missing_capability", "Needs a client that declares sampling", missing_capability)
+            .title("Missing capability"),
         Tool::new(
             "test_streaming_elicitation",
             "Asks the user without sending a request of its own",
             streaming,
-        ),
+        )
+        .title("Elicitation on a stream"),
     ];
     tools.into_iter().map(Tool::read_only).collect()
 }

@@ -14,30 +14,37 @@ const LOGGER: &str = "conformance-test-server";
 
 pub(super) fn tools() -> Vec<Tool> {
     let at_once = [
-        Tool::new("test_simple_text", "Returns a simple text", simple_text),
-        Tool::new("test_image_content", "Returns an image", image),
-        Tool::new("test_audio_content", "Returns audio", audio),
-        Tool::new("test_embedded_resource", "Returns an embedded resource", embedded_resource),
+        Tool::new("test_simple_text", "Returns a simple text", simple_text).title("Simple text"),
+        Tool::new("test_image_content", "Returns an image", image).title("Image content"),
+        Tool::new("test_audio_content", "Returns audio", audio).title("Audio content"),
+        Tool::new("test_embedded_resource", "Returns an embedded resource", embedded_resource)
+            .title("Embedded resource"),
         Tool::new(
             "test_multiple_content_types",
             "Returns text, an image and a resource",
             multiple_content_types,
-        ),
-        Tool::new("test_error_handling", "Returns a result that tells of an error", error_handling),
+        )
+        .title("Multiple content types"),
+        Tool::new("test_error_handling", "Returns a result that tells of an error", error_handling)
+            .title("Error handling"),
         Tool::new(
             "test_logging_tool",
             "Logs; a request that did not ask for log messages gets none",
             log_once,
-        ),
+        )
+        .title("Logging on request"),
     ];
     let in_time = [
         Tool::new(
             "test_reconnection",
             "Closes its stream before the result where there are streams",
             reconnection,
-        ),
-        Tool::new("test_tool_with_logging", "Sends three log messages while it runs", with_logging),
-        Tool::new("test_tool_with_progress", "Reports progress three times while it runs", with_progress),
+        )
+        .title("Reconnection"),
+        Tool::new("test_tool_with_logging", "Sends three log messages while it runs", with_logging)
+            .title("Tool with logging"),
+        Tool::new("test_tool_with_progress", "Reports progress three times while it runs", with_progress)
+            .title("Tool with progress"),
     ];
     at_once.into_iter().map(Tool::inline).chain(in_time).map(Tool::read_only).collect()
 }

@@ -8,22 +8,30 @@ use super::asking::text_of;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = [
-        Tool::new("test_input_required_result_elicitation", "Asks for a name and greets", greet),
-        Tool::new("test_input_required_result_sampling", "Asks the model for a capital", capital),
-        Tool::new("test_input_required_result_list_roots", "Asks for the roots", list_roots),
+        Tool::new("test_input_required_result_elicitation", "Asks for a name and greets", greet)
+            .title("Input: elicitation"),
+        Tool::new("test_input_required_result_sampling", "Asks the model for a capital", capital)
+            .title("Input: sampling"),
+        Tool::new("test_input_required_result_list_roots", "Asks for the roots", list_roots)
+            .title("Input: roots"),
         Tool::new(
             "test_input_required_result_request_state",
             "Asks for a confirmation, with a state",
             confirm,
-        ),
-        Tool::new("test_input_required_result_multiple_inputs", "Asks three things at once", multiple_inputs),
-        Tool::new("test_input_required_result_multi_round", "Asks twice, one after the other", multi_round),
-        Tool::new("test_input_required_result_tampered_state", "Refuses a state that was changed", confirm),
+        )
+        .title("Input: request state"),
+        Tool::new("test_input_required_result_multiple_inputs", "Asks three things at once", multiple_inputs)
+            .title("Input: several at once"),
+        Tool::new("test_input_required_result_multi_round", "Asks twice, one after the other", multi_round)
+            .title("Input: several rounds"),
+        Tool::new("test_input_required_result_tampered_state", "Refuses a state that was changed", confirm)
+            .title("Input: tampered state"),
         Tool::new(
             "test_input_required_result_capabilities",
             "Asks only what the client can answer",
             capabilities,
-        ),
+        )
+        .title("Input: by capabilities"),
     ];
     tools.into_iter().map(Tool::read_only).collect()
 }

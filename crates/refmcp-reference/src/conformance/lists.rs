@@ -4,8 +4,10 @@ use refmcp_server::{Call, CallError, Change, NoArguments, Tool};
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = [
-        Tool::new("test_trigger_tool_change", "Tells that the list of tools has changed", tool_change),
-        Tool::new("test_trigger_prompt_change", "Tells that the list of prompts has changed", prompt_change),
+        Tool::new("test_trigger_tool_change", "Tells that the list of tools has changed", tool_change)
+            .title("Trigger a change of tools"),
+        Tool::new("test_trigger_prompt_change", "Tells that the list of prompts has changed", prompt_change)
+            .title("Trigger a change of prompts"),
     ];
     tools.into_iter().map(|tool| tool.read_only().inline()).collect()
 }

@@ -13,10 +13,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Has an input schema with many keywords of JSON Schema 2020-12",
             contact,
         )
+        .title("JSON Schema 2020-12")
         .input_schema(contact_schema())
         .read_only()
         .inline(),
         Tool::new("test_x_mcp_header", "Has an argument that clients repeat in a header", in_header)
+            .title("Argument in a header")
             .read_only()
             .inline(),
     ]
@@ -67,8 +69,7 @@ fn contact_schema() -> JsonObject {
 #[derive(Deserialize, JsonSchema)]
 struct InHeader {
     /// The region; clients repeat it in the header Mcp-Param-Region
-    #[schemars(with = "String", extend("x-mcp-header" = "Region"))]
-    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Region"))]
     region: Option<String>,
 }
 

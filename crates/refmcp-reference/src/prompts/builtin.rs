@@ -19,6 +19,8 @@ const LANGUAGES: [&str; 14] = [
     "swift",
     "typescript",
 ];
+/// The language of code that is said to be in none.
+const LANGUAGE: &str = "Python";
 const SEVERITIES: [&str; 4] = ["low", "medium", "high", "critical"];
 const GOALS: [&str; 5] = ["clarity", "fewer dependencies", "performance", "safety", "testability"];
 
@@ -28,19 +30,15 @@ pub(super) fn prompts() -> [Prompt; 3] {
 
 fn code_review() -> Prompt {
     Prompt::new("code_review", |_, given| async move {
-        let what = match given.get("language") {
-            Some(language) => format!("{language} code"),
-            None => "code".to_owned(),
-        };
-        let text =
-            format!("Look over this {what} and say what could be better:\n{}", argument(&given, "code"));
+        let language = given.get("language").map_or(LANGUAGE, String::as_str);
+        let text = format!("Please review this {language} code:\n{}", argument(&given, "code"));
         Ok(GetPromptResult::new(vec![PromptMessage::user(text)])
             .description("A request to look over some code"))
     })
-    .title("Review code")
+    .title("Request Code Review")
     .description("Asks a model to look over a piece of code and to say what could be better")
     .required("code", "The code to look over")
-    .optional("language", "The language it is written in")
+    .optional("language", "The language it is written in; Python, unless it is given")
     .complete("language", |_, typed| async move { typed.among(LANGUAGES) })
 }
 

@@ -80,7 +80,7 @@ const NOTES: [Note; 5] = [
     Note {
         uri: "file:///project/src/main.rs",
         name: "main.rs",
-        title: "A small program",
+        title: "Rust Software Application Main File",
         description: "Says hello to the world; the code that a model may be asked to look at",
         mime_type: "text/x-rust",
         audience: &[Role::User, Role::Assistant],

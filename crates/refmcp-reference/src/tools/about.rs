@@ -1,5 +1,6 @@
 //! What the server knows of whoever asks.
 
+use refmcp_server::finding::Findings;
 use refmcp_server::model::{JsonObject, LogLevel};
 use refmcp_server::{Call, CallError, Json, NoArguments, Tool};
 use schemars::JsonSchema;
@@ -40,6 +41,9 @@ struct AboutMe {
     /// What holds for the session; absent where there is none
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<AboutSession>,
+    /// The rules that the request broke, or the connection it came on; absent where a session keeps them
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<Broken>>,
     /// The headers that came with the connection
     headers: Vec<Header>,
 }
@@ -89,32 +93,35 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
         log_level: call.log_level().map(LogLevel::as_str),
         model: models::active(&call)?,
         session: None,
+        findings: None,
         headers: call.connection().headers.read().iter().map(header).collect(),
     };
     if let Some(session) = call.session() {
         let (age, roots_changes) = (session.age(), session.roots_changes());
         let seen = call.inspect(move |engine| {
-            let findings = engine.findings().iter();
             let session = AboutSession {
                 age_ms: (age.as_secs_f64() * 1000.0).round(),
                 subscriptions: engine.subscriptions().map(str::to_owned).collect(),
                 in_flight: engine.in_flight(),
                 roots_changes,
-                findings: findings
-                    .map(|(finding, count)| Broken {
-                        rule: finding.rule,
-                        what: finding.what.to_string(),
-                        count,
-                    })
-                    .collect(),
+                findings: broken(engine.findings()),
             };
             (engine.log_level(), session)
         });
         let (level, session) = seen.await.ok_or_else(|| CallError::new("the session is over"))?;
         about.log_level = Some(level.as_str());
         about.session = Some(session);
+    } else {
+        about.findings = call.inspect(|engine| broken(engine.findings())).await;
     }
     Ok(Json(about))
+}
+
+fn broken(findings: &Findings) -> Vec<Broken> {
+    let broken = findings.iter();
+    broken
+        .map(|(finding, count)| Broken { rule: finding.rule, what: finding.what.to_string(), count })
+        .collect()
 }
 
 fn object(value: &impl Serialize) -> Option<JsonObject> {

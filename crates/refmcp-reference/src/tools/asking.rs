@@ -1,12 +1,16 @@
 //! Tools that ask the client: its user, its model, its roots.
 
+use std::sync::Arc;
+
 use refmcp_server::model::{
-    CallToolResult, CreateMessageParams, ModelHint, ModelPreferences, Root, SamplingMessage,
+    CallToolResult, CreateMessageParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
 };
-use refmcp_server::{Call, CallError, FormAnswer, NoArguments, Question, Tool, VisitAnswer};
+use refmcp_server::{
+    Call, CallError, FormAnswer, Json, NoArguments, Question, Tool, ToolOutput, VisitAnswer,
+};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::forms;
 use crate::models;
@@ -51,7 +55,50 @@ enum Form {
     Url,
 }
 
-async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<CallToolResult, CallError> {
+/// What the user did, as text and as data.
+struct Reaction {
+    text: String,
+    reacted: Reacted,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reacted {
+    /// What the user did
+    action: Action,
+    /// What the user filled in, when a form was accepted
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<JsonObject>,
+    /// The page that the user agreed to visit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'static str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Action {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+impl Reaction {
+    fn new(action: Action, text: impl Into<String>) -> Self {
+        Self { text: text.into(), reacted: Reacted { action, values: None, url: None } }
+    }
+}
+
+impl ToolOutput for Reaction {
+    fn schema() -> Option<Arc<JsonObject>> {
+        Json::<Reacted>::schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        told(self.text, &self.reacted)
+    }
+}
+
+async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<Reaction, CallError> {
     let form = match form {
         Form::All => forms::all(call.peer()),
         Form::Choice => forms::choice(),
@@ -62,30 +109,31 @@ async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<CallToolResul
     Ok(match answer {
         FormAnswer::Accepted(values) => {
             let text = format!("The user accepted and answered {}", Value::Object(values.clone()));
-            told(text, json!({ "action": "accept", "values": values }))
+            let mut accepted = Reaction::new(Action::Accept, text);
+            accepted.reacted.values = Some(values);
+            accepted
         }
-        FormAnswer::Declined => told("The user declined".to_owned(), json!({ "action": "decline" })),
-        FormAnswer::Cancelled => told("The user put the form away".to_owned(), json!({ "action": "cancel" })),
+        FormAnswer::Declined => Reaction::new(Action::Decline, "The user declined"),
+        FormAnswer::Cancelled => Reaction::new(Action::Cancel, "The user put the form away"),
     })
 }
 
-fn visit(call: &Call) -> Result<CallToolResult, CallError> {
+fn visit(call: &Call) -> Result<Reaction, CallError> {
     let answer = call.ask("visit", Question::visit("Please give your consent on our page.", PAGE))?;
     Ok(match answer {
         VisitAnswer::Accepted => {
-            told(format!("The user agreed to visit {PAGE}"), json!({ "action": "accept", "url": PAGE }))
+            let mut accepted = Reaction::new(Action::Accept, format!("The user agreed to visit {PAGE}"));
+            accepted.reacted.url = Some(PAGE);
+            accepted
         }
-        VisitAnswer::Declined => {
-            told("The user declined to visit the page".to_owned(), json!({ "action": "decline" }))
-        }
-        VisitAnswer::Cancelled => {
-            told("The user put the request away".to_owned(), json!({ "action": "cancel" }))
-        }
+        VisitAnswer::Declined => Reaction::new(Action::Decline, "The user declined to visit the page"),
+        VisitAnswer::Cancelled => Reaction::new(Action::Cancel, "The user put the request away"),
     })
 }
 
-fn told(text: String, structured: Value) -> CallToolResult {
-    CallToolResult::text(text).structured_content(structured)
+/// A result that says the same to people and as data.
+fn told(text: String, data: &impl Serialize) -> Result<CallToolResult, CallError> {
+    Ok(CallToolResult::text(text).structured_content(serde_json::to_value(data)?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -107,7 +155,44 @@ async fn ask_model(call: Call, AskModel { prompt }: AskModel) -> Result<String, 
     Ok(format!("{} answered: {}", answer.model, said.join("\n")))
 }
 
-async fn list_roots(call: Call, _: NoArguments) -> Result<CallToolResult, CallError> {
+/// The client's roots, as text and as data.
+struct Listed {
+    text: String,
+    roots: Roots,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Roots {
+    /// The roots that the client has
+    #[schemars(with = "Vec<ListedRoot>")]
+    roots: Vec<Root>,
+    /// How often the client has told of changes in this session
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<u64>,
+}
+
+/// The members of a root that clients are told of; there may be more.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct ListedRoot {
+    /// Where it is
+    uri: String,
+    /// What it is called
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+impl ToolOutput for Listed {
+    fn schema() -> Option<Arc<JsonObject>> {
+        Json::<Roots>::schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        told(self.text, &self.roots)
+    }
+}
+
+async fn list_roots(call: Call, _: NoArguments) -> Result<Listed, CallError> {
     let roots = call.ask("roots", Question::roots())?;
     let mut text = match roots.len() {
         0 => "The client has no roots".to_owned(),
@@ -120,11 +205,9 @@ async fn list_roots(call: Call, _: NoArguments) -> Result<CallToolResult, CallEr
             name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default()
         ));
     }
-    let mut structured = json!({ "roots": roots });
-    if let (Some(session), Some(members)) = (call.session(), structured.as_object_mut()) {
-        let changes = session.roots_changes();
+    let changes = call.session().map(|session| session.roots_changes());
+    if let Some(changes) = changes {
         text.push_str(&format!("\nIt has told of {changes} changes in this session"));
-        members.insert("changes".to_owned(), changes.into());
     }
-    Ok(told(text, structured))
+    Ok(Listed { text, roots: Roots { roots, changes } })
 }

@@ -28,6 +28,7 @@ struct Report {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Entry {
     /// The tool that was called
     tool: &'static str,

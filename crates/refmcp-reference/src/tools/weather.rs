@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
         "Tells the weather of a place; the same place always has the same",
         get_weather,
     );
-    vec![weather.title("Weather").read_only().idempotent().inline()]
+    vec![weather.title("Weather Information Provider").read_only().idempotent().inline()]
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -81,6 +81,16 @@ async fn the_whole_form_has_every_field() {
     let fields = client.asked[0]["params"]["requestedSchema"]["properties"].clone();
     assert!(fields.get("colours").is_none() && fields.get("days").is_none());
     assert_eq!(fields["size"]["enumNames"], json!(["Small", "Medium", "Large"]));
+    for (field, default) in [
+        ("nickname", json!("Max")),
+        ("age", json!(30)),
+        ("share", json!(0.5)),
+        ("subscribe", json!(true)),
+        ("colour", json!("green")),
+        ("size", json!("m")),
+    ] {
+        assert_eq!(fields[field]["default"], default, "{field}");
+    }
     assert!(text.contains("accepted"), "{text}");
 }
 

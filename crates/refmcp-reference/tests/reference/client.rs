@@ -243,7 +243,7 @@ impl Client {
         }
     }
 
-    async fn write(&mut self, message: &Value) {
+    pub(crate) async fn write(&mut self, message: &Value) {
         self.pipe.1.push(message.to_string().as_bytes());
         while self.pipe.1.pending() > 0 {
             self.pipe.1.flush().await.unwrap();

@@ -40,7 +40,7 @@ async fn content_fixtures() {
         assert_eq!(error["isError"], true);
         assert_eq!(error["content"][0]["text"], "This tool intentionally returns an error for testing");
         for tool in ["test_reconnection", "test_logging_tool"] {
-            assert_eq!(client.call(tool, json!({})).await.get("isError"), None);
+            assert_eq!(client.call(tool, json!({})).await["isError"], false);
         }
         if revision == STATELESS {
             assert!(client.heard.is_empty(), "{:?}", client.heard);
@@ -91,18 +91,8 @@ async fn forms_are_as_asked_for() {
             "required": ["username", "email"],
         })
     );
-    client.call("test_elicitation_sep1034_defaults", json!({})).await;
-    let fields = &client.asked[2]["params"]["requestedSchema"]["properties"];
-    assert_eq!(fields["name"]["default"], "John Doe");
-    assert_eq!((&fields["age"]["type"], &fields["age"]["default"]), (&json!("integer"), &json!(30)));
-    assert_eq!((&fields["score"]["type"], &fields["score"]["default"]), (&json!("number"), &json!(95.5)));
-    assert_eq!(fields["status"]["enum"], json!(["active", "inactive", "pending"]));
-    assert_eq!(
-        (&fields["status"]["default"], &fields["verified"]["default"]),
-        (&json!("active"), &json!(true))
-    );
     client.call("test_elicitation_sep1330_enums", json!({})).await;
-    let fields = &client.asked[3]["params"]["requestedSchema"]["properties"];
+    let fields = &client.asked[2]["params"]["requestedSchema"]["properties"];
     let has = |field: &str, member: &str| fields[field].get(member).is_some();
     assert!(
         has("untitledSingle", "enum")
@@ -120,6 +110,29 @@ async fn forms_are_as_asked_for() {
         fields["titledMulti"]["items"]["anyOf"].is_array()
             && fields["titledMulti"]["items"].get("enum").is_none()
     );
+}
+
+#[tokio::test]
+async fn every_type_has_a_default_since_there_are_forms() {
+    let server = server();
+    for revision in ["2025-06-18", SESSION, STATELESS] {
+        let mut client = Client::new(&server, revision).await;
+        client.call("test_elicitation_sep1034_defaults", json!({})).await;
+        let fields = &client.asked[0]["params"]["requestedSchema"]["properties"];
+        let all = json!({
+            "name": { "type": "string", "description": "User name", "default": "John Doe" },
+            "age": { "type": "integer", "description": "User age", "default": 30 },
+            "score": { "type": "number", "description": "User score", "default": 95.5 },
+            "status": {
+                "type": "string",
+                "description": "User status",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": { "type": "boolean", "description": "Verification status", "default": true },
+        });
+        assert_eq!(*fields, all, "{revision}");
+    }
 }
 
 #[tokio::test]
@@ -149,7 +162,7 @@ async fn schemas_are_listed_unaltered() {
         assert_eq!(region["properties"]["region"]["type"], "string");
         assert!(region.get("required").is_none());
         let fits = json!({ "name": "A", "contactMethod": "phone", "phone": "1" });
-        assert_eq!(client.call("json_schema_2020_12_tool", fits).await.get("isError"), None);
+        assert_eq!(client.call("json_schema_2020_12_tool", fits).await["isError"], false);
         assert_eq!(
             client.call("json_schema_2020_12_tool", json!({ "contactMethod": "phone", "email": "x" })).await
                 ["isError"],

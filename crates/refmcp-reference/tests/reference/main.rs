@@ -13,4 +13,5 @@ mod prompt_files;
 mod prompts;
 mod reentry;
 mod resources;
+mod schemas;
 mod tools;

@@ -104,7 +104,7 @@ async fn profiles_offer_their_part() {
             assert_eq!(names[0], first);
             assert!(names.contains(&has) && !names.contains(&has_not));
             let result = client.call(first, json!({})).await;
-            assert_eq!(result.get("isError"), None);
+            assert_eq!(result["isError"], false);
             let resources = client.list("resources").await;
             client.result("resources/read", json!({ "uri": resources[0]["uri"] })).await;
             assert!(!client.list("prompts").await.is_empty());

@@ -16,12 +16,12 @@ async fn prompts_are_filled_in() {
         let mut get = async |name: &str, arguments: Value| {
             client.result("prompts/get", json!({ "name": name, "arguments": arguments })).await
         };
-        let review = get("code_review", json!({ "code": "print()", "language": "Python" })).await;
-        assert_eq!(text(&review), "Look over this Python code and say what could be better:\nprint()");
+        let review = get("code_review", json!({ "code": "print()" })).await;
+        assert_eq!(text(&review), "Please review this Python code:\nprint()");
         assert_eq!(review["description"], "A request to look over some code");
         assert_eq!(
-            text(&get("code_review", json!({ "code": "x" })).await),
-            "Look over this code and say what could be better:\nx"
+            text(&get("code_review", json!({ "code": "x", "language": "Go" })).await),
+            "Please review this Go code:\nx"
         );
         let report =
             get("bug_report", json!({ "title": "It broke", "steps": "Look at it", "severity": "high" }))
@@ -37,13 +37,42 @@ async fn arguments_are_checked_and_completed() {
     let server = server();
     for revision in [SESSION, STATELESS] {
         let mut client = Client::new(&server, revision).await;
-        for params in [
-            json!({ "name": "nothing" }),
-            json!({ "name": "code_review" }),
-            json!({ "name": "code_review", "arguments": { "code": 1 } }),
-            json!({ "name": "code_review", "arguments": { "code": "x", "more": "y" } }),
+        for (params, named) in [
+            (json!({ "name": "nothing" }), "nothing"),
+            (json!({ "name": 7 }), "params.name"),
+            (json!({ "name": "code_review" }), "code"),
+            (json!({ "name": "code_review", "arguments": [] }), "params.arguments"),
+            (json!({ "name": "code_review", "arguments": { "code": 1 } }), "params.arguments.code"),
+            (
+                json!({ "name": "code_review", "arguments": { "code": "x", "language": null } }),
+                "params.arguments.language",
+            ),
+            (json!({ "name": "code_review", "arguments": { "code": "x", "more": "y" } }), "more"),
         ] {
-            assert_eq!(client.error("prompts/get", params.clone()).await["code"], -32602, "{params}");
+            let error = client.error("prompts/get", params.clone()).await;
+            assert_eq!(error["code"], -32602, "{params}");
+            assert!(error["message"].as_str().unwrap().contains(named), "{params}: {error}");
+        }
+        let reference = json!({ "type": "ref/prompt", "name": "code_review" });
+        for (params, named) in [
+            (
+                json!({ "ref": reference, "argument": { "name": "language", "value": 1 } }),
+                "params.argument.value",
+            ),
+            (json!({ "ref": reference, "argument": { "name": "nothing", "value": "" } }), "nothing"),
+            (json!({ "ref": reference, "argument": "language" }), "params.argument"),
+            (json!({ "argument": { "name": "language", "value": "" } }), "ref"),
+            (
+                json!({
+                    "ref": reference, "argument": { "name": "language", "value": "" },
+                    "context": { "arguments": { "code": 1 } },
+                }),
+                "params.context.arguments.code",
+            ),
+        ] {
+            let error = client.error("completion/complete", params.clone()).await;
+            assert_eq!(error["code"], -32602, "{params}");
+            assert!(error["message"].as_str().unwrap().contains(named), "{params}: {error}");
         }
         let mut complete = async |prompt: &str, name: &str, value: &str| {
             let result = client.result("completion/complete", json!({

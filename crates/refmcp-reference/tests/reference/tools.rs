@@ -1,5 +1,7 @@
 //! Tools that ask nobody.
 
+use refmcp_reference::Options;
+use refmcp_server::Policy;
 use serde_json::{Value, json};
 
 use crate::client::{Client, SESSION, SESSIONS, STATELESS, server};
@@ -149,9 +151,9 @@ async fn every_revision_understands_every_tool() {
     for revision in SESSIONS.into_iter().chain([STATELESS]) {
         let mut client = Client::new(&server, revision).await;
         // Whoever reads the answers checks them against the schema of the revision.
-        let names: Vec<Value> =
-            client.list("tools").await.into_iter().map(|tool| tool["name"].clone()).collect();
-        for name in names.iter().filter(|name| **name != "protocol_error") {
+        let tools = client.list("tools").await;
+        for tool in tools.iter().filter(|tool| tool["name"] != "protocol_error") {
+            let name = &tool["name"];
             let arguments = match name.as_str().unwrap() {
                 "echo" | "test_elicitation" => json!({ "message": "m" }),
                 "big_result" => json!({ "bytes": 10 }),
@@ -171,7 +173,15 @@ async fn every_revision_understands_every_tool() {
             let result = client.call(name.as_str().unwrap(), arguments).await;
             // Older clients cannot be asked everything.
             let may_fail = *name == "fail" || *name == "test_error_handling" || revision < SESSION;
-            assert!(may_fail || result.get("isError").is_none(), "{revision} {name}: {result}");
+            assert!(
+                result["isError"].is_boolean() && result["content"].is_array(),
+                "{revision} {name}: {result}"
+            );
+            assert!(may_fail || result["isError"] == false, "{revision} {name}: {result}");
+            if result["isError"] == false {
+                let (data, schema) = (result.get("structuredContent"), tool.get("outputSchema"));
+                assert_eq!(data.is_some(), schema.is_some(), "{revision} {name}: {result}");
+            }
         }
         for list in ["resources", "templates", "prompts"] {
             assert!(!client.list(list).await.is_empty());
@@ -270,4 +280,40 @@ async fn about_me_tells_what_is_known() {
     assert_eq!(about["revision"], STATELESS);
     assert_eq!(about["capabilities"], json!({ "sampling": {} }));
     assert!(about.get("session").is_none() && about.get("logLevel").is_none());
+    assert_eq!(about["findings"], json!([]));
+}
+
+#[tokio::test]
+async fn about_me_tells_what_to_send_instead() {
+    for policy in [Policy::STRICT, Policy::LENIENT] {
+        let server = refmcp_reference::server(Options { policy, ..Options::default() }).unwrap();
+        for revision in SESSIONS.into_iter().skip(2).chain([STATELESS]) {
+            let mut client = Client::new(&server, revision).await;
+            for method in ["initialized", "cancelled", "progress", "roots/list_changed"] {
+                client.notify(method, json!({})).await;
+            }
+            client.notify("$/cancelRequest", json!({ "id": 1 })).await;
+            client
+                .write(&json!({ "jsonrpc": "2.0", "method": "x/y", "_meta": { "progressToken": 1 } }))
+                .await;
+            let about = client.call("about_me", json!({})).await["structuredContent"].take();
+            let place = if revision == STATELESS { &about } else { &about["session"] };
+            let told: Vec<&str> = place["findings"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|found| found["what"].as_str().unwrap())
+                .collect();
+            for send in [
+                "send notifications/initialized",
+                "was ignored; send notifications/cancelled",
+                "send notifications/progress",
+                "send notifications/roots/list_changed",
+                "send notifications/cancelled with params.requestId",
+                "send it inside, as params._meta",
+            ] {
+                assert!(told.iter().any(|told| told.contains(send)), "{revision}: no \"{send}\" in {told:?}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use refmcp_proto::jsonrpc::read_member;
 use refmcp_proto::mirrored::{Mirrored, mirrored};
 use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
 use refmcp_schema::Schema;
@@ -13,10 +14,11 @@ use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::call::Call;
 use crate::error::CallError;
-use crate::schema::schema_of;
+use crate::schema::{Side, schema_of};
 
 type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
 type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
@@ -58,15 +60,15 @@ impl Tool {
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
         let mut definition = model::Tool::new(name, description);
-        definition.input_schema = object_schema(schema_of::<A>());
+        definition.input_schema = object_schema(schema_of::<A>(Side::Input));
         definition.output_schema = O::schema();
         let handler = Arc::new(handler);
         let run = move |call: Call, arguments: Value| -> Work {
             let handler = handler.clone();
             Box::pin(async move {
                 // The schema was met; what is left are limits that only the type knows.
-                let arguments = serde_json::from_value(arguments)
-                    .map_err(|fault| CallError::bad_arguments(format!("arguments: {fault}")))?;
+                let arguments =
+                    serde_json::from_value(arguments).map_err(|fault| unfit::<A>(&call, &fault))?;
                 handler(call, arguments).await?.into_result()
             })
         };
@@ -128,10 +130,10 @@ impl Tool {
         self
     }
 
-    /// Another schema for the arguments than the type's.
+    /// Another schema for the arguments than the type's. One without `properties` gets an empty object of them.
     #[must_use]
     pub fn input_schema(mut self, schema: JsonObject) -> Self {
-        self.definition.input_schema = Arc::new(schema);
+        self.definition.input_schema = with_properties(schema);
         self
     }
 
@@ -191,13 +193,30 @@ impl fmt::Debug for Tool {
 }
 
 /// Arguments are always an object, also where a type would take anything.
-fn object_schema(schema: Arc<JsonObject>) -> Arc<JsonObject> {
-    if schema.contains_key("type") {
-        return schema;
+fn object_schema(mut schema: JsonObject) -> Arc<JsonObject> {
+    schema.entry("type").or_insert_with(|| "object".into());
+    with_properties(schema)
+}
+
+/// The properties of arguments are always listed: clients go through them without asking whether there are any.
+fn with_properties(mut schema: JsonObject) -> Arc<JsonObject> {
+    schema.entry("properties").or_insert_with(|| JsonObject::new().into());
+    Arc::new(schema)
+}
+
+/// The error for arguments that meet the schema and do not fit the type. They are read once more, from the request, to
+/// find the one that is to blame.
+#[cold]
+fn unfit<A: DeserializeOwned>(call: &Call, fault: &serde_json::Error) -> CallError {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        arguments: Option<&'a RawValue>,
     }
-    let mut object = (*schema).clone();
-    object.insert("type".to_owned(), "object".into());
-    Arc::new(object)
+    let params = serde_json::from_str::<Params>(&call.dispatch().params).ok();
+    let text = params.and_then(|params| params.arguments).map(RawValue::get);
+    let named = text.and_then(|text| read_member::<A>("arguments", text).err());
+    CallError::bad_arguments(named.unwrap_or_else(|| format!("arguments: {fault}")))
 }
 
 /// The arguments of a tool that takes none.
@@ -210,7 +229,7 @@ impl JsonSchema for NoArguments {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> RawSchema {
-        json_schema!({ "type": "object", "additionalProperties": false })
+        json_schema!({ "type": "object", "properties": {}, "additionalProperties": false })
     }
 }
 
@@ -261,7 +280,7 @@ impl ToolOutput for Vec<Content> {
 
 impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
     fn schema() -> Option<Arc<JsonObject>> {
-        Some(schema_of::<T>())
+        Some(Arc::new(schema_of::<T>(Side::Output)))
     }
 
     fn into_result(self) -> Result<CallToolResult, CallError> {

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::engine::{Dispatch, Outcome};
-use refmcp_proto::jsonrpc::{RpcError, without_place};
+use refmcp_proto::jsonrpc::{RpcError, read_member};
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
 use refmcp_transport::{Link, Running};
@@ -101,6 +101,5 @@ pub(crate) fn start(
 
 /// Reads the parameters of a call.
 fn params<'a, T: Deserialize<'a>>(call: &'a Call) -> Result<T, RpcError> {
-    serde_json::from_str(&call.dispatch().params)
-        .map_err(|fault| RpcError::invalid_params(format!("params: {}", without_place(&fault))))
+    read_member("params", &call.dispatch().params).map_err(RpcError::invalid_params)
 }

@@ -86,6 +86,9 @@ fn listener(printer: Printer, bars: Bars, events: Events) -> impl Fn(&Event) + S
             Event::Told(ServerNotification::Log(log)) if printer.output() == Output::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
+            Event::Finding(finding) if finding.is_violation() => {
+                tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
+            }
             Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
             _ => {}
         }
