@@ -146,6 +146,34 @@ async fn nonsense_is_named_and_harms_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn data_without_content_is_a_result_and_a_finding() {
+    let (client, mut script, heard) = client_of_script().await;
+    let data = json!({ "structuredContent": { "n": 1 }, "isError": false });
+    for _ in 0..2 {
+        let call = client.call_tool("t", json!({}));
+        let (result, _) = tokio::join!(call.into_future(), script.answer("tools/call", data.clone()));
+        let result = result.unwrap();
+        assert_eq!((result.content.len(), result.structured_content), (0, Some(json!({ "n": 1 }))));
+    }
+    let findings: Vec<_> = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            Event::Finding(finding) => Some((finding.rule, finding.what.to_string())),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        matches!(&findings[..], [("TOOL-07", what)] if what.contains("without content")),
+        "{findings:?}, once"
+    );
+    let call = client.call_tool("t", json!({}));
+    let (nothing, _) = tokio::join!(call.into_future(), script.answer("tools/call", json!({})));
+    assert!(nothing.unwrap_err().to_string().contains("content"), "neither is no result");
+}
+
+#[tokio::test(start_paused = true)]
 async fn output_that_breaks_its_own_schema_is_refused() {
     let (client, mut script, _) = client_of_script().await;
     let tools = json!({ "tools": [{

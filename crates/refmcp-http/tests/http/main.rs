@@ -10,6 +10,7 @@ mod caps;
 mod commit;
 mod crowd;
 mod exactness;
+mod findings;
 mod frames;
 mod gates;
 mod heads_and_bodies;

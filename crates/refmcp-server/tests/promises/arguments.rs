@@ -140,3 +140,45 @@ async fn a_broken_promise_about_the_output_is_the_servers_fault() {
         assert_eq!((sorry["isError"].clone(), text(&sorry)), (json!(true), "cannot count".to_owned()));
     }
 }
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Optional {
+    tag: Option<String>,
+}
+
+#[tokio::test]
+async fn the_argument_that_only_the_type_refuses_is_named() {
+    let server = server([Tool::new("halve", "Halves", halve)]);
+    for revision in Revision::ALL {
+        let mut client = TestClient::open(&server, revision).await;
+        let said = complaint(&mut client, revision, "halve", json!({ "number": 3 })).await;
+        assert_eq!(said, "arguments.number: an odd number", "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_be_left_out_has_one_type_and_properties_are_always_listed() {
+    let optional = Tool::new("optional", "Takes a tag", |_: Call, Optional { tag }: Optional| async move {
+        Ok(tag.unwrap_or_default())
+    });
+    let nothing = Tool::new("nothing", "Takes nothing", |_: Call, _: NoArguments| async { Ok("") });
+    let anything = Tool::new("anything", "Takes anything", |_: Call, _: Value| async { Ok("") });
+    let schema = json!({ "type": "object", "minProperties": 1 });
+    let own = Tool::new("own", "Has a schema of its own", |_: Call, _: Value| async { Ok("") })
+        .input_schema(schema.as_object().unwrap().clone());
+    let mut client = TestClient::open(&server([optional, nothing, anything, own]), Revision::LATEST).await;
+    let tools = client.call("tools/list", json!({})).await["result"]["tools"].take();
+    let schemas: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["inputSchema"]).collect();
+    assert_eq!(
+        *schemas[0],
+        json!({
+            "type": "object", "properties": { "tag": { "type": "string" } }, "additionalProperties": false,
+        })
+    );
+    assert_eq!(*schemas[1], json!({ "type": "object", "properties": {}, "additionalProperties": false }));
+    assert_eq!(*schemas[2], json!({ "type": "object", "properties": {} }));
+    assert_eq!(*schemas[3], json!({ "type": "object", "properties": {}, "minProperties": 1 }));
+    let said = complaint(&mut client, Revision::LATEST, "optional", json!({ "tag": null })).await;
+    assert!(said.contains("tag"), "{said}");
+}

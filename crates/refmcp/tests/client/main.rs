@@ -4,6 +4,7 @@
 
 mod documents;
 mod models;
+mod findings;
 mod own_words;
 mod secrets;
 #[path = "../serving/mod.rs"]

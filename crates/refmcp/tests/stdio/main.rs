@@ -4,6 +4,7 @@
 mod support;
 
 mod ending;
+mod findings;
 mod lines;
 mod load;
 mod options;
