@@ -29,7 +29,7 @@ fn a_script_is_carried_out_and_nothing_of_it_repeated() {
     let output = run(script, &[]);
     let (said, complaints) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{complaints}");
-    let expected = ["42", "\"budget\" from", "\"oslo\" from", "Look over this go code", "\"quito\" from"];
+    let expected = ["42", "\"budget\" from", "\"oslo\" from", "Please review this go code", "\"quito\" from"];
     let mut at = 0;
     for part in expected {
         let found = said[at..].find(part).unwrap_or_else(|| panic!("{part} in {said}"));

@@ -34,7 +34,7 @@ fn the_same_names_are_told_apart_by_their_servers() {
     screen.expect(&total(3));
     screen.expect("refmcp> ");
     screen.enter("/one.code_review code=x");
-    screen.expect("Look over this code");
+    screen.expect("Please review this Python code");
     screen.expect("refmcp> ");
     screen.enter("use two");
     screen.expect("two> ");

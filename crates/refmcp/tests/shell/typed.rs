@@ -42,7 +42,7 @@ fn the_server_completes_the_arguments_of_its_prompts_and_templates() {
     screen.press("rus\t");
     screen.expect("language=rust ");
     screen.enter("");
-    screen.expect("Look over this rust code");
+    screen.expect("Please review this rust code");
     screen.expect("refmcp> ");
     screen.press("read memos shelf=tr\t");
     screen.expect("shelf=travel ");
@@ -214,7 +214,7 @@ fn what_is_logged_is_shown_above_the_line_that_is_typed() {
     screen.press("servers");
     screen.expect("servers");
     std::fs::write(&pipe, "go").unwrap();
-    screen.expect("INFO");
+    screen.expect("WARN");
     screen.expect("the server: ");
     // The line is drawn again below.
     screen.expect("muddled> servers");
