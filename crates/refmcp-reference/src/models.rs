@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use refmcp_server::model::JsonObject;
-use refmcp_server::{Call, CallError, RpcError, ServerBuilder};
+use refmcp_server::{Call, CallError, RpcError, ServerBuilder, excerpt};
 use serde_json::{Value, json};
 
 /// What a model is known by.
@@ -54,7 +54,8 @@ fn known(name: &str) -> Result<&'static str, RpcError> {
     let model = MODELS.iter().find(|model| model.name == name);
     model.map(|model| model.name).ok_or_else(|| {
         let names = MODELS.map(|model| model.name);
-        RpcError::invalid_params("unknown model").with_data(json!({ "requested": name, "known": names }))
+        RpcError::invalid_params(format!("unknown model: {}", excerpt(name)))
+            .with_data(json!({ "requested": name, "known": names }))
     })
 }
 

@@ -59,7 +59,7 @@ pub use error::{AskError, CallError};
 pub use method::{CallRecord, Ending};
 pub use question::{FormAnswer, Question, VisitAnswer};
 pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
-pub use refmcp_proto::jsonrpc::{Limits, RpcError};
+pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::{finding, model, peer, revision};

@@ -122,7 +122,10 @@ fn tool(rules: &Rules, tool: &mut Tool) {
         tool.annotations = None;
     }
     if !rules.titles {
-        tool.title = None;
+        // Before tools had titles, their annotations did.
+        if let Some(title) = tool.title.take().filter(|_| rules.tool_annotations) {
+            tool.annotations.get_or_insert_default().title.get_or_insert(title);
+        }
         tool.meta = None;
     }
     if !rules.icons {
