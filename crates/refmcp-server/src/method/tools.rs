@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
-use refmcp_proto::model::{CallToolResult, ListToolsResult};
+use refmcp_proto::model::{CallToolResult, Content, ListToolsResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -82,12 +82,22 @@ async fn run(
         return Err(RpcError::invalid_params("requestState is not valid").into());
     }
     let mut result = tool.run(call, arguments).await?;
-    check_output(&tool, &mut result)?;
+    check_output(&tool, &result)?;
+    repeat_as_text(&mut result);
     Ok(result.into())
 }
 
+/// Data without content is repeated as text: older revisions know no data, and clients show content.
+fn repeat_as_text(result: &mut CallToolResult) {
+    if result.content.is_empty()
+        && let Some(data) = &result.structured_content
+    {
+        result.content.push(Content::text(data.to_string()));
+    }
+}
+
 /// What a tool promises about its output is kept before anybody sees it.
-fn check_output(tool: &Tool, result: &mut CallToolResult) -> Result<(), RpcError> {
+fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
     let Some(schema) = &tool.output else { return Ok(()) };
     if result.is_error == Some(true) {
         return Ok(());

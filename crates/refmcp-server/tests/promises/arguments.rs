@@ -182,3 +182,17 @@ async fn what_may_be_left_out_has_one_type_and_properties_are_always_listed() {
     let said = complaint(&mut client, Revision::LATEST, "optional", json!({ "tag": null })).await;
     assert!(said.contains("tag"), "{said}");
 }
+
+#[tokio::test]
+async fn data_is_never_sent_without_content() {
+    let bare = Tool::new("bare", "Has data alone", |_: Call, _: NoArguments| async {
+        Ok(CallToolResult::default().structured_content(json!({ "n": 1 })))
+    });
+    let server = server([bare]);
+    for revision in Revision::ALL {
+        let mut client = TestClient::open(&server, revision).await;
+        let result = client.tool("bare", json!({})).await;
+        assert_eq!(result["content"], json!([{ "type": "text", "text": "{\"n\":1}" }]), "{revision}");
+        assert_eq!(result["isError"], false, "{revision}");
+    }
+}
