@@ -171,7 +171,7 @@ struct Roots {
     changes: Option<u64>,
 }
 
-/// The members of a root that clients are told of; there may be more.
+// The members of a root that the schema tells of; there may be more.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline)]
 struct ListedRoot {
