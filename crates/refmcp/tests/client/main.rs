@@ -3,8 +3,8 @@
 #![cfg(unix)]
 
 mod documents;
-mod models;
 mod findings;
+mod models;
 mod own_words;
 mod secrets;
 #[path = "../serving/mod.rs"]
