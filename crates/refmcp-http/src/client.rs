@@ -1,6 +1,6 @@
 //! Who is at the other end of a request, as far as the network tells.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
@@ -15,12 +15,21 @@ pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     /// The address of ours that it called.
     pub(crate) called: Option<IpAddr>,
+    /// Whether it came by a Unix socket, and so has no address.
+    pub(crate) unix: bool,
+    /// Whether a proxy passed its request on; the address is then what that proxy says, or the proxy's own.
+    pub(crate) forwarded: bool,
 }
 
 impl Client {
     pub(crate) fn new(peer: SocketAddr, called: Option<SocketAddr>) -> Self {
         let ip = |address: SocketAddr| address.ip().to_canonical();
-        Self { address: Some(ip(peer)), called: called.map(ip) }
+        Self { address: Some(ip(peer)), called: called.map(ip), ..Self::default() }
+    }
+
+    /// Of a Unix socket.
+    pub(crate) fn unix() -> Self {
+        Self { unix: true, ..Self::default() }
     }
 
     /// What an application that we are mounted into says.
@@ -29,9 +38,14 @@ impl Client {
         info.map(|ConnectInfo(peer)| Self::new(*peer, None)).unwrap_or_default()
     }
 
-    /// Whether it is on this machine; whoever is not known to be is not.
+    /// Whether it is on this machine; whoever is not known to be is not, and behind a proxy it cannot be known.
     pub(crate) fn is_local(&self) -> bool {
-        self.address.is_some_and(|address| address.is_loopback())
+        !self.forwarded && self.address.map_or(self.unix, |address| address.is_loopback())
+    }
+
+    /// Whose requests are counted together; nothing where it is not known who asks.
+    pub(crate) fn counted_as(&self) -> Option<IpAddr> {
+        self.address.or(self.unix.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
 }
 

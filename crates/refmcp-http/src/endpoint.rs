@@ -2,6 +2,7 @@
 
 use std::future::{Future, ready};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::authority::{Admission, Authority, Head};
 use crate::besides::Besides;
 use crate::client::{Caller, Client};
 use crate::conversation::Conversation;
+use crate::forwarded::{self, Called};
 use crate::metrics::{Counted, Metrics};
 use crate::options::Options;
 use crate::post::read_at_most;
@@ -32,7 +34,7 @@ use crate::rate::Buckets;
 use crate::refusal::{Reason, Refusal};
 use crate::routes::{ROUTES, Route, Target};
 use crate::sessions::Sessions;
-use crate::{cors, delete, get, guard, legacy, operation, post, routes, websocket};
+use crate::{cors, delete, get, guard, legacy, operation, post, websocket};
 
 /// How often sessions and streams are looked through for old ones, at most.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
@@ -70,6 +72,8 @@ pub(crate) struct Inner {
     revisions: Vec<(Revision, Arc<str>)>,
     /// Conversations without a session that want to hear of changes.
     listeners: Mutex<Vec<Weak<Conversation>>>,
+    /// Whether the server is about to stop, and new work should go elsewhere.
+    pub(crate) draining: AtomicBool,
     pub(crate) stop: CancellationToken,
 }
 
@@ -87,7 +91,8 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn on(server: Server, options: Options, backplane: Arc<dyn Backplane>) -> Self {
+    pub fn on(server: Server, mut options: Options, backplane: Arc<dyn Backplane>) -> Self {
+        options.authority = options.authority.take().map(|authority| authority.at(&options));
         let mut config = server.config().clone();
         if config.policy.early_requests == Early::Refuse {
             config.policy.early_requests = Early::Hold(INITIALIZED_WITHIN);
@@ -108,13 +113,15 @@ impl Endpoint {
             clock,
             metrics: Metrics::default(),
             listeners: Mutex::default(),
+            draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
         });
         tokio::spawn(keep_house(Arc::downgrade(&inner)));
         Self { inner }
     }
 
-    /// Everything that is served, and with which methods.
+    /// Everything that is served, and with which methods; the main endpoint and its WebSocket are where
+    /// [`Options::path`] has them.
     pub fn routes() -> &'static [Route] {
         &ROUTES
     }
@@ -127,7 +134,7 @@ impl Endpoint {
             endpoint.answer(client, request).await
         };
         let below = format!("{PROTECTED_RESOURCE}/{{*resource}}");
-        let ours = ROUTES.iter().map(|route| route.path).chain([below.as_str()]);
+        let ours = self.inner.options.path.all().chain([below.as_str()]);
         let all = ours.chain(self.inner.besides.iter().map(String::as_str));
         all.fold(Router::new(), |router, path| router.route(path, any(serve))).with_state(self.clone())
     }
@@ -143,6 +150,13 @@ impl Endpoint {
         Router::new().route(PROTECTED_RESOURCE, any(serve)).route(&below, any(serve)).with_state(self.clone())
     }
 
+    /// Says at `/readyz` that new work should go elsewhere, and goes on serving whatever comes.
+    /// [`Endpoint::serve_until`] does it when its shutdown begins; an application that serves the router itself does it
+    /// some time before [`Endpoint::shut_down`].
+    pub fn drain(&self) {
+        self.inner.draining.store(true, Ordering::Relaxed);
+    }
+
     /// Ends properly what would never end by itself, and takes nothing new; calls go on. [`Endpoint::serve`] does it
     /// when it is told to stop; an application that serves the router itself does it before it stops.
     pub fn shut_down(&self) {
@@ -156,16 +170,21 @@ impl Endpoint {
     }
 
     /// Answers one request.
-    pub(crate) async fn answer(&self, client: Client, request: Request) -> Response {
+    pub(crate) async fn answer(&self, client: Client, mut request: Request) -> Response {
         let began = Instant::now();
         let inner = &self.inner;
-        let route = routes::place(request.uri().path());
+        let resolved = forwarded::resolve(&inner.options.trusted_proxies, client, &mut request);
+        let (client, misled) =
+            resolved.map_or_else(|refusal| (client, Some(refusal)), |client| (client, None));
+        let route = inner.options.path.place(request.uri().path());
         let besides = inner.besides_at(route, request.uri().path());
         let span = tracing::info_span!(
-            target: "refmcp::http", "request", method = %request.method(), path = route.map(|place| ROUTES[place].path)
+            target: "refmcp::http", "request", client = client.address.map(tracing::field::display),
+            method = %request.method(), path = route.map(|place| inner.options.path.at(place))
         );
         let origin = request.headers().get(header::ORIGIN).cloned();
-        let admitted = inner.admit(client, &request, route.map(|place| &ROUTES[place]), besides);
+        let admitted = misled
+            .map_or_else(|| inner.admit(client, &request, route.map(|place| &ROUTES[place]), besides), Err);
         // A page that may not speak to us may not read what we say, either.
         let origin = origin.filter(|_| !matches!(&admitted, Err(refusal) if refusal.is_about_the_caller()));
         let served = match admitted {
@@ -211,6 +230,10 @@ impl Inner {
     ) -> Result<Option<&'a Route>, Refusal> {
         let Options { hosts, origins, .. } = &self.options;
         guard::check_host(hosts, client.called, request.uri(), request.headers())?;
+        if let Some(host) = request.extensions().get::<Called>().and_then(|called| called.host.as_deref()) {
+            // Beside the other: pages can send this header, and not every proxy replaces it.
+            guard::check_forwarded_host(hosts, client.called, host)?;
+        }
         let public = match (route, besides) {
             // Anybody may know whose tokens are taken here, on whatever page.
             (Some(route), _) => route.target == Target::Document && self.options.authority.is_some(),
@@ -220,7 +243,7 @@ impl Inner {
         if !public {
             guard::check_origin(hosts, origins, client.called, request.headers())?;
         }
-        if let (Some(rates), Some(address)) = (&self.rates, client.address)
+        if let (Some(rates), Some(address)) = (&self.rates, client.counted_as())
             && (self.options.rate_on_loopback || !client.is_local())
             && let Err(seconds) = rates.take(address, self.clock.now())
         {
@@ -253,7 +276,7 @@ impl Inner {
             Target::Metrics => return Ok(operation::metrics(self)),
             Target::Document => {
                 let authority = self.options.authority.as_ref().ok_or_else(nothing_here)?;
-                return authority.document(&head(&request));
+                return authority.document(&self.head(&request));
             }
             Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
         }
@@ -275,7 +298,7 @@ impl Inner {
         client: Client,
         request: Request,
     ) -> Result<Response, Refusal> {
-        let admission = match authority.admit(&head(&request)) {
+        let admission = match authority.admit(&self.head(&request)) {
             Ok(admission) => admission,
             Err(refusal) if is_form(request.headers()) => {
                 return Err(self.refuse_form(authority, refusal, request).await);
@@ -295,6 +318,11 @@ impl Inner {
         Ok(authority.ending(response, &grant))
     }
 
+    fn head<'a>(&self, request: &'a Request) -> Head<'a> {
+        let path = &self.options.path;
+        Head::of(path, request.method(), request.uri(), request.extensions(), request.headers())
+    }
+
     /// One more request is being answered.
     fn counted(&self) -> Result<Counted, Refusal> {
         let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
@@ -308,7 +336,8 @@ impl Inner {
         match read_at_most(self, body, FORM).await {
             Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body) => {
                 let (uri, extensions) = (&parts.uri, &parts.extensions);
-                authority.refuse_form(&Head::of(&parts.method, uri, extensions, &parts.headers))
+                let path = &self.options.path;
+                authority.refuse_form(&Head::of(path, &parts.method, uri, extensions, &parts.headers))
             }
             _ => refusal,
         }
@@ -379,7 +408,7 @@ impl Inner {
 /// The paths of whatever else is served; ours stay ours.
 fn further_paths(options: &Options) -> Vec<String> {
     let mut paths = options.besides.as_ref().map(|besides| besides.paths()).unwrap_or_default();
-    paths.retain(|path| path.starts_with('/') && routes::place(path).is_none());
+    paths.retain(|path| path.starts_with('/') && options.path.place(path).is_none());
     paths.sort_unstable();
     paths.dedup();
     paths
@@ -392,10 +421,6 @@ fn nothing_here() -> Refusal {
 /// The URI as the client wrote it, wherever the endpoint is mounted.
 pub(crate) fn original<'a>(extensions: &'a Extensions, uri: &'a Uri) -> &'a Uri {
     extensions.get::<OriginalUri>().map_or(uri, |OriginalUri(whole)| whole)
-}
-
-fn head(request: &Request) -> Head<'_> {
-    Head::of(request.method(), request.uri(), request.extensions(), request.headers())
 }
 
 /// Passes changes on and clears away what nobody uses any more.

@@ -61,6 +61,16 @@ pub fn check_host(
     Ok(())
 }
 
+/// The same of a name that a proxy says it was called by.
+pub(crate) fn check_forwarded_host(
+    hosts: &[String],
+    called: Option<IpAddr>,
+    host: &str,
+) -> Result<(), Foreign> {
+    let foreign = Foreign::Host("this forwarded host is not served here");
+    is_ours(hosts, called, host).then_some(()).ok_or(foreign)
+}
+
 /// The other half of [`check`]: whether the page that calls, if it is one, may.
 ///
 /// # Errors

@@ -31,9 +31,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | `endpoint` | the whole thing: a router to mount, and what is done for every request |
-//! | `serve` | a listener of its own: connections, TLS, HTTP/2, stopping |
+//! | `serve` | a listener of its own: ports, Unix sockets, connections, TLS, HTTP/2, stopping |
 //! | `routes` | what is served where |
 //! | `guard`, `rate`, `cors` | who may speak to us at all, how often, and what browsers want to hear |
+//! | `forwarded` | what proxies that are trusted say of their clients |
 //! | `authority`, `scopes` | who may use the server, and for what |
 //! | `besides` | what else is served on the same port |
 //! | `refusal` | turning a request away |
@@ -58,6 +59,7 @@ pub mod cors;
 mod delete;
 mod endpoint;
 mod exchange;
+mod forwarded;
 mod get;
 pub mod guard;
 mod headers;
@@ -80,8 +82,13 @@ mod websocket;
 pub use authority::Authority;
 pub use besides::Besides;
 pub use endpoint::Endpoint;
+pub use forwarded::{BadProxy, TrustedProxy};
 pub use options::Options;
 pub use rate::Rate;
-pub use routes::Route;
+pub use routes::{BadPath, EndpointPath, Route};
+pub use serve::listener::Listener;
+pub use serve::shutdown::Shutdown;
 #[cfg(feature = "tls")]
 pub use serve::tls::{BadTls, Tls};
+#[cfg(unix)]
+pub use serve::unix::{BadSocket, UnixSocket};

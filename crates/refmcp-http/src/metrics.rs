@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use refmcp_server::{Histogram, Statistics};
 
 use crate::refusal::Reason;
-use crate::routes::ROUTES;
+use crate::routes::{EndpointPath, ROUTES};
 
 /// Counts since the endpoint was made, and what there is now.
 #[derive(Debug, Default)]
@@ -72,7 +72,12 @@ impl Metrics {
     }
 
     /// Everything, in the text format of Prometheus.
-    pub(crate) fn text(&self, sessions: &[(&str, usize)], calls: &Statistics) -> String {
+    pub(crate) fn text(
+        &self,
+        paths: &EndpointPath,
+        sessions: &[(&str, usize)],
+        calls: &Statistics,
+    ) -> String {
         let mut page = Page(String::with_capacity(16 << 10));
         let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
 
@@ -92,13 +97,9 @@ impl Metrics {
         page.single("refmcp_requests_in_flight", "gauge", "Requests being answered.", self.in_flight.get());
 
         page.about("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");
-        for (route, counts) in ROUTES.iter().zip(&self.responses) {
+        for (path, counts) in paths.all().zip(&self.responses) {
             for (class, value) in ["1xx", "2xx", "3xx", "4xx", "5xx"].into_iter().zip(counts) {
-                page.line(
-                    "refmcp_responses_total",
-                    &[("route", route.path), ("status", class)],
-                    count(value),
-                );
+                page.line("refmcp_responses_total", &[("route", path), ("status", class)], count(value));
             }
         }
         page.about("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
@@ -196,7 +197,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(Some(0), StatusCode::OK, Duration::from_millis(3));
         metrics.refused(Reason::Rate);
-        let text = metrics.text(&[("streamable", 7)], &Statistics::default());
+        let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &Statistics::default());
         for wanted in [
             "refmcp_sessions{transport=\"streamable\"} 7\n",
             "refmcp_responses_total{route=\"/mcp\",status=\"2xx\"} 1\n",

@@ -1,5 +1,7 @@
 //! For those who operate the server: whether it lives, whether it takes work, what it has done.
 
+use std::sync::atomic::Ordering;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -13,7 +15,7 @@ pub(crate) fn health() -> Response {
 
 /// Whether new work is welcome.
 pub(crate) fn ready(endpoint: &Inner) -> Result<Response, Refusal> {
-    if endpoint.stop.is_cancelled() {
+    if endpoint.draining.load(Ordering::Relaxed) || endpoint.stop.is_cancelled() {
         return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
     }
     Ok(plain("ready\n".to_owned()))
@@ -22,7 +24,8 @@ pub(crate) fn ready(endpoint: &Inner) -> Result<Response, Refusal> {
 /// The metrics.
 pub(crate) fn metrics(endpoint: &Inner) -> Response {
     let sessions = endpoint.sessions.count();
-    let mut response = plain(endpoint.metrics.text(&sessions, endpoint.server.statistics()));
+    let mut response =
+        plain(endpoint.metrics.text(&endpoint.options.path, &sessions, endpoint.server.statistics()));
     let format = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, format);
     response

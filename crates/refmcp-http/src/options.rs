@@ -7,15 +7,21 @@ use refmcp_server::backplane::Settings;
 
 use crate::authority::Authority;
 use crate::besides::Besides;
+use crate::forwarded::TrustedProxy;
 use crate::rate::Rate;
+use crate::routes::EndpointPath;
 
 /// The settings of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Where the main endpoint is.
+    pub path: EndpointPath,
     /// Names under which the server may be addressed, beside the loopback ones. Without a port, any port fits.
     pub hosts: Vec<String>,
     /// Origins of web pages that may use the server, beside those on this machine.
     pub origins: Vec<String>,
+    /// Proxies that are believed about who asks, and by which name: `Forwarded`, `X-Forwarded-For`, `-Proto`, `-Host`.
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// Bytes of a request's body.
     pub body_bytes: usize,
     /// How long a body may take to arrive.
@@ -71,8 +77,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            path: EndpointPath::default(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             body_bytes: 4 << 20,
             body_timeout: Duration::from_secs(30),
             head_bytes: 64 << 10,

@@ -57,6 +57,7 @@ pub(crate) enum Reason {
     Unauthorized,
     Forbidden,
     Issuer,
+    Forwarded,
 }
 
 /// What somebody is told who is not let in, in headers.
@@ -75,7 +76,7 @@ impl Challenged {
 }
 
 impl Reason {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Host,
         Self::Origin,
         Self::Path,
@@ -99,6 +100,7 @@ impl Reason {
         Self::Unauthorized,
         Self::Forbidden,
         Self::Issuer,
+        Self::Forwarded,
     ];
 
     /// As the metrics call it.
@@ -127,6 +129,7 @@ impl Reason {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::Issuer => "issuer",
+            Self::Forwarded => "forwarded",
         }
     }
 }

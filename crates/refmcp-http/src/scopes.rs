@@ -43,7 +43,7 @@ pub(crate) fn check(
     if grant.granted.scopes.cover(&needed) {
         return Ok(());
     }
-    let head = Head::of(&parts.method, &parts.uri, &parts.extensions, &parts.headers);
+    let head = Head::of(&endpoint.options.path, &parts.method, &parts.uri, &parts.extensions, &parts.headers);
     Err(authority.lacks(grant, needed, &head).said_to(id))
 }
 

@@ -29,7 +29,7 @@ pub use dpop_nonces::DpopNonces;
 pub use introspection::Introspection;
 pub use jwks_cache::{InvalidJwks, JwksCache};
 pub use replay_cache::ReplayCache;
-pub use resource_names::ResourceNames;
+pub use resource_names::{RequestOrigin, ResourceNames};
 
 use ring::digest;
 use serde_json::Value;

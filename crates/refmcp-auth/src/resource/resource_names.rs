@@ -14,6 +14,17 @@ pub struct ResourceNames {
     others: Vec<Named>,
     /// The path in front of the routes; unknown where a proxy maps the main endpoint to another path.
     mount: Option<String>,
+    /// Additional origins.
+    origins: Vec<Url>,
+}
+
+/// The origin that a request names: its host, and its scheme where that is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RequestOrigin<'a> {
+    /// The host, with its port unless it is the default.
+    pub host: Option<&'a str>,
+    /// The scheme, where a trusted proxy tells it.
+    pub scheme: Option<&'a str>,
 }
 
 /// One identifier of one endpoint.
@@ -55,12 +66,42 @@ impl ResourceNames {
                 others.push(named);
             }
         }
-        Self { canonical, others, mount }
+        Self { canonical, others, mount, origins: Vec::new() }
+    }
+
+    /// Adds hosts, with a port or without. Proxies in front of the server may speak http or https, so each host counts with
+    /// both schemes. An invalid host is left out.
+    #[must_use]
+    pub fn and_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Self {
+        let own = authority(&self.canonical.url);
+        for host in hosts.into_iter().filter(|host| !own.eq_ignore_ascii_case(host)) {
+            for scheme in ["https", "http"] {
+                let url = Url::parse(&format!("{scheme}://{host}/"));
+                let Some(origin) = url.ok().filter(|url| authority(url).eq_ignore_ascii_case(host)) else {
+                    continue;
+                };
+                let known: Vec<(String, Url)> =
+                    self.all().map(|named| (named.route.clone(), moved(&origin, &named.url))).collect();
+                for (route, url) in known {
+                    let named = Named::new(&route, url);
+                    if !self.all().any(|known| known.name == named.name) {
+                        self.others.push(named);
+                    }
+                }
+                self.origins.push(origin);
+            }
+        }
+        self
     }
 
     /// The canonical resource identifier, for which tokens should be issued.
     pub fn canonical(&self) -> &str {
         &self.canonical.name
+    }
+
+    /// The URL of the main endpoint.
+    pub fn resource(&self) -> &Url {
+        &self.canonical.url
     }
 
     /// All accepted audiences.
@@ -72,27 +113,33 @@ impl ResourceNames {
         names.chain(bare).collect()
     }
 
-    /// The resource identifier that a metadata document describes, by its path and the requested host. The document at the root
-    /// describes the main endpoint.
-    pub fn described(&self, document: &str, host: Option<&str>) -> Option<&str> {
+    /// The resource identifier that a metadata document describes, by its path and the requested origin. The document at
+    /// the root describes the main endpoint.
+    pub fn described(&self, document: &str, by: RequestOrigin<'_>) -> Option<&str> {
         let document = document.trim_end_matches('/');
         let root = document == PROTECTED_RESOURCE;
         let wanted = if root { &self.canonical.document } else { document };
         let fits = |named: &&Named| named.document == wanted;
-        let asked =
-            |named: &&Named| host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host));
-        let by_host = self.all().find(|named| fits(named) && asked(named));
+        let by_host = self.all().find(|named| fits(named) && self.is_called(named, by));
         by_host.or_else(|| self.all().find(fits)).map(|named| named.name.as_str())
     }
 
-    /// The metadata URL of an endpoint, by its route and the requested host.
-    pub fn document(&self, route: &str, host: Option<&str>) -> String {
+    /// The metadata URL of an endpoint, by its route and the requested origin.
+    pub fn document(&self, route: &str, by: RequestOrigin<'_>) -> String {
         let there = |named: &&Named| named.route == route;
-        let asked =
-            |named: &&Named| host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host));
-        let by_host = self.all().find(|named| there(named) && asked(named));
+        let by_host = self.all().find(|named| there(named) && self.is_called(named, by));
         let endpoint = by_host.or_else(|| self.all().find(there)).unwrap_or(&self.canonical);
         uri::well_known(&endpoint.url, PROTECTED_RESOURCE).into()
+    }
+
+    /// True if an endpoint was requested by this name. The scheme of the canonical one is configured, whatever a proxy says
+    /// that stands behind another.
+    fn is_called(&self, named: &Named, by: RequestOrigin<'_>) -> bool {
+        let canonical = &self.canonical.url;
+        let is_canonical = authority(&named.url) == authority(canonical);
+        let scheme = by.scheme.filter(|_| !is_canonical).unwrap_or(canonical.scheme());
+        by.host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host))
+            && named.url.scheme() == scheme
     }
 
     /// All URLs of a route; `path` is the requested path. A DPoP proof names one of them.
@@ -104,7 +151,8 @@ impl ResourceNames {
             // The mount point is unknown; the host is the same.
             None => at(resource, path),
         };
-        let others: Vec<Url> = renamed(&url).collect();
+        let elsewhere = self.origins.iter().map(|origin| moved(origin, &url));
+        let others: Vec<Url> = renamed(&url).chain(elsewhere).collect();
         std::iter::once(url).chain(others).collect()
     }
 
@@ -139,6 +187,11 @@ fn at(url: &Url, path: &str) -> Url {
     url
 }
 
+/// The same path at another origin.
+fn moved(origin: &Url, url: &Url) -> Url {
+    at(origin, url.path())
+}
+
 /// Host and port as the `Host` header writes them.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -153,6 +206,37 @@ mod tests {
         ResourceNames::new(Url::parse(resource).unwrap(), "/mcp", &["/mcp/ws", "/sse"])
     }
 
+    fn host(host: &str) -> RequestOrigin<'_> {
+        RequestOrigin { host: Some(host), scheme: None }
+    }
+
+    #[test]
+    fn further_hosts_are_names_with_the_scheme_that_is_known() {
+        let root = "/.well-known/oauth-protected-resource";
+        let by = |host, scheme| RequestOrigin { host: Some(host), scheme: Some(scheme) };
+        let near =
+            names("http://127.0.0.1:3000/mcp").and_hosts(["mcp.example", "other.example:8443", "no host"]);
+        assert_eq!(near.canonical(), "http://127.0.0.1:3000/mcp");
+        assert_eq!(near.described(root, by("mcp.example", "https")), Some("https://mcp.example/mcp"));
+        assert_eq!(near.described(root, by("mcp.example", "http")), Some("http://mcp.example/mcp"));
+        assert_eq!(
+            near.described(root, by("other.example:8443", "https")),
+            Some("https://other.example:8443/mcp")
+        );
+        assert_eq!(near.described(root, by("evil.example", "https")), Some("http://127.0.0.1:3000/mcp"));
+        assert_eq!(near.described(root, by("127.0.0.1:3000", "https")), Some("http://127.0.0.1:3000/mcp"));
+        assert_eq!(
+            near.document("/sse", by("mcp.example", "https")),
+            "https://mcp.example/.well-known/oauth-protected-resource/sse"
+        );
+        assert!(near.audiences().contains(&"https://mcp.example/mcp/ws".to_owned()));
+        let proofs: Vec<String> = near.urls("/messages", "/messages").into_iter().map(String::from).collect();
+        assert!(proofs.contains(&"https://mcp.example/messages".to_owned()), "{proofs:?}");
+        // Its own address is what it was told, also where a proxy behind another speaks plain HTTP.
+        let public = names("https://mcp.example/mcp").and_hosts(["mcp.example"]);
+        assert_eq!(public.described(root, by("mcp.example", "http")), Some("https://mcp.example/mcp"));
+    }
+
     #[test]
     fn every_endpoint_has_an_identifier_and_metadata() {
         let names = names("https://Example.com/api/mcp");
@@ -160,19 +244,20 @@ mod tests {
         let all =
             ["https://example.com/api/mcp", "https://example.com/api/mcp/ws", "https://example.com/api/sse"];
         assert_eq!(names.audiences(), all);
-        let about =
-            |path: &str| names.described(&format!("/.well-known/oauth-protected-resource{path}"), None);
+        let about = |path: &str| {
+            names.described(&format!("/.well-known/oauth-protected-resource{path}"), RequestOrigin::default())
+        };
         assert_eq!(about(""), Some(all[0]));
         assert_eq!(about("/"), Some(all[0]));
         assert_eq!(about("/api/mcp"), Some(all[0]));
         assert_eq!(about("/api/sse"), Some(all[2]));
         assert_eq!((about("/mcp"), about("/api/mcp/other"), about("/api")), (None, None, None));
         assert_eq!(
-            names.document("/sse", Some("evil.com")),
+            names.document("/sse", host("evil.com")),
             "https://example.com/.well-known/oauth-protected-resource/api/sse"
         );
         assert_eq!(
-            names.document("/elsewhere", None),
+            names.document("/elsewhere", RequestOrigin::default()),
             "https://example.com/.well-known/oauth-protected-resource/api/mcp"
         );
     }
@@ -182,11 +267,11 @@ mod tests {
         let names = names("http://127.0.0.1:3000/mcp");
         assert_eq!(names.audiences().len(), 9);
         let root = "/.well-known/oauth-protected-resource";
-        assert_eq!(names.described(root, Some("LOCALHOST:3000")), Some("http://localhost:3000/mcp"));
-        assert_eq!(names.described(root, Some("[::1]:3000")), Some("http://[::1]:3000/mcp"));
-        assert_eq!(names.described(root, Some("localhost:4000")), Some("http://127.0.0.1:3000/mcp"));
+        assert_eq!(names.described(root, host("LOCALHOST:3000")), Some("http://localhost:3000/mcp"));
+        assert_eq!(names.described(root, host("[::1]:3000")), Some("http://[::1]:3000/mcp"));
+        assert_eq!(names.described(root, host("localhost:4000")), Some("http://127.0.0.1:3000/mcp"));
         assert_eq!(
-            names.document("/sse", Some("localhost:3000")),
+            names.document("/sse", host("localhost:3000")),
             "http://localhost:3000/.well-known/oauth-protected-resource/sse"
         );
     }
@@ -215,9 +300,9 @@ mod tests {
         let names = names("https://mcp.example.com");
         assert_eq!(names.audiences(), ["https://mcp.example.com", "https://mcp.example.com/"]);
         let root = "/.well-known/oauth-protected-resource";
-        assert_eq!(names.described(root, None), Some("https://mcp.example.com"));
+        assert_eq!(names.described(root, RequestOrigin::default()), Some("https://mcp.example.com"));
         assert_eq!(
-            names.document("/mcp", None),
+            names.document("/mcp", RequestOrigin::default()),
             "https://mcp.example.com/.well-known/oauth-protected-resource"
         );
     }

@@ -9,8 +9,8 @@ use refmcp_auth::claims::{Claims, TokenError, TokenValidation};
 use refmcp_auth::dpop::{self, ProofContext, ProofError, VerifiedProof};
 use refmcp_auth::jose::Jws;
 use refmcp_auth::resource::{
-    AccessError, ChallengeContext, IN_A_FORM, Introspection, PresentedToken, Scheme, VerifiedAccess, digest,
-    read_credentials,
+    AccessError, ChallengeContext, IN_A_FORM, Introspection, PresentedToken, RequestOrigin, Scheme,
+    VerifiedAccess, digest, read_credentials,
 };
 use refmcp_auth::{Scopes, Seconds, Secret};
 use serde::Deserialize;
@@ -19,8 +19,9 @@ use super::issuer::Issuer;
 use super::verdicts::Digest;
 use super::{Authority, REMEMBERED, REMEMBERED_ANSWER, now};
 use crate::endpoint::original;
+use crate::forwarded::Called;
 use crate::refusal::{Challenged, Refusal};
-use crate::routes::{self, Target};
+use crate::routes::{EndpointPath, Target};
 
 /// What a token that was checked grants.
 pub(crate) struct Grant {
@@ -72,21 +73,31 @@ pub(crate) struct Head<'a> {
     /// As the client wrote it, wherever the endpoint is mounted.
     pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
+    /// What a proxy says of how it was called.
+    called: Option<&'a Called>,
 }
 
 impl<'a> Head<'a> {
     pub(crate) fn of(
+        path: &EndpointPath,
         method: &'a Method,
         uri: &'a Uri,
         extensions: &'a Extensions,
         headers: &'a HeaderMap,
     ) -> Self {
-        Self { target: routes::target(uri.path()), method, uri: original(extensions, uri), headers }
+        let called = extensions.get::<Called>();
+        Self { target: path.target(uri.path()), method, uri: original(extensions, uri), headers, called }
     }
 
-    pub(super) fn host(&self) -> Option<&'a str> {
-        let named = self.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        named.or_else(|| self.uri.authority().map(axum::http::uri::Authority::as_str))
+    /// RequestOrigin which name the server was called, as far as it is known.
+    pub(super) fn by(&self) -> RequestOrigin<'a> {
+        let forwarded = self.called.and_then(|called| called.host.as_deref());
+        let named = || self.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let target = || self.uri.authority().map(axum::http::uri::Authority::as_str);
+        RequestOrigin {
+            host: forwarded.or_else(named).or_else(target),
+            scheme: self.called.and_then(|called| called.scheme),
+        }
     }
 }
 
@@ -129,7 +140,7 @@ impl Authority {
         now: Seconds,
     ) -> Result<Option<VerifiedProof>, AccessError> {
         let Some(proof) = read_credentials.proof else { return Ok(None) };
-        let urls = self.settings.names.urls(routes::path(head.target), head.uri.path());
+        let urls = self.settings.names.urls(self.settings.path.of(head.target), head.uri.path());
         let asked =
             ProofContext { method: head.method.as_str(), urls: &urls, token: Some(read_credentials.token) };
         let proven = dpop::check(proof, &asked, now)?;
@@ -320,7 +331,7 @@ impl Authority {
     /// Whose document a challenge leads to: messages belong to the stream that they are posted for.
     fn place(&self, head: &Head<'_>) -> Place {
         let target = if head.target == Target::Messages { Target::Events } else { head.target };
-        Place { metadata: self.settings.names.document(routes::path(target), head.host()) }
+        Place { metadata: self.settings.names.document(self.settings.path.of(target), head.by()) }
     }
 
     fn refuse(&self, denied: &AccessError, scheme: Option<Scheme>, place: &Place) -> Refusal {

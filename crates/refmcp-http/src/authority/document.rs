@@ -32,7 +32,7 @@ impl Authority {
 
     /// The document that is asked for.
     pub(crate) fn document(&self, head: &Head<'_>) -> Result<Response, Refusal> {
-        let described = self.settings.names.described(head.uri.path(), head.host());
+        let described = self.settings.names.described(head.uri.path(), head.by());
         let nothing = || Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here");
         let metadata = self.metadata(described.ok_or_else(nothing)?);
         let json =

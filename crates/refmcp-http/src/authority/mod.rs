@@ -30,7 +30,8 @@ use asking::Asking;
 use issuer::Issuer;
 use verdicts::Verdicts;
 
-use crate::routes::{self, Target};
+use crate::options::Options;
+use crate::routes::{EndpointPath, Target};
 
 /// Proofs of possession that are remembered, so that none is used twice.
 const PROOFS: usize = 200_000;
@@ -66,6 +67,7 @@ pub struct Authority {
 #[derive(Debug, Clone)]
 struct Settings {
     names: ResourceNames,
+    path: EndpointPath,
     fetch: Arc<dyn Fetch>,
     issuers: Vec<Arc<Issuer>>,
     introspection: Option<Introspection>,
@@ -90,9 +92,10 @@ impl Authority {
     /// Takes tokens of an issuer for a resource: the URL of the server's main endpoint, as its clients know it. Its other
     /// endpoints are named beside it.
     pub fn new(resource: Url, issuer: impl Into<String>, fetch: Arc<dyn Fetch>) -> Self {
-        let siblings = [Target::WebSocket, Target::Events].map(routes::path);
+        let path = EndpointPath::default();
         let settings = Settings {
-            names: ResourceNames::new(resource, routes::path(Target::Mcp), &siblings),
+            names: names(resource, &path),
+            path,
             fetch,
             issuers: vec![Issuer::new(issuer.into())],
             introspection: None,
@@ -116,6 +119,17 @@ impl Authority {
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(Arc::make_mut(&mut self.settings));
         self
+    }
+
+    /// The same for an endpoint with these options. Where proxies are believed about the name that they were called by,
+    /// each name that the server may have is one that tokens may be for.
+    pub(crate) fn at(self, options: &Options) -> Self {
+        let hosts: &[String] = if options.trusted_proxies.is_empty() { &[] } else { &options.hosts };
+        self.set(|settings| {
+            let names = names(settings.names.resource().clone(), &options.path);
+            settings.names = names.and_hosts(hosts.iter().map(String::as_str));
+            settings.path = options.path.clone();
+        })
     }
 
     /// Takes tokens of one more issuer.
@@ -194,6 +208,12 @@ impl Authority {
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         self.settings.issuers.iter().map(|issuer| issuer.name.as_str())
     }
+}
+
+/// The names of a resource and of what belongs to it.
+fn names(resource: Url, path: &EndpointPath) -> ResourceNames {
+    let siblings = [Target::WebSocket, Target::Events].map(|target| path.of(target));
+    ResourceNames::new(resource, path.as_str(), &siblings)
 }
 
 /// The time as tokens count it.

@@ -1,10 +1,14 @@
 //! A listener of its own: takes connections, tells HTTP/1.1 from HTTP/2, and ends them in order.
 
 mod head_timer;
+pub(crate) mod listener;
+pub(crate) mod shutdown;
 mod signal;
 mod socket;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
+#[cfg(unix)]
+pub(crate) mod unix;
 
 use std::convert::Infallible;
 use std::io;
@@ -19,7 +23,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncWriteExt, Interest};
+use tokio::io::AsyncWriteExt;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +36,8 @@ use crate::endpoint::Endpoint;
 use crate::options::Options;
 use crate::refusal::Reason;
 use head_timer::HeadTimer;
+use listener::{Accepted, Listener, Peek};
+use shutdown::{Phase, Shutdown};
 use signal::Signal;
 use socket::{ClientSocket, Lingers, Socket};
 
@@ -78,7 +86,7 @@ impl Endpoint {
         stop: CancellationToken,
         patience: Duration,
     ) -> io::Result<()> {
-        self.serve_wrapped(listener, Wrapping::Plain, stop, patience).await;
+        self.serve_while(listener.into(), stop, patience).await;
         Ok(())
     }
 
@@ -91,26 +99,37 @@ impl Endpoint {
         stop: CancellationToken,
         patience: Duration,
     ) -> io::Result<()> {
-        self.serve_wrapped(listener, Wrapping::Tls(tls), stop, patience).await;
+        self.serve_while(Listener::tls(listener, tls), stop, patience).await;
         Ok(())
     }
 
-    async fn serve_wrapped(
-        &self,
-        listener: TcpListener,
-        wrapping: Wrapping,
-        stop: CancellationToken,
-        patience: Duration,
-    ) {
+    async fn serve_while(&self, listener: Listener, stop: CancellationToken, patience: Duration) {
+        let shutdown = Shutdown::new(patience);
+        let serving = self.serve_until(listener, &shutdown);
+        let stopping = async {
+            stop.cancelled().await;
+            shutdown.trigger();
+        };
+        tokio::join!(serving, stopping);
+    }
+
+    /// Serves whatever comes in by a port or a Unix socket until the shutdown is triggered, and ends in its steps.
+    pub async fn serve_until(&self, listener: impl Into<Listener>, shutdown: &Shutdown) {
+        let listener = listener.into();
         let (connections, ends) = (TaskTracker::new(), Ends::default());
+        let mut ending = pin!(self.until_ending(shutdown));
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = &mut ending => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        let serving = self.clone().connection(stream, peer, wrapping.clone(), ends.clone());
+                    Ok(Accepted::Tcp(stream, peer, wrapping)) => {
+                        let serving = self.clone().connection(stream, peer, wrapping, ends.clone());
                         connections.spawn(serving);
+                    }
+                    #[cfg(unix)]
+                    Ok(Accepted::Unix(stream)) => {
+                        connections.spawn(self.clone().unix_connection(stream, ends.clone()));
                     }
                     Err(fault) if is_of_one_connection(&fault) => {}
                     Err(fault) => {
@@ -125,8 +144,14 @@ impl Endpoint {
         self.shut_down();
         ends.soon.give();
         connections.close();
-        if timeout(patience, connections.wait()).await.is_err() {
-            tracing::info!(connections = connections.len(), "not all exchanges have ended in time");
+        tokio::select! {
+            () = connections.wait() => {}
+            () = sleep(shutdown.timeout()) => {
+                tracing::info!(connections = connections.len(), "not all exchanges have ended in time");
+            }
+            () = shutdown.reached(Phase::Cut) => {
+                tracing::info!(connections = connections.len(), "told again to stop: connections are cut");
+            }
         }
         ends.now.give();
         for session in self.inner.sessions.all() {
@@ -134,17 +159,23 @@ impl Endpoint {
         }
     }
 
+    /// Waits until nothing new is to be accepted. Before that there may be some time in which everything is served, but
+    /// the server says that it is not ready.
+    async fn until_ending(&self, shutdown: &Shutdown) {
+        shutdown.reached(Phase::Draining).await;
+        self.drain();
+        tracing::info!("told to stop: the server is not ready any more");
+        shutdown.drained().await;
+        tracing::info!("nothing new is accepted any more");
+    }
+
     /// One connection, from its first byte to its last.
-    async fn connection(self, mut stream: TcpStream, peer: SocketAddr, wrapping: Wrapping, ends: Ends) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, wrapping: Wrapping, ends: Ends) {
         let inner = &self.inner;
         let Some(_counted) = inner.metrics.connections.enter(inner.options.max_connections) else {
             inner.metrics.refused(Reason::Connections);
             if matches!(wrapping, Wrapping::Plain) {
-                // Best effort: whoever cannot even take this is gone.
-                let _ = timeout(BREATH, stream.write_all(FULL)).await;
-                let lingers = Lingers::default();
-                lingers.yes();
-                drop(ClientSocket::new(stream, BREATH, lingers));
+                say_full(stream).await;
             }
             return;
         };
@@ -155,16 +186,7 @@ impl Endpoint {
         let client = Client::new(peer, stream.local_addr().ok());
         let first_by = Instant::now() + inner.options.head_timeout;
         match wrapping {
-            Wrapping::Plain => {
-                let version = tokio::select! {
-                    version = version_of(&stream) => version,
-                    () = sleep_until(first_by) => return,
-                    () = ends.soon.given() => return,
-                };
-                if let Some(version) = version {
-                    self.speak(stream, version, client, ends).await;
-                }
-            }
+            Wrapping::Plain => self.speak_plain(stream, client, first_by, ends).await,
             #[cfg(feature = "tls")]
             Wrapping::Tls(tls) => {
                 let opened = tokio::select! {
@@ -177,6 +199,30 @@ impl Endpoint {
                     Err(fault) => tracing::debug!(%fault, "no TLS"),
                 }
             }
+        }
+    }
+
+    /// The same of a Unix socket.
+    #[cfg(unix)]
+    async fn unix_connection(self, stream: UnixStream, ends: Ends) {
+        let inner = &self.inner;
+        let Some(_counted) = inner.metrics.connections.enter(inner.options.max_connections) else {
+            inner.metrics.refused(Reason::Connections);
+            return say_full(stream).await;
+        };
+        let first_by = Instant::now() + inner.options.head_timeout;
+        self.speak_plain(stream, Client::unix(), first_by, ends).await;
+    }
+
+    /// Waits for the first bytes, which tell the version of HTTP, and speaks it.
+    async fn speak_plain<S: Socket + Peek>(self, stream: S, client: Client, first_by: Instant, ends: Ends) {
+        let version = tokio::select! {
+            version = version_of(&stream) => version,
+            () = sleep_until(first_by) => return,
+            () = ends.soon.given() => return,
+        };
+        if let Some(version) = version {
+            self.speak(stream, version, client, ends).await;
         }
     }
 
@@ -235,6 +281,14 @@ impl Endpoint {
     }
 }
 
+/// Tells a client that there is no room for it. Best effort: whoever cannot even take this is gone.
+async fn say_full(mut stream: impl Socket) {
+    let _ = timeout(BREATH, stream.write_all(FULL)).await;
+    let lingers = Lingers::default();
+    lingers.yes();
+    drop(ClientSocket::new(stream, BREATH, lingers));
+}
+
 /// For one connection: its requests share an alarm.
 fn http1(options: &Options) -> http1::Builder {
     let mut builder = http1::Builder::new();
@@ -257,7 +311,7 @@ fn http2(options: &Options) -> http2::Builder<TokioExecutor> {
 }
 
 /// Which version the first bytes are of; they are left where they are. Nothing when there are none.
-async fn version_of(stream: &TcpStream) -> Option<HttpVersion> {
+async fn version_of(stream: &impl Peek) -> Option<HttpVersion> {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
     let mut bytes = [0; PREFACE.len()];
     loop {
@@ -270,7 +324,7 @@ async fn version_of(stream: &TcpStream) -> Option<HttpVersion> {
             return Some(HttpVersion::Two);
         }
         // Nothing follows on a stream that was closed by then.
-        if stream.ready(Interest::READABLE).await.ok()?.is_read_closed() {
+        if stream.is_read_closed().await.ok()? {
             return None;
         }
         // There is nothing to wait for: what is there can be read already.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -15,13 +15,30 @@ use tokio_rustls::{TlsAcceptor, rustls};
 
 use super::HttpVersion;
 
-/// A certificate and its key, ready to be used.
+/// A certificate and its key, ready to be used. Clones share them: [`Tls::reload`] of one is for all.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls {
+    files: Arc<Files>,
+    only_http1: bool,
+}
+
+/// Where certificate and key come from, and what was in there.
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: RwLock<Acceptors>,
+}
+
+/// The same certificate for listeners that speak both versions of HTTP, and for those that speak the older alone.
+#[derive(Clone)]
+struct Acceptors {
+    any: TlsAcceptor,
+    http1: TlsAcceptor,
+}
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
+        f.debug_struct("Tls").field("certificate", &self.files.certificate).finish_non_exhaustive()
     }
 }
 
@@ -46,30 +63,30 @@ pub enum BadTls {
 impl Tls {
     /// From two files in PEM: a chain of certificates, the server's own first, and its private key.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, BadTls> {
-        let read = |path: &Path| fs::read(path).map_err(|fault| BadTls::File(path.to_owned(), fault));
-        let bad_certificate = |fault| BadTls::Certificate(certificate.to_owned(), fault);
-        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
-        let chain = chain.map_err(bad_certificate)?;
-        if chain.is_empty() {
-            return Err(bad_certificate(pem::Error::NoItemsFound));
-        }
-        let bad_key = |fault| BadTls::Key(key.to_owned(), fault);
-        let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(bad_key)?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        let current = RwLock::new(Acceptors::read(certificate, key)?);
+        let files = Files { certificate: certificate.to_owned(), key: key.to_owned(), current };
+        Ok(Self { files: Arc::new(files), only_http1: false })
+    }
+
+    /// Reads the files again. Connections from now on get what is in them; those that are open keep what they have.
+    ///
+    /// # Errors
+    /// The files cannot be used; what was read before stays in use.
+    pub fn reload(&self) -> Result<(), BadTls> {
+        let read = Acceptors::read(&self.files.certificate, &self.files.key)?;
+        *self.files.current.write().unwrap_or_else(PoisonError::into_inner) = read;
+        Ok(())
     }
 
     /// The same certificate for a listener that speaks HTTP/1.1 and nothing else.
     #[must_use]
     pub fn only_http1(&self) -> Self {
-        let mut config = ServerConfig::clone(self.0.config());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self(TlsAcceptor::from(Arc::new(config)))
+        Self { only_http1: true, ..self.clone() }
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        let current = self.files.current.read().unwrap_or_else(PoisonError::into_inner);
+        if self.only_http1 { current.http1.clone() } else { current.any.clone() }
     }
 
     /// Shakes hands with a client of a listener of one's own.
@@ -81,7 +98,7 @@ impl Tls {
         stream: TcpStream,
     ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
         // Boxed, since it is large.
-        Ok(Box::new(self.0.accept(stream).await?))
+        Ok(Box::new(self.acceptor().accept(stream).await?))
     }
 
     /// Shakes hands; the client has chosen its version of HTTP by then.
@@ -90,8 +107,33 @@ impl Tls {
         stream: TcpStream,
     ) -> io::Result<(Box<TlsStream<TcpStream>>, HttpVersion)> {
         // Boxed, since it is large and most connections are plain.
-        let stream = Box::new(self.0.accept(stream).await?);
+        let stream = Box::new(self.acceptor().accept(stream).await?);
         let two = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok((stream, if two { HttpVersion::Two } else { HttpVersion::One }))
+    }
+}
+
+impl Acceptors {
+    fn read(certificate: &Path, key: &Path) -> Result<Self, BadTls> {
+        let read = |path: &Path| fs::read(path).map_err(|fault| BadTls::File(path.to_owned(), fault));
+        let bad_certificate = |fault| BadTls::Certificate(certificate.to_owned(), fault);
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
+        let chain = chain.map_err(bad_certificate)?;
+        if chain.is_empty() {
+            return Err(bad_certificate(pem::Error::NoItemsFound));
+        }
+        let bad_key = |fault| BadTls::Key(key.to_owned(), fault);
+        let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(bad_key)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)?;
+        let speaking = |protocols: &[&str]| {
+            let mut config = config.clone();
+            config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+            TlsAcceptor::from(Arc::new(config))
+        };
+        Ok(Self { any: speaking(&["h2", "http/1.1"]), http1: speaking(&["http/1.1"]) })
     }
 }

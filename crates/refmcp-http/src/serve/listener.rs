@@ -1,0 +1,79 @@
+//! What connections come in by: a port, with TLS or without, or a Unix socket.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::io::Interest;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::Wrapping;
+#[cfg(feature = "tls")]
+use super::tls::Tls;
+#[cfg(unix)]
+use super::unix::UnixSocket;
+
+/// Where an endpoint listens.
+#[derive(Debug)]
+pub struct Listener(pub(super) Kind);
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Tcp(TcpListener, Wrapping),
+    #[cfg(unix)]
+    Unix(UnixSocket),
+}
+
+/// A connection that was accepted.
+pub(super) enum Accepted {
+    Tcp(TcpStream, SocketAddr, Wrapping),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
+}
+
+impl Listener {
+    /// A port with TLS.
+    #[cfg(feature = "tls")]
+    pub fn tls(listener: TcpListener, tls: Tls) -> Self {
+        Self(Kind::Tcp(listener, Wrapping::Tls(tls)))
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<Accepted> {
+        match &self.0 {
+            Kind::Tcp(listener, wrapping) => {
+                let (stream, peer) = listener.accept().await?;
+                Ok(Accepted::Tcp(stream, peer, wrapping.clone()))
+            }
+            #[cfg(unix)]
+            Kind::Unix(socket) => socket.accept().await.map(Accepted::Unix),
+        }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self(Kind::Tcp(listener, Wrapping::Plain))
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixSocket> for Listener {
+    fn from(socket: UnixSocket) -> Self {
+        Self(Kind::Unix(socket))
+    }
+}
+
+/// A stream whose first bytes can be looked at without taking them.
+pub(super) trait Peek {
+    async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize>;
+    async fn is_read_closed(&self) -> io::Result<bool>;
+}
+
+impl Peek for TcpStream {
+    async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        Self::peek(self, bytes).await
+    }
+
+    async fn is_read_closed(&self) -> io::Result<bool> {
+        Ok(self.ready(Interest::READABLE).await?.is_read_closed())
+    }
+}
