@@ -18,8 +18,9 @@ pub(crate) struct AuthorityOptions {
     #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
     pub(crate) auth: Option<IssuerWord>,
 
-    /// The address by which clients know the server; needed with --auth where it is not the one that is listened on.
-    #[arg(long, value_name = "URL", help_heading = "Authorization")]
+    /// The address by which clients know the server, where it is not the one that is listened on: it may be called by
+    /// that name, and tells it to others. With --auth, tokens are for it.
+    #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<Url>,
 
     /// How people log in to the built-in authorization server.

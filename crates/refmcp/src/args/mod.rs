@@ -12,6 +12,7 @@ mod fault;
 mod format;
 mod inspector;
 mod install;
+mod listen;
 mod manual;
 mod models;
 mod resolve;

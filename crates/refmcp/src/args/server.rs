@@ -8,6 +8,7 @@ use refmcp_http::{Options, Rate};
 
 use super::Format;
 use super::authority::AuthorityOptions;
+use super::listen::ListenOptions;
 use super::value::seconds;
 
 // Where to listen, and to whom.
@@ -69,6 +70,9 @@ pub(crate) struct ServeOptions {
     /// How to write where the server listens.
     #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
     pub(crate) output: Format,
+
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
 
     #[command(flatten)]
     pub(crate) authority: AuthorityOptions,

@@ -38,18 +38,11 @@ pub(super) struct About {
 /// The options do not fit together, or a file cannot be read.
 pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options) -> Result<About> {
     let Some(issuer) = &options.auth else {
-        if options.public_url.is_some() {
-            return Err(UsageError::new("--public-url: only with --auth").into());
-        }
+        place.check_public()?;
         return Ok(About::default());
     };
-    let origin = place.origin(options.public_url.as_ref())?;
-    if let (Some(public), Some(host)) = (&options.public_url, origin.host_str()) {
-        // Whoever stands in front of us may pass the name on with its port or without.
-        let with_port = public.port().map(|port| format!("{host}:{port}"));
-        http.hosts.extend(std::iter::once(host.to_owned()).chain(with_port));
-    }
-    let resource = origin.join("/mcp").context("no address")?;
+    let origin = place.origin()?;
+    let resource = origin.join(place.path.as_str()).context("no address")?;
     match issuer {
         IssuerWord::Builtin => builtin(options, &origin, resource, http),
         IssuerWord::Elsewhere(name) => elsewhere(options, name, resource, http),
@@ -59,7 +52,9 @@ pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options)
 fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<About> {
     let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
     // By every name that clients may know it.
-    settings.resources = ResourceNames::new(resource.clone(), "/mcp", &["/mcp/ws", "/sse"]).audiences();
+    let names = ResourceNames::new(resource.clone(), http.path.as_str(), &[http.path.websocket(), "/sse"]);
+    let hosts: &[String] = if http.trusted_proxies.is_empty() { &[] } else { &http.hosts };
+    settings.resources = names.and_hosts(hosts.iter().map(String::as_str)).audiences();
     settings.resources.extend(options.auth_resources.iter().map(refmcp_auth::uri::canonical));
     settings.scopes = options.auth_scopes.clone().unwrap_or_else(own_scopes);
     settings.default_scopes = first_of(&settings.scopes);
@@ -107,6 +102,12 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
     }
     http.authority = Some(demanding(authority.scopes(supported), options)?);
     let extensions = issuer.metadata().extensions();
+    if let Some(path) =
+        issuer.paths().iter().find(|path| [http.path.as_str(), http.path.websocket()].contains(&&***path))
+    {
+        let what = format!("--path: the built-in authorization server is at {path}; choose another");
+        return Err(UsageError::new(what).into());
+    }
     http.besides = Some(Arc::new(AtPort(issuer)));
     if faults != Faults::default() {
         tracing::warn!(

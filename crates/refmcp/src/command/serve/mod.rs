@@ -1,20 +1,19 @@
 //! `refmcp serve`: the reference server for any number of clients, over HTTP.
 
 mod auth;
+mod listen;
 mod place;
+mod signals;
 
 use std::io::{Write, stdout};
-use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use refmcp_http::{Endpoint, Options, Rate, Tls};
+use refmcp_http::{Endpoint, Options, Rate, Shutdown, Tls};
 use refmcp_server::ServerBuilder;
 use refmcp_server::model::{JsonObject, ServerCapabilities};
-use refmcp_server::transport::stdio::told_to_stop;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
-use self::place::Place;
+use self::place::{At, Place};
+use self::signals::Signals;
 use super::reference_options;
 use crate::args::{Format, Policy, ServeOptions};
 
@@ -32,16 +31,18 @@ async fn serve(options: ServeOptions) -> Result<()> {
         (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
         _ => None,
     };
-    let at = format!("{}:{}", options.host, options.port);
-    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
-    let address = listener.local_addr().context("no address")?;
-    let (mut http, patience) = (http_options(&options, address), options.shutdown_timeout);
+    let signals = Signals::listen()?;
+    let (listener, at) = listen::open(&options, tls.as_ref()).await?;
+    let mut http = http_options(&options, &at);
+    let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (grace, output) = (options.server.grace, options.output);
-    let place = Place { address, secure: tls.is_some() };
+    let public = options.authority.public_url.clone();
+    let place = Place { at, secure: tls.is_some(), path: options.listen.path.clone(), public };
+    http.hosts.extend(place.public_hosts());
     let about = auth::set(&options.authority, &place, &mut http)?;
     let mut reference = reference_options(options.server);
     reference.auth_required = http.authority.is_some();
-    reference.endpoints = place.endpoints().map(|(_, url)| url).to_vec();
+    reference.endpoints = place.public_endpoints().map(|(_, url)| url).to_vec();
     let extensions = about.extensions;
     let declare = move |capabilities: &mut ServerCapabilities| {
         for id in extensions {
@@ -59,21 +60,19 @@ async fn serve(options: ServeOptions) -> Result<()> {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }
-    let stop = CancellationToken::new();
-    let signals = tokio::spawn(told_to_stop(stop.clone()));
     let endpoint = Endpoint::new(server, http);
-    let served = match tls {
-        Some(tls) => endpoint.serve_tls(listener, tls, stop, patience).await,
-        None => endpoint.serve(listener, stop, patience).await,
-    };
+    let signals = tokio::spawn(signals.obey(shutdown.clone(), tls));
+    endpoint.serve_until(listener, &shutdown).await;
     signals.abort();
-    served.context("serving")
+    Ok(())
 }
 
-fn http_options(options: &ServeOptions, address: SocketAddr) -> Options {
+fn http_options(options: &ServeOptions, at: &At) -> Options {
     let lenient = options.server.policy == Policy::Lenient;
     Options {
-        hosts: own_names(options, address),
+        path: options.listen.path.clone(),
+        trusted_proxies: options.listen.trusted_proxies.clone(),
+        hosts: own_names(options, at),
         origins: options.allow_origin.clone(),
         rate: (options.rate > 0).then(|| Rate::per_second(options.rate)),
         rate_on_loopback: options.rate_on_loopback,
@@ -88,9 +87,11 @@ fn http_options(options: &ServeOptions, address: SocketAddr) -> Options {
 }
 
 /// Names under which clients reach us when we listen beyond this machine.
-fn own_names(options: &ServeOptions, address: SocketAddr) -> Vec<String> {
+fn own_names(options: &ServeOptions, at: &At) -> Vec<String> {
     let mut names = options.allow_host.clone();
-    if !address.ip().is_loopback() {
+    if let At::Address(address) = at
+        && !address.ip().is_loopback()
+    {
         names.push(options.host.clone());
     }
     names

@@ -1,8 +1,10 @@
 //! Where the server is reached, and what is said about it when it begins to listen.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use refmcp_http::EndpointPath;
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -10,47 +12,105 @@ use crate::args::UsageError;
 
 /// Where the server is reached.
 pub(super) struct Place {
-    pub(super) address: SocketAddr,
+    pub(super) at: At,
     pub(super) secure: bool,
+    /// Of the main endpoint.
+    pub(super) path: EndpointPath,
+    /// The address by which clients know it, if that is another.
+    pub(super) public: Option<Url>,
 }
 
+/// What is listened on.
+#[derive(Debug)]
+pub(super) enum At {
+    Address(SocketAddr),
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
+    Unix(PathBuf),
+}
+
+/// The name of each transport, and its address.
+type Endpoints = [(&'static str, String); 3];
+
 impl Place {
-    /// The address of each transport.
-    pub(super) fn endpoints(&self) -> [(&'static str, String); 3] {
-        let at = |scheme: &str, path: &str| {
-            let secure = if self.secure { "s" } else { "" };
-            format!("{scheme}{secure}://{}{path}", self.address)
+    /// The address of each transport, as it is listened on.
+    pub(super) fn endpoints(&self) -> Endpoints {
+        let host = match &self.at {
+            At::Address(address) => address.to_string(),
+            At::Unix(_) => "localhost".to_owned(),
         };
+        self.endpoints_at(self.secure, &host)
+    }
+
+    /// The address of each transport, as clients know it.
+    pub(super) fn public_endpoints(&self) -> Endpoints {
+        match &self.public {
+            Some(url) => self.endpoints_at(url.scheme() == "https", &authority(url)),
+            None => self.endpoints(),
+        }
+    }
+
+    fn endpoints_at(&self, secure: bool, host: &str) -> Endpoints {
+        let secure = if secure { "s" } else { "" };
         [
-            ("streamable HTTP", at("http", "/mcp")),
-            ("HTTP+SSE", at("http", "/sse")),
-            ("WebSocket", at("ws", "/mcp/ws")),
+            ("streamable HTTP", format!("http{secure}://{host}{}", self.path)),
+            ("HTTP+SSE", format!("http{secure}://{host}/sse")),
+            ("WebSocket", format!("ws{secure}://{host}{}", self.path.websocket())),
         ]
     }
 
     /// What is said; `more` are further lines of a name and a text, each under a heading.
     pub(super) fn banner(&self, heading: &str, more: &[(&str, String)]) -> String {
-        let endpoints = self.endpoints();
         let mut lines: String =
-            endpoints.iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
+            self.endpoints().iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
         if !more.is_empty() {
             lines += &format!("\n{heading}\n");
             lines.extend(more.iter().map(|(name, text)| format!("  {name:<16}  {text}\n")));
         }
-        format!(
-            "refmcp {version} is listening
-{lines}
-For a client's mcp.json:
-  {{ \"mcpServers\": {{ \"refmcp\": {{ \"type\": \"http\", \"url\": \"{url}\" }} }} }}
-",
-            version = env!("CARGO_PKG_VERSION"),
-            url = endpoints[0].1,
-        )
+        let (socket, hint) = match &self.at {
+            At::Address(_) => (String::new(), None),
+            At::Unix(path) => {
+                let hint = format!("curl --unix-socket {} http://localhost/readyz", path.display());
+                (format!(" on the Unix socket {}", path.display()), Some(hint))
+            }
+        };
+        let next = match hint.filter(|_| self.public.is_none()) {
+            Some(command) => format!("To see whether it answers:\n  {command}\n"),
+            None => format!(
+                "For a client's mcp.json:\n  \
+                 {{ \"mcpServers\": {{ \"refmcp\": {{ \"type\": \"http\", \"url\": \"{}\" }} }} }}\n",
+                self.public_endpoints()[0].1
+            ),
+        };
+        format!("refmcp {} is listening{socket}\n{lines}\n{next}", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The hosts of the address by which clients know the server. Whatever stands in front of it may pass the name on with
+    /// its port or without.
+    pub(super) fn public_hosts(&self) -> Vec<String> {
+        let Some(url) = &self.public else { return Vec::new() };
+        let with_port = url.port().map(|_| authority(url));
+        url.host_str().map(str::to_owned).into_iter().chain(with_port).collect()
+    }
+
+    /// Whether the address by which clients know the server is one that it can have.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub(super) fn check_public(&self) -> Result<()> {
+        let Some(url) = &self.public else { return Ok(()) };
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        let is_path = url.path() == "/" || url.path() == self.path.as_str();
+        let is_bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+        if is_web && is_path && is_bare && url.password().is_none() {
+            return Ok(());
+        }
+        Err(UsageError::new(format!("{url}: --public-url is a scheme, a host and a port")).into())
     }
 
     /// The same as one JSON document on one line.
     pub(super) fn document(&self, more: &[(&str, String)]) -> String {
-        let [http, sse, websocket] = self.endpoints().map(|(_, url)| url);
+        let [http, sse, websocket] = self.public_endpoints().map(|(_, url)| url);
         let more: Map<String, Value> =
             more.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
         let document = json!({
@@ -66,60 +126,102 @@ For a client's mcp.json:
     /// # Errors
     ///
     /// It is not known, or is one to which nobody should send a token.
-    pub(super) fn origin(&self, public: Option<&Url>) -> Result<Url> {
-        let url = match public {
-            Some(url) => url.clone(),
-            None if self.address.ip().is_unspecified() => {
-                let what =
-                    "with --auth, --host 0.0.0.0 and the like need --public-url: tokens are for one address";
-                return Err(UsageError::new(what).into());
+    pub(super) fn origin(&self) -> Result<Url> {
+        let needs = |what: &str| {
+            let what = format!("with --auth, {what} --public-url: tokens are for one address");
+            Err(UsageError::new(what).into())
+        };
+        let url = match (&self.public, &self.at) {
+            (Some(url), _) => url.clone(),
+            (None, At::Unix(_)) => return needs("--unix needs"),
+            (None, At::Address(address)) if address.ip().is_unspecified() => {
+                return needs("--host 0.0.0.0 and the like need");
             }
-            None => {
+            (None, At::Address(address)) => {
                 let scheme = if self.secure { "https" } else { "http" };
-                Url::parse(&format!("{scheme}://{}/", self.address))?
+                Url::parse(&format!("{scheme}://{address}/"))?
             }
         };
-        let refused = |why: &str| Err(UsageError::new(format!("{url}: {why}")).into());
         if !refmcp_auth::uri::is_secure(&url) {
-            return refused(
-                "with --auth, a server beyond this machine needs https: --tls-cert, or --public-url",
-            );
+            let why = "with --auth, a server beyond this machine needs https: --tls-cert, or --public-url";
+            return Err(UsageError::new(format!("{url}: {why}")).into());
         }
-        if !matches!(url.path(), "/" | "/mcp") || url.query().is_some() || url.fragment().is_some() {
-            return refused("--public-url is a scheme, a host and a port");
-        }
+        self.check_public()?;
         let mut origin = url;
         origin.set_path("/");
         Ok(origin)
     }
 }
 
+/// Host and port, as a request names them.
+fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn place(at: &str, secure: bool, path: &str, public: Option<&str>) -> Place {
+        let at = match at.strip_prefix("unix:") {
+            Some(path) => At::Unix(path.into()),
+            None => At::Address(at.parse().unwrap()),
+        };
+        let public = public.map(|url| Url::parse(url).unwrap());
+        Place { at, secure, path: path.parse().unwrap(), public }
+    }
+
     #[test]
     fn tokens_are_for_an_address_that_is_known_and_safe() {
-        let origin = |address: &str, secure, public: Option<&str>| {
-            let place = Place { address: address.parse().unwrap(), secure };
-            let public = public.map(|url| Url::parse(url).unwrap());
-            place.origin(public.as_ref()).map(String::from).map_err(|fault| fault.to_string())
+        let origin = |at: &str, secure, public: Option<&str>| {
+            let origin = place(at, secure, "/mcp", public).origin();
+            origin.map(String::from).map_err(|fault| fault.to_string())
         };
         assert_eq!(origin("127.0.0.1:3000", false, None).unwrap(), "http://127.0.0.1:3000/");
         assert_eq!(origin("[::1]:3000", true, None).unwrap(), "https://[::1]:3000/");
         assert_eq!(origin("192.0.2.1:3000", true, None).unwrap(), "https://192.0.2.1:3000/");
         let public = Some("https://mcp.example/mcp");
         assert_eq!(origin("0.0.0.0:3000", false, public).unwrap(), "https://mcp.example/");
-        for (address, public, hint) in [
+        assert_eq!(origin("unix:/run/s", false, public).unwrap(), "https://mcp.example/");
+        for (at, public, hint) in [
             ("0.0.0.0:3000", None, "--public-url"),
             ("[::]:3000", None, "--public-url"),
+            ("unix:/run/s", None, "--unix needs --public-url"),
             ("192.0.2.1:3000", None, "needs https"),
             ("127.0.0.1:3000", Some("http://mcp.example"), "needs https"),
             ("127.0.0.1:3000", Some("https://mcp.example/other"), "a scheme, a host"),
             ("127.0.0.1:3000", Some("https://mcp.example/?x"), "a scheme, a host"),
         ] {
-            let fault = origin(address, false, public).unwrap_err();
+            let fault = origin(at, false, public).unwrap_err();
             assert!(fault.contains(hint), "{fault}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_follows_the_path_and_the_public_address() {
+        let moved = place("127.0.0.1:3000", false, "/api/mcp", None).banner("", &[]);
+        assert!(moved.contains("http://127.0.0.1:3000/api/mcp\n"), "{moved}");
+        assert!(moved.contains("ws://127.0.0.1:3000/api/mcp/ws\n"), "{moved}");
+        assert!(moved.contains("\"url\": \"http://127.0.0.1:3000/api/mcp\""), "{moved}");
+        let public = place("unix:/run/s", false, "/mcp", Some("https://mcp.example:8443"));
+        assert!(public.banner("", &[]).contains("\"url\": \"https://mcp.example:8443/mcp\""));
+        assert_eq!(public.public_hosts(), ["mcp.example", "mcp.example:8443"]);
+        assert_eq!(public.public_endpoints()[2].1, "wss://mcp.example:8443/mcp/ws");
+        let socket = place("unix:/run/s", false, "/mcp", None).banner("", &[]);
+        assert!(socket.contains("listening on the Unix socket /run/s\n"), "{socket}");
+        assert!(socket.ends_with("  curl --unix-socket /run/s http://localhost/readyz\n"), "{socket}");
+        assert!(!socket.contains("mcp.json"), "{socket}");
+    }
+
+    #[test]
+    fn a_public_address_is_an_origin() {
+        let check = |public: &str| place("127.0.0.1:3000", false, "/mcp", Some(public)).check_public();
+        for good in ["http://mcp.example", "https://mcp.example:8443/", "https://mcp.example/mcp"] {
+            check(good).unwrap();
+        }
+        for bad in ["ftp://mcp.example", "https://mcp.example/other", "https://u:p@mcp.example", "mailto:x"] {
+            assert!(check(bad).unwrap_err().to_string().contains("--public-url"), "{bad}");
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The options of where a server listens, behind what, and how it ends.
+
+#[cfg(unix)]
+use std::path::PathBuf;
+use std::time::Duration;
+
+use refmcp_http::{EndpointPath, TrustedProxy};
+
+use super::value::seconds;
+
+// Where to listen beside a port, behind what, and how to end.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListenOptions {
+    /// Listen on a Unix socket at this path instead of a port. A socket that a dead server left there is replaced.
+    #[cfg(unix)]
+    #[arg(long, value_name = "PATH", visible_alias = "unix-socket", conflicts_with_all = ["host", "tls_cert", "tls_key"])]
+    pub(crate) unix: Option<PathBuf>,
+
+    /// The permissions of the Unix socket's file, in octal; who may write to it may connect.
+    #[cfg(unix)]
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode, requires = "unix")]
+    pub(crate) unix_mode: u32,
+
+    /// The path of the streamable HTTP endpoint; WebSocket is at PATH/ws. /sse and all other paths stay as they are.
+    #[arg(long, value_name = "PATH", default_value_t = EndpointPath::default())]
+    pub(crate) path: EndpointPath,
+
+    /// A proxy whose Forwarded and X-Forwarded-For, -Proto and -Host headers are believed: an address, a network such as
+    /// 10.0.0.0/8, or unix for whatever comes by the Unix socket; can be repeated. From others they are ignored.
+    #[arg(long = "trusted-proxy", value_name = "ADDR|CIDR|unix")]
+    pub(crate) trusted_proxies: Vec<TrustedProxy>,
+
+    /// How many seconds everything is still served after the server was told to stop, while /readyz says that it is not
+    /// ready: as long as a load balancer takes to notice. A second signal ends it at once.
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    pub(crate) drain: Duration,
+}
+
+/// Permissions in octal.
+#[cfg(unix)]
+fn mode(text: &str) -> Result<u32, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| digits && *mode <= 0o777);
+    mode.ok_or_else(|| "expected permissions in octal, such as 600 or 660".to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_are_octal() {
+        assert_eq!((mode("600"), mode("0660")), (Ok(0o600), Ok(0o660)));
+        for bad in ["", "8", "1777", "rw", "+600", "0o600"] {
+            assert!(mode(bad).is_err(), "{bad}");
+        }
+    }
+}
