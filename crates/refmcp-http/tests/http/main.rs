@@ -19,6 +19,8 @@ mod legacy;
 mod logs;
 mod mounted;
 mod operation;
+mod paths;
+mod proxies;
 mod sessions;
 mod shutdown;
 mod slow_readers;
@@ -28,5 +30,7 @@ mod support;
 #[cfg(feature = "tls")]
 mod tls;
 mod tools;
+#[cfg(unix)]
+mod unix;
 mod websocket;
 mod wire;

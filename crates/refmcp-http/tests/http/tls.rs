@@ -33,12 +33,17 @@ struct Certificate {
 
 impl Certificate {
     fn new() -> Self {
+        let certificate = Self { folder: tempfile::tempdir().unwrap() };
+        certificate.renew();
+        certificate
+    }
+
+    /// Puts another one into the files.
+    fn renew(&self) {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let certificate = Self { folder: tempfile::tempdir().unwrap() };
-        fs::write(certificate.chain(), cert.pem()).unwrap();
-        fs::write(certificate.key(), signing_key.serialize_pem()).unwrap();
-        certificate
+        fs::write(self.chain(), cert.pem()).unwrap();
+        fs::write(self.key(), signing_key.serialize_pem()).unwrap();
     }
 
     fn chain(&self) -> PathBuf {
@@ -54,6 +59,7 @@ impl Certificate {
 struct Secure {
     address: std::net::SocketAddr,
     certificate: Certificate,
+    tls: Tls,
     _stop: tokio_util::sync::DropGuard,
 }
 
@@ -65,23 +71,32 @@ impl Secure {
         let address = listener.local_addr().unwrap();
         let endpoint = Endpoint::new(tools::server().0, options);
         let stop = CancellationToken::new();
-        let told = stop.clone();
-        tokio::spawn(async move { endpoint.serve_tls(listener, tls, told, PATIENCE).await });
-        Self { address, certificate, _stop: stop.drop_guard() }
+        let (told, used) = (stop.clone(), tls.clone());
+        tokio::spawn(async move { endpoint.serve_tls(listener, used, told, PATIENCE).await });
+        Self { address, certificate, tls, _stop: stop.drop_guard() }
     }
 
     /// Shakes hands, offering these protocols.
     async fn connect(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
-        let mut trusted = RootCertStore::empty();
         let chain = fs::read(self.certificate.chain()).unwrap();
-        trusted.add(PemObject::from_pem_slice(&chain).unwrap()).unwrap();
+        self.connect_trusting(&chain, protocols).await.unwrap()
+    }
+
+    /// The same for a client that trusts this certificate alone.
+    async fn connect_trusting(
+        &self,
+        chain: &[u8],
+        protocols: &[&str],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut trusted = RootCertStore::empty();
+        trusted.add(PemObject::from_pem_slice(chain).unwrap()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
         let config = config.with_safe_default_protocol_versions().unwrap();
         let mut config = config.with_root_certificates(trusted).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let socket = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
-        TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
+        TlsConnector::from(Arc::new(config)).connect(name, socket).await
     }
 
     /// Asks over HTTP/1.1; gives the whole response.
@@ -137,6 +152,47 @@ async fn whoever_does_not_shake_hands_is_left() {
     // Whoever shakes hands and says nothing is left as well.
     let mut silent = site.connect(&["http/1.1"]).await;
     let _ = timeout(DEADLINE, silent.read_to_end(&mut Vec::new())).await.expect("it is closed");
+    site.serves().await;
+}
+
+#[tokio::test]
+async fn a_certificate_is_renewed_for_whoever_comes_next() {
+    let site = Secure::open(Options::default()).await;
+    let old = fs::read(site.certificate.chain()).unwrap();
+    let mut open = site.connect(&["http/1.1"]).await;
+    let older = site.tls.only_http1();
+    site.certificate.renew();
+    site.connect_trusting(&old, &[]).await.expect("files alone change nothing");
+    // Any of the clones will do, also one for another listener.
+    older.reload().unwrap();
+    site.serves().await;
+    assert!(site.connect_trusting(&old, &[]).await.is_err());
+    open.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut heard = String::new();
+    timeout(DEADLINE, open.read_to_string(&mut heard)).await.expect("in time").unwrap();
+    assert!(heard.starts_with("HTTP/1.1 200 OK"), "connections that are open stay so: {heard}");
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_change_nothing() {
+    let site = Secure::open(Options::default()).await;
+    let good = fs::read(site.certificate.chain()).unwrap();
+    let serves = async || drop(site.connect_trusting(&good, &["h2"]).await.unwrap());
+    for broken in ["", "nonsense"] {
+        fs::write(site.certificate.chain(), broken).unwrap();
+        assert!(matches!(site.tls.reload(), Err(BadTls::Certificate(..))));
+        serves().await;
+    }
+    // Between the writing of the one file and of the other they do not belong together.
+    site.certificate.renew();
+    fs::write(site.certificate.chain(), &good).unwrap();
+    assert!(matches!(site.tls.reload(), Err(BadTls::Pair(_))));
+    serves().await;
+    fs::remove_file(site.certificate.key()).unwrap();
+    assert!(matches!(site.tls.reload(), Err(BadTls::File(..))));
+    serves().await;
+    site.certificate.renew();
+    site.tls.reload().unwrap();
     site.serves().await;
 }
 

@@ -74,3 +74,56 @@ async fn an_application_that_nests_the_server_has_the_documents_at_its_root() {
     let reply = site.send("POST", "/api/mcp", &[("Authorization", &bearer)], opened.as_bytes()).await;
     assert_eq!(reply.status, 200);
 }
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_it_goes_by_the_name_that_was_called() {
+    let trusting = |proxy: &str| Options {
+        trusted_proxies: vec![proxy.parse().unwrap()],
+        hosts: vec!["mcp.example".to_owned()],
+        path: "/api/mcp".parse().unwrap(),
+        ..Options::default()
+    };
+    let said = [
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "mcp.example"),
+        ("X-Forwarded-For", "203.0.113.9"),
+    ];
+    let element = [("Forwarded", "for=203.0.113.9;proto=https;host=mcp.example")];
+    let kept = [("Host", "mcp.example"), ("X-Forwarded-Proto", "https")];
+    let place = "/.well-known/oauth-protected-resource";
+    let issuers = Arc::new(Issuers::default());
+    let named = |authority: Authority| {
+        let resource = authority.resource().replace("/mcp", "/api/mcp");
+        Authority::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone())
+    };
+    let guarded = Guarded::with_options(named, trusting("127.0.0.1")).await;
+    for headers in [&said[..], &element, &kept] {
+        for (path, resource) in [("", "/api/mcp"), ("/api/mcp", "/api/mcp"), ("/sse", "/sse")] {
+            let reply = guarded.site.send("GET", &format!("{place}{path}"), headers, b"").await;
+            assert_eq!(
+                reply.json().await["resource"],
+                format!("https://mcp.example{resource}"),
+                "{headers:?}"
+            );
+        }
+        let refused = guarded.site.send("POST", "/api/mcp", headers, b"{}").await;
+        let document = format!("https://mcp.example{place}/api/mcp");
+        assert_eq!(super::challenge(&refused).get("resource_metadata"), Some(&*document), "{headers:?}");
+    }
+    let evil = [("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "https")];
+    assert_eq!(guarded.site.send("GET", place, &evil, b"").await.status, 403);
+    // Tokens for that name are for this server.
+    let token = issuers.token("https://mcp.example/api/mcp", json!({}));
+    let opened = request("initialize", opening(LATEST_SESSION)).to_string();
+    let mut headers = said.to_vec();
+    let bearer = format!("Bearer {token}");
+    headers.push(("Authorization", &bearer));
+    assert_eq!(guarded.site.send("POST", "/api/mcp", &headers, opened.as_bytes()).await.status, 200);
+
+    let stranger = Guarded::with_options(named, trusting("192.0.2.1")).await;
+    let own = format!("http://{}/api/mcp", stranger.site.address);
+    for headers in [&said[..], &element, &evil] {
+        let reply = stranger.site.send("GET", place, headers, b"").await;
+        assert_eq!(reply.json().await["resource"], own, "{headers:?}");
+    }
+}
