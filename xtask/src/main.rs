@@ -13,6 +13,7 @@ mod leaks;
 mod lint;
 mod metadata;
 mod npm;
+mod packages;
 mod readme;
 mod reference_page;
 mod revisions;

@@ -46,6 +46,7 @@ pub(crate) fn everything() -> Result<ExitCode> {
     steps.run("format", lint::format);
     steps.run("clippy", lint::clippy);
     steps.run("docs", lint::docs);
+    steps.run("packages", crate::packages::install);
     steps.run("tests", tests);
     let built = steps.run("release build", release);
     steps.run("readme", readme::run);

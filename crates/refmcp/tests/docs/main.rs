@@ -66,6 +66,12 @@ fn the_guide_to_authorization() {
 }
 
 #[test]
+fn the_guide_to_operating() {
+    let examples = examples(&read("docs/operating.md"));
+    run("docs/operating.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
 fn the_readme() {
     let mut examples = examples(&read("README.md"));
     for program in ["curl ", "refmcp "] {

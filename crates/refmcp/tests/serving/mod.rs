@@ -5,8 +5,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long anything may take before a test fails. Other tests keep the machine busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,10 +23,34 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Sends it a signal, by the name that `kill` has for it.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
+        assert!(sent.success(), "{name}");
+    }
+
+    /// How it ended.
+    pub(crate) fn exit(&mut self) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begin.elapsed() < PATIENCE, "it did not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     pub(crate) fn start(options: &[&str]) -> Self {
+        Self::start_logging(options, Stdio::inherit())
+    }
+
+    /// The same with its log going somewhere.
+    pub(crate) fn start_logging(options: &[&str], log: impl Into<Stdio>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
         command.args(["serve", "--port", "0"]).args(options).env_remove("REFMCP_LOG").env_remove("PORT");
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::with_capacity(16, child.stdout.take().unwrap());
         let mut line = String::new();
         while !line.contains("/mcp") {
@@ -33,7 +58,8 @@ impl Server {
             assert!(output.read_line(&mut line).unwrap() > 0, "it did not say where it listens");
         }
         let address = line.trim().strip_prefix("streamable HTTP").unwrap().trim();
-        let address = address.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+        let (_, address) = address.split_once("://").unwrap();
+        let address = address.split('/').next().unwrap().to_owned();
         Self { child, output: Some(output), address }
     }
 

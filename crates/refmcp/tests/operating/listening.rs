@@ -1,0 +1,122 @@
+//! Unix sockets and paths, through the program.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::serving::{INITIALIZE, PATIENCE, Server};
+use crate::until;
+
+/// A server on a Unix socket; killed when it is dropped.
+struct Near(Child);
+
+impl Near {
+    fn start(socket: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+        command.args(["serve", "--unix"]).arg(socket).args(options).env_remove("REFMCP_LOG");
+        // As on platforms that tell programs their port.
+        command.env("PORT", "1");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        until("the socket", || UnixStream::connect(socket).ok());
+        Self(child)
+    }
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The whole response to a request that opens a session.
+fn greet(socket: &Path, path: &str, host: &str) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
+        INITIALIZE.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+fn fails(options: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_refmcp")).arg("serve").args(options).output().unwrap();
+    assert!(!output.status.success(), "{options:?}");
+    output
+}
+
+#[test]
+fn a_socket_is_left_to_the_next_server_even_by_one_that_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("refmcp.sock");
+    let first = Near::start(&socket, &[]);
+    let taken = fails(&["--unix", socket.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&taken.stderr).into_owned();
+    assert!(said.contains("another server is listening there"), "{said}");
+    assert!(greet(&socket, "/mcp", "localhost").starts_with("HTTP/1.1 200 OK"));
+    drop(first);
+    assert!(socket.exists(), "who is killed cannot remove it");
+    let second = Near::start(&socket, &["--path", "/tools", "--allow-host", "mcp.example"]);
+    assert!(greet(&socket, "/tools", "mcp.example").starts_with("HTTP/1.1 200 OK"));
+    assert!(greet(&socket, "/tools", "evil.example").starts_with("HTTP/1.1 403 "));
+    let ended = Command::new("kill").args(["-TERM", &second.0.id().to_string()]).status().unwrap();
+    assert!(ended.success());
+    until("the socket is gone", || (!socket.exists()).then_some(()));
+}
+
+#[test]
+fn what_does_not_fit_together_is_said() {
+    for (options, hint) in [
+        (&["--unix", "s", "--host", "0.0.0.0"][..], "cannot be used with"),
+        (&["--unix", "s", "--tls-cert", "c", "--tls-key", "k"], "cannot be used with"),
+        (&["--unix", "s", "--auth", "builtin"], "--unix needs --public-url"),
+        (&["--unix-mode", "660"], "--unix <PATH>"),
+        (&["--host", "unix:/run/s"], "say --unix /run/s"),
+        (&["--path", "mcp"], "begins with /"),
+        (&["--path", "/sse"], "/sse is taken"),
+        (&["--port", "0", "--path", "/token", "--auth", "builtin"], "authorization server is at /token"),
+        (&["--trusted-proxy", "10.0.0.0/99"], "a network such as"),
+        (&["--port", "0", "--public-url", "https://mcp.example/elsewhere"], "--public-url is a scheme"),
+    ] {
+        let said = String::from_utf8(fails(options).stderr).unwrap();
+        assert!(said.contains(hint), "{options:?}: {said}");
+    }
+}
+
+#[test]
+fn everything_that_names_a_path_follows_it() {
+    let server = Server::start(&["--path", "/api/mcp", "--auth", "builtin"]);
+    let get = |path: &str| server.get(path);
+    let document = get("/.well-known/oauth-protected-resource/api/mcp");
+    assert!(document.contains(&format!("\"resource\":\"http://{}/api/mcp\"", server.address)), "{document}");
+    assert!(get("/.well-known/oauth-protected-resource/mcp").starts_with("HTTP/1.1 404 "));
+    let refused = get("/api/mcp");
+    let place = format!("http://{}/.well-known/oauth-protected-resource/api/mcp", server.address);
+    assert!(refused.starts_with("HTTP/1.1 401 ") && refused.contains(&place), "{refused}");
+    assert!(get("/mcp").starts_with("HTTP/1.1 404 "));
+    assert!(get("/metrics").contains("route=\"/api/mcp/ws\""));
+}
+
+#[test]
+fn clients_are_told_the_public_address() {
+    let server = Server::start(&["--path", "/api/mcp", "--public-url", "https://mcp.example:8443"]);
+    let url = format!("http://{}/api/mcp", server.address);
+    let mut asked = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+    let folder = tempfile::tempdir().unwrap();
+    let output =
+        asked.args(["raw", &url, "metadata/get"]).env("REFMCP_STATE_DIR", folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for endpoint in [
+        "https://mcp.example:8443/api/mcp",
+        "wss://mcp.example:8443/api/mcp/ws",
+        "https://mcp.example:8443/sse",
+    ] {
+        assert!(said.contains(endpoint), "{said} {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
