@@ -54,6 +54,8 @@ impl Client {
 pub(crate) struct Caller {
     pub(crate) client: Client,
     pub(crate) grant: Option<Arc<Grant>>,
+    /// By which scheme and host, where a proxy says so.
+    pub(crate) origin: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -75,6 +77,7 @@ impl Caller {
             principal: self.principal().cloned(),
             // Every request of a session brings a token of its own, and is looked at before anything is done for it.
             scopes: None,
+            origin: self.origin.clone(),
             headers,
         }
     }

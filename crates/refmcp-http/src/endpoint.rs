@@ -285,7 +285,8 @@ impl Inner {
             Some(authority) => Box::pin(self.serve_granted(authority, route, client, request)).await,
             None => {
                 let _counted = self.counted()?;
-                self.serve(route, Caller { client, grant: None }, request).await
+                let origin = forwarded::origin(&request);
+                self.serve(route, Caller { client, grant: None, origin }, request).await
             }
         }
     }
@@ -313,7 +314,7 @@ impl Inner {
                 Err(refusal) => return Err(post::unread(request, refusal).await),
             },
         };
-        let caller = Caller { client, grant: Some(grant.clone()) };
+        let caller = Caller { client, grant: Some(grant.clone()), origin: forwarded::origin(&request) };
         let response = self.serve(route, caller, request).await?;
         Ok(authority.ending(response, &grant))
     }

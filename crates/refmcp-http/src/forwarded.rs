@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, header};
@@ -122,6 +123,14 @@ pub(crate) fn resolve(
     request.extensions_mut().insert(claim.called);
     let address = claim.address.or(client.address);
     Ok(Client { address, forwarded: true, ..client })
+}
+
+/// The scheme and the host by which a client called, where a trusted proxy says so; the host was checked by then.
+pub(crate) fn origin(request: &Request) -> Option<Arc<str>> {
+    let called = request.extensions().get::<Called>()?;
+    let kept = || request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = called.host.as_deref().or_else(kept)?;
+    Some(format!("{}://{host}", called.scheme?).into())
 }
 
 fn is_trusted(trusted: &[TrustedProxy], client: Client) -> bool {

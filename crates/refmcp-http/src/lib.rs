@@ -25,6 +25,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! [`Endpoint::serve_until`] takes a [`Listener`] (a port, one with TLS, a Unix socket) and a [`Shutdown`], which can first
+//! say that the server is not ready. [`Tls::reload`](Tls) reads a renewed certificate.
+//!
 //! The example `mounted` is such an application, whole. [`Endpoint::routes`] says which paths there are; where an
 //! application has one of them itself, the router must be nested. [`Options`] has the limits, all of them on.
 //!

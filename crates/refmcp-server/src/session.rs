@@ -26,6 +26,9 @@ pub struct Connection {
     /// What the token is good for that was presented, where one connection is one token's. Where each request presents
     /// its own, whoever takes them in has looked already, and there is nothing here.
     pub scopes: Option<Arc<[Box<str>]>>,
+    /// The scheme and the host by which the client called, as in `https://mcp.example`, where a proxy that is trusted says
+    /// so.
+    pub origin: Option<Arc<str>>,
     /// Headers that came with the connection, where there are any.
     pub headers: Headers,
 }

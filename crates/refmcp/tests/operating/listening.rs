@@ -104,6 +104,36 @@ fn everything_that_names_a_path_follows_it() {
 }
 
 #[test]
+fn clients_behind_a_trusted_proxy_are_told_the_address_that_they_used() {
+    let trusting = ["--trusted-proxy", "127.0.0.1", "--allow-host", "mcp.example", "--path", "/api/mcp"];
+    let server = Server::start(&trusting);
+    let wary = Server::start(&trusting[2..]);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"metadata/get","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let asked = |server: &Server| {
+        let mut stream = server.connect();
+        let head = format!(
+            "POST /api/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: metadata/get\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: mcp.example\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    };
+    let told = asked(&server);
+    for endpoint in ["https://mcp.example/api/mcp", "wss://mcp.example/api/mcp/ws", "https://mcp.example/sse"]
+    {
+        assert!(told.contains(&format!("\"{endpoint}\"")), "{told}");
+    }
+    let told = asked(&wary);
+    assert!(told.contains(&format!("\"http://{}/api/mcp\"", wary.address)), "{told}");
+    assert!(!told.contains("mcp.example"), "{told}");
+}
+
+#[test]
 fn clients_are_told_the_public_address() {
     let server = Server::start(&["--path", "/api/mcp", "--public-url", "https://mcp.example:8443"]);
     let url = format!("http://{}/api/mcp", server.address);

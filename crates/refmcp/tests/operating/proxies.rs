@@ -85,19 +85,7 @@ impl Site {
 
     fn nginx() -> Self {
         let program = installed("nginx", "nginx-light");
-        Self::open(&[], |port, folder, server| {
-            let shown = with(&block("nginx"), "127.0.0.1:3000", server);
-            let shown = with(&shown, "listen 443 ssl", &format!("listen 127.0.0.1:{port} ssl"));
-            let shown = with(&shown, "/etc/ssl/mcp.example.com", folder.to_str().unwrap());
-            // One process, which writes nowhere else.
-            let around = "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log error.txt;\nevents {}\nhttp {\n\
-                          access_log off;\nclient_body_temp_path body;\nproxy_temp_path proxy;\n\
-                          fastcgi_temp_path fastcgi;\nuwsgi_temp_path uwsgi;\nscgi_temp_path scgi;\n";
-            fs::write(folder.join("nginx.conf"), format!("{around}{shown}}}\n")).unwrap();
-            let mut command = Command::new(program);
-            command.arg("-p").arg(folder).args(["-c", "nginx.conf", "-e", "error.txt"]);
-            command
-        })
+        Self::open(&[], |port, folder, server| nginx(&program, port, folder, &format!("server {server}")))
     }
 
     fn haproxy() -> Self {
@@ -217,6 +205,20 @@ impl Site {
     }
 }
 
+/// nginx with the configuration of the guide, in front of this server, in one process that writes nowhere else.
+fn nginx(program: &Path, port: u16, folder: &Path, upstream: &str) -> Command {
+    let shown = with(&block("nginx"), "server 127.0.0.1:3000", upstream);
+    let shown = with(&shown, "listen 443 ssl", &format!("listen 127.0.0.1:{port} ssl"));
+    let shown = with(&shown, "/etc/ssl/mcp.example.com", folder.to_str().unwrap());
+    let around = "daemon off;\nmaster_process off;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n\
+                  client_body_temp_path body;\nproxy_temp_path proxy;\nfastcgi_temp_path fastcgi;\n\
+                  uwsgi_temp_path uwsgi;\nscgi_temp_path scgi;\n";
+    fs::write(folder.join("nginx.conf"), format!("{around}{shown}}}\n")).unwrap();
+    let mut command = Command::new(program);
+    command.arg("-p").arg(folder).args(["-c", "nginx.conf", "-e", "error.txt"]);
+    command
+}
+
 #[test]
 fn nginx_passes_everything_on() {
     Site::nginx().passes_everything_on();
@@ -239,19 +241,8 @@ fn nginx_speaks_to_a_unix_socket() {
     let near_log = folder.path().join("near.txt");
     let mut near = near.stderr(File::create(&near_log).unwrap()).spawn().unwrap();
     until("the socket", || std::os::unix::net::UnixStream::connect(&socket).ok());
-    let site = Site::open(&[], |port, folder, _| {
-        let shown =
-            with(&block("nginx"), "server 127.0.0.1:3000", &format!("server unix:{}", socket.display()));
-        let shown = with(&shown, "listen 443 ssl", &format!("listen 127.0.0.1:{port} ssl"));
-        let shown = with(&shown, "/etc/ssl/mcp.example.com", folder.to_str().unwrap());
-        let around = "daemon off;\nmaster_process off;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n\
-                      client_body_temp_path body;\nproxy_temp_path proxy;\nfastcgi_temp_path fastcgi;\n\
-                      uwsgi_temp_path uwsgi;\nscgi_temp_path scgi;\n";
-        fs::write(folder.join("nginx.conf"), format!("{around}{shown}}}\n")).unwrap();
-        let mut command = Command::new(program);
-        command.arg("-p").arg(folder).args(["-c", "nginx.conf", "-e", "error.txt"]);
-        command
-    });
+    let upstream = format!("server unix:{}", socket.display());
+    let site = Site::open(&[], |port, folder, _| nginx(&program, port, folder, &upstream));
     assert_eq!(site.asked("/healthz", &["--interface", "127.0.0.3"]), "alive\n");
     assert_eq!(site.called(&format!("wss://127.0.0.1:{}/mcp/ws", site.port)), "through the proxy\n");
     until("the log", || fs::read_to_string(&near_log).ok().filter(|log| log.contains("client=127.0.0.3")));
