@@ -10,8 +10,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::extract::Request;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::client::Client;
@@ -115,7 +117,10 @@ pub(crate) fn resolve(
     client: Client,
     request: &mut Request,
 ) -> Result<Client, Refusal> {
-    if trusted.is_empty() || !is_trusted(trusted, client) {
+    if !is_trusted(trusted, client) {
+        if client.is_local() {
+            warn_of_unknown_proxy(request.headers());
+        }
         return Ok(client);
     }
     let refused = |why: &'static str| Refusal::bad(Reason::Forwarded, why);
@@ -129,8 +134,21 @@ pub(crate) fn resolve(
 pub(crate) fn origin(request: &Request) -> Option<Arc<str>> {
     let called = request.extensions().get::<Called>()?;
     let kept = || request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = called.host.as_deref().or_else(kept)?;
+    let target = || request.uri().authority().map(Authority::as_str);
+    let host = called.host.as_deref().or_else(kept).or_else(target)?;
     Some(format!("{}://{host}", called.scheme?).into())
+}
+
+/// Says once that a proxy on this machine is not believed: its clients are taken to be on this machine as well.
+fn warn_of_unknown_proxy(headers: &HeaderMap) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let is_proxy = || headers.contains_key(&FOR) || headers.contains_key(header::FORWARDED);
+    if !SAID.load(Ordering::Relaxed) && is_proxy() && !SAID.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "a proxy on this machine says who its clients are and is not believed, so they are taken to be on this machine \
+             too; name it as a trusted proxy (--trusted-proxy)"
+        );
+    }
 }
 
 fn is_trusted(trusted: &[TrustedProxy], client: Client) -> bool {

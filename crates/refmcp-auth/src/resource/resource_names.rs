@@ -70,16 +70,17 @@ impl ResourceNames {
     }
 
     /// Adds hosts, with a port or without. Proxies in front of the server may speak http or https, so each host counts with
-    /// both schemes. An invalid host is left out.
+    /// both schemes. Only names count: several servers may share an address.
     #[must_use]
     pub fn and_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Self {
         let own = authority(&self.canonical.url);
         for host in hosts.into_iter().filter(|host| !own.eq_ignore_ascii_case(host)) {
             for scheme in ["https", "http"] {
                 let url = Url::parse(&format!("{scheme}://{host}/"));
-                let Some(origin) = url.ok().filter(|url| authority(url).eq_ignore_ascii_case(host)) else {
-                    continue;
+                let is_name = |url: &Url| {
+                    matches!(url.host(), Some(Host::Domain(_))) && authority(url).eq_ignore_ascii_case(host)
                 };
+                let Some(origin) = url.ok().filter(is_name) else { continue };
                 let known: Vec<(String, Url)> =
                     self.all().map(|named| (named.route.clone(), moved(&origin, &named.url))).collect();
                 for (route, url) in known {
@@ -214,8 +215,12 @@ mod tests {
     fn further_hosts_are_names_with_the_scheme_that_is_known() {
         let root = "/.well-known/oauth-protected-resource";
         let by = |host, scheme| RequestOrigin { host: Some(host), scheme: Some(scheme) };
-        let near =
-            names("http://127.0.0.1:3000/mcp").and_hosts(["mcp.example", "other.example:8443", "no host"]);
+        let near = names("http://127.0.0.1:3000/mcp").and_hosts([
+            "mcp.example",
+            "other.example:8443",
+            "no host",
+            "192.0.2.1",
+        ]);
         assert_eq!(near.canonical(), "http://127.0.0.1:3000/mcp");
         assert_eq!(near.described(root, by("mcp.example", "https")), Some("https://mcp.example/mcp"));
         assert_eq!(near.described(root, by("mcp.example", "http")), Some("http://mcp.example/mcp"));
@@ -230,6 +235,7 @@ mod tests {
             "https://mcp.example/.well-known/oauth-protected-resource/sse"
         );
         assert!(near.audiences().contains(&"https://mcp.example/mcp/ws".to_owned()));
+        assert!(!near.audiences().iter().any(|name| name.contains("192.0.2.1")));
         let proofs: Vec<String> = near.urls("/messages", "/messages").into_iter().map(String::from).collect();
         assert!(proofs.contains(&"https://mcp.example/messages".to_owned()), "{proofs:?}");
         // Its own address is what it was told, also where a proxy behind another speaks plain HTTP.

@@ -107,7 +107,9 @@ fn everything_that_names_a_path_follows_it() {
 fn clients_behind_a_trusted_proxy_are_told_the_address_that_they_used() {
     let trusting = ["--trusted-proxy", "127.0.0.1", "--allow-host", "mcp.example", "--path", "/api/mcp"];
     let server = Server::start(&trusting);
-    let wary = Server::start(&trusting[2..]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.txt");
+    let wary = Server::start_logging(&trusting[2..], std::fs::File::create(&log).unwrap());
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"metadata/get","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let asked = |server: &Server| {
         let mut stream = server.connect();
@@ -115,6 +117,7 @@ fn clients_behind_a_trusted_proxy_are_told_the_address_that_they_used() {
             "POST /api/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
              Mcp-Method: metadata/get\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: mcp.example\r\n\
+             X-Forwarded-For: 203.0.113.9\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -131,6 +134,10 @@ fn clients_behind_a_trusted_proxy_are_told_the_address_that_they_used() {
     let told = asked(&wary);
     assert!(told.contains(&format!("\"http://{}/api/mcp\"", wary.address)), "{told}");
     assert!(!told.contains("mcp.example"), "{told}");
+    let hint = "name it as a trusted proxy (--trusted-proxy)";
+    asked(&wary);
+    let said = until(hint, || std::fs::read_to_string(&log).ok().filter(|text| text.contains(hint)));
+    assert_eq!(said.matches(hint).count(), 1, "once is enough: {said}");
 }
 
 #[test]
