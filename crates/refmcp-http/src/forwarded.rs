@@ -483,4 +483,39 @@ mod tests {
         ];
         assert_eq!(address_of("10.0.0.1", &agree), "203.0.113.9");
     }
+
+    #[test]
+    fn whatever_a_client_says_first_it_is_who_the_proxy_says() {
+        const PIECES: [&str; 18] = [
+            "for=",
+            "1.1.1.1",
+            "\"",
+            "\\",
+            ",",
+            ";",
+            " ",
+            "=",
+            "host=evil",
+            "proto=https",
+            "[::1]",
+            "unknown",
+            "10.0.0.2",
+            "é",
+            "\t",
+            "x",
+            "for=1.1.1.1;x=\"",
+            "1.1.1.1, ",
+        ];
+        // Every text of three pieces.
+        for number in 0..PIECES.len().pow(3) {
+            let piece = |place: u32| PIECES[number / PIECES.len().pow(place) % PIECES.len()];
+            let said: String = (0..3).map(piece).collect();
+            for (header, proxy) in [("x-forwarded-for", "203.0.113.9"), ("forwarded", "for=203.0.113.9")] {
+                let client = address_of("10.0.0.1", &[(header, &format!("{said}, {proxy}"))]);
+                assert!(client == "203.0.113.9" || client == "refused", "{header}: {said}: {client}");
+                let client = address_of("10.0.0.1", &[(header, &said), (header, proxy)]);
+                assert!(client == "203.0.113.9" || client == "refused", "{header}: {said}: {client}");
+            }
+        }
+    }
 }
