@@ -44,7 +44,7 @@ fn what_to_install(missing: &[(&str, &str)]) -> String {
 
 fn apt(words: &[&str]) -> Command {
     let mut command = Command::new("apt-get");
-    // A package may want to start what it installs, which nobody needs and a container cannot.
+    // Keeps packages from starting the services that they install.
     command.args(words).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
     command
 }

@@ -38,7 +38,7 @@ impl Client {
         info.map(|ConnectInfo(peer)| Self::new(*peer, None)).unwrap_or_default()
     }
 
-    /// Whether it is on this machine; whoever is not known to be is not, and behind a proxy it cannot be known.
+    /// Whether it is known to be on this machine; behind a proxy that cannot be known.
     pub(crate) fn is_local(&self) -> bool {
         !self.forwarded && self.address.map_or(self.unix, |address| address.is_loopback())
     }

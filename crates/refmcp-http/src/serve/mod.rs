@@ -281,7 +281,7 @@ impl Endpoint {
     }
 }
 
-/// Tells a client that there is no room for it. Best effort: whoever cannot even take this is gone.
+/// Tells a client that there is no room for it. Best effort: one that cannot take even this is gone.
 async fn say_full(mut stream: impl Socket) {
     let _ = timeout(BREATH, stream.write_all(FULL)).await;
     let lingers = Lingers::default();

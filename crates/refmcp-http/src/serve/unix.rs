@@ -37,7 +37,7 @@ pub enum BadSocket {
     /// Something else has that name.
     #[error("{0} is there already and is no socket: remove it, or choose another path")]
     NoSocket(PathBuf),
-    /// Somebody else is starting a server there, and does not get done.
+    /// Another program holds the folder and does not let go of it.
     #[error("{0}: the folder is locked by another program")]
     Locked(PathBuf),
     /// The system does not let us.
@@ -46,8 +46,8 @@ pub enum BadSocket {
 }
 
 impl UnixSocket {
-    /// Listens at a path whose file has these permissions: `0o600` is for this user alone, and whoever may write to the
-    /// file may connect. A socket that nobody listens on is replaced; one that is listened on, or another file, is not.
+    /// Listens at a path whose file has these permissions: `0o600` is for this user alone, and each user who may write
+    /// to the file may connect. A dead socket is replaced; one that a server listens on, or another file, is not.
     ///
     /// # Errors
     /// The path is taken, or the system refuses it.
@@ -60,7 +60,7 @@ impl UnixSocket {
         let socket = tokio::net::UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
         let file = SocketFile::at(path).map_err(failed)?;
-        // Before anybody can connect.
+        // No client can connect before `listen`.
         fs::set_permissions(path, Permissions::from_mode(mode & 0o777)).map_err(failed)?;
         let listener = socket.listen(BACKLOG).map_err(failed)?;
         Ok(Self { listener, _file: file })

@@ -1,4 +1,4 @@
-//! What proxies say of their clients: believed of those that are trusted, and of nobody else.
+//! What proxies say of their clients: believed of those that are trusted, and of no others.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn a_forwarded_host_is_held_to_the_same_names() {
     site.serves().await;
 }
 
-// Everything of this test runs on one thread, the server too, so the log is of nobody else.
+// Everything of this test runs on one thread, the server too, so the log is this test's alone.
 #[tokio::test(flavor = "current_thread")]
 async fn the_client_is_in_the_log() {
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());

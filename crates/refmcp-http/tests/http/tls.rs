@@ -156,7 +156,7 @@ async fn whoever_does_not_shake_hands_is_left() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_renewed_for_whoever_comes_next() {
+async fn new_connections_get_a_reloaded_certificate() {
     let site = Secure::open(Options::default()).await;
     let old = fs::read(site.certificate.chain()).unwrap();
     let mut open = site.connect(&["http/1.1"]).await;

@@ -36,7 +36,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Does what they ask for, until nobody wants to know any more.
+    /// Does what they ask for; ends when the task is aborted.
     #[cfg(unix)]
     pub(super) async fn obey(mut self, shutdown: Shutdown, tls: Option<Tls>) {
         loop {
