@@ -24,9 +24,12 @@ pub(crate) fn install() -> Result<()> {
     if !Path::new("/etc/debian_version").exists() || !is_root() {
         bail!("{}", what_to_install(&missing));
     }
-    shell::run(&mut apt(&["update", "-q"]))?;
-    let install = ["install", "-qy", "--no-install-recommends"];
-    shell::run(&mut apt(&[&install[..], &packages].concat()))?;
+    let install = [&["install", "-qy", "--no-install-recommends"][..], &packages].concat();
+    if let Err(fault) = shell::run(&mut apt(&install)) {
+        println!("{fault:#}; the list of packages may be old");
+        shell::run(&mut apt(&["update", "-q"]))?;
+        shell::run(&mut apt(&install))?;
+    }
     match missing.into_iter().filter(|(program, _)| !is_there(program)).collect::<Vec<_>>() {
         still if still.is_empty() => Ok(()),
         still => bail!("{}", what_to_install(&still)),
