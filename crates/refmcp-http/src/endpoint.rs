@@ -99,6 +99,8 @@ impl Endpoint {
         }
         if options.serve_duplicate_ids {
             config.policy.duplicate_ids = DuplicateIds::Serve;
+        } else if config.policy.duplicate_ids == DuplicateIds::Refuse {
+            config.policy.duplicate_ids = DuplicateIds::RefuseUnlessLenient;
         }
         config.policy.announce_end = false;
         let clock = server.clock();
@@ -255,7 +257,7 @@ impl Inner {
         let route = route.ok_or_else(nothing_here)?;
         let method = request.method();
         if method != Method::OPTIONS && !route.methods.contains(&method.as_str()) {
-            return Err(Refusal::method(route.methods, "this method is not served here"));
+            return Err(Refusal::method(route.methods, legacy::wrong_method(route.target, request)));
         }
         Ok(Some(route))
     }

@@ -32,7 +32,7 @@ pub(crate) async fn get(
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
     let session = find(endpoint, &caller, headers)?;
-    headers::check_takes_events(headers)?;
+    headers::check_accepts_events(headers, endpoint.options.require_accept)?;
     let conversation = &session.conversation;
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
     let style = style(endpoint, rules);

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use refmcp_proto::jsonrpc::{Params, RpcError, code, excerpt};
 use refmcp_proto::revision::{Lifecycle, Revision};
-use refmcp_server::{Headers, Server};
+use refmcp_server::{Headers, Policy, Server};
 use serde_json::Value;
 
 use crate::refusal::{Reason, Refusal};
@@ -94,13 +94,32 @@ fn covers(range: &[u8], kind: &[u8]) -> bool {
         })
 }
 
-/// Whether the client takes a stream of events.
-pub(crate) fn check_takes_events(headers: &HeaderMap) -> Result<(), Refusal> {
-    if accepts(headers, ["text/event-stream"]) {
+/// Refuses a request whose answer the client may not take. Without an `Accept` header it takes anything (RFC 9110,
+/// section 12.5.1); the protocol wants one nevertheless, and `required` says whether we insist.
+pub(crate) fn check_accept<const KINDS: usize>(
+    headers: &HeaderMap,
+    required: bool,
+    kinds: [&str; KINDS],
+) -> Result<(), Refusal> {
+    if accepts(headers, kinds) {
         return Ok(());
     }
-    let why = "Accept must allow text/event-stream";
+    let is_absent = !headers.contains_key(header::ACCEPT);
+    if is_absent && !required {
+        return Ok(());
+    }
+    let kinds = kinds.join(" and ");
+    let why = if is_absent {
+        format!("no Accept header; it must allow {kinds}; {}", Policy::LENIENT_SERVES)
+    } else {
+        format!("Accept must allow {kinds}")
+    };
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
+}
+
+/// The same for a request that is answered with a stream of events.
+pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<(), Refusal> {
+    check_accept(headers, required, ["text/event-stream"])
 }
 
 /// Whether the headers name a revision without sessions.

@@ -1,12 +1,13 @@
 //! HTTP+SSE, the older transport of two endpoints: a stream that carries all the server says, and a place to post
 //! what the client says.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
-use refmcp_proto::jsonrpc::decode;
+use refmcp_proto::jsonrpc::{decode, excerpt};
 use refmcp_server::backplane::SessionId;
 
 use crate::client::Caller;
@@ -14,6 +15,7 @@ use crate::conversation::STANDING;
 use crate::endpoint::{Inner, original};
 use crate::post::{check_body, read};
 use crate::refusal::{Reason, Refusal};
+use crate::routes::{self, Target};
 use crate::sessions::Kind;
 use crate::sse::{self, Source, Style};
 use crate::{headers, scopes, status};
@@ -24,7 +26,7 @@ pub(crate) async fn open(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
-    headers::check_takes_events(request.headers())?;
+    headers::check_accepts_events(request.headers(), endpoint.options.require_accept)?;
     let counted = endpoint.reads()?;
     let mut connection = caller.connection(headers::of_session(request.headers()));
     connection.transport = "http+sse";
@@ -40,11 +42,36 @@ pub(crate) async fn open(
 
 /// The path to post to, beside the one that was called, wherever the endpoint is mounted.
 fn messages(request: &Request) -> String {
+    beside(request, "/messages")
+}
+
+/// A path of ours beside the one that was called.
+fn beside(request: &Request, path: &str) -> String {
     let whole = original(request.extensions(), request.uri());
     let folder = whole.path().rsplit_once('/').map_or("", |(folder, _)| folder);
     // What begins with two slashes would name a host.
     let folder = folder.trim_start_matches('/');
-    if folder.is_empty() { "/messages".to_owned() } else { format!("/{folder}/messages") }
+    if folder.is_empty() { path.to_owned() } else { format!("/{folder}{path}") }
+}
+
+/// What a client is told that uses a method which a path does not have. Those that post to the stream's path take it for
+/// streamable HTTP.
+pub(crate) fn wrong_method(target: Target, request: &Request) -> Cow<'static, str> {
+    let path = |target| excerpt(&beside(request, routes::path(target)));
+    match target {
+        Target::Events => format!(
+            "open the stream with GET {}, and post to the URI that its endpoint event names; \
+             or POST to {} for streamable HTTP",
+            path(Target::Events),
+            path(Target::Mcp)
+        )
+        .into(),
+        Target::Messages => {
+            format!("messages are posted here; GET {} opens the stream that says where", path(Target::Events))
+                .into()
+        }
+        _ => "this method is not served here".into(),
+    }
 }
 
 /// Takes a message; whatever is to be said to it goes to the stream.

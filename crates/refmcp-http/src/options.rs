@@ -66,6 +66,8 @@ pub struct Options {
     pub retry: Duration,
     /// Whether a session's requests must carry the version they agreed on.
     pub require_version: bool,
+    /// Whether requests that are answered must carry an `Accept` header. One that is there counts in any case.
+    pub require_accept: bool,
     /// Whether requests with the same id are served side by side; each has an exchange of its own.
     pub serve_duplicate_ids: bool,
     /// Who decides who may use the server. Without, everybody may who can reach it.
@@ -103,6 +105,7 @@ impl Default for Options {
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             require_version: true,
+            require_accept: true,
             serve_duplicate_ids: false,
             authority: None,
             besides: None,

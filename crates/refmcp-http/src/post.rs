@@ -39,7 +39,7 @@ pub(crate) async fn post(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Refusal> {
-    if let Err(refusal) = check_body(request.headers()).and_then(|()| check_accept(request.headers())) {
+    if let Err(refusal) = check_body(request.headers()) {
         return Err(Box::pin(unread(request, refusal)).await);
     }
     let (parts, body) = request.into_parts();
@@ -75,10 +75,15 @@ fn take(endpoint: &Arc<Inner>, caller: &Caller, parts: Parts, body: &[u8]) -> Re
     let incoming = match decode(body, &endpoint.limits()) {
         Ok(incoming) => incoming,
         Err(fault) => {
+            // It may have been a request.
+            check_accept(endpoint, &parts.headers)?;
             let refused = status::error(StatusCode::BAD_REQUEST, fault.id.as_ref(), &fault.error);
             return Ok(Step::Respond(refused));
         }
     };
+    if is_answered(&incoming) {
+        check_accept(endpoint, &parts.headers)?;
+    }
     // A session that is none of the caller's is told so below.
     scopes::check(endpoint, caller, &parts, || find(endpoint, caller, &parts.headers).ok(), &incoming)?;
     match incoming {
@@ -101,12 +106,21 @@ pub(crate) fn check_body(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Whether the client takes whatever it may be answered with.
-fn check_accept(headers: &HeaderMap) -> Result<(), Refusal> {
-    if headers::accepts(headers, ["application/json", "text/event-stream"]) {
-        return Ok(());
+fn check_accept(endpoint: &Inner, headers: &HeaderMap) -> Result<(), Refusal> {
+    let kinds = ["application/json", "text/event-stream"];
+    headers::check_accept(headers, endpoint.options.require_accept, kinds)
+}
+
+/// Whether a body gets an answer. Notifications and responses get none, so what they accept is of no interest.
+fn is_answered(incoming: &Incoming<'_>) -> bool {
+    let is_request = |message: &Message<'_>| matches!(message, Message::Request(_));
+    match incoming {
+        Incoming::One(message) => is_request(message),
+        // What cannot be read in a batch is answered with an error.
+        Incoming::Batch(messages) => {
+            messages.is_empty() || messages.iter().any(|message| message.as_ref().map_or(true, is_request))
+        }
     }
-    let why = "Accept must allow application/json and text/event-stream";
-    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
 }
 
 /// Turns a request away whose body nobody has read: it is taken in first when it is short, for its connection could not

@@ -179,7 +179,7 @@ impl Refusal {
 
     /// A method that is not served here.
     #[cold]
-    pub(crate) fn method(allowed: &[&str], why: &'static str) -> Self {
+    pub(crate) fn method(allowed: &[&str], why: impl Into<Cow<'static, str>>) -> Self {
         let refusal = Self::new(StatusCode::METHOD_NOT_ALLOWED, Reason::Method, why);
         Self { allow: Some(allowed.join(", ")), ..refusal }
     }

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use foldhash::HashMap;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Resumption;
+use refmcp_server::Policy;
 use refmcp_server::backplane::{Backplane, Created, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
 
@@ -237,7 +238,8 @@ pub(crate) fn find(
             Err(bad(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}")))
         }
         None if rules.version_header && endpoint.options.require_version => {
-            Err(bad(format!("no MCP-Protocol-Version header; this session agreed on {agreed}")))
+            let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
+            Err(bad(format!("{why}; {}", Policy::LENIENT_SERVES)))
         }
         None => Ok(session),
     }

@@ -30,10 +30,10 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response {
     response
 }
 
-/// An error that was found before any engine saw the message.
+/// An error that was found before any engine saw the message. Its id is null where none could be read, as JSON-RPC wants it.
 pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
     let mut body = Vec::new();
-    let to = id.map_or(AnswerTo::Nothing, AnswerTo::Id);
+    let to = id.map_or(AnswerTo::Null, AnswerTo::Id);
     if encode::error(&mut body, to, error).is_err() {
         body.clear();
     }

@@ -20,6 +20,7 @@ mod logs;
 mod mounted;
 mod operation;
 mod paths;
+mod policy;
 mod proxies;
 mod sessions;
 mod shutdown;

@@ -112,6 +112,9 @@ impl Policy {
 
     /// Serve what can be understood.
     pub const LENIENT: Self = Self { early_requests: Early::Serve, foreign_cancel: true, ..Self::STRICT };
+
+    /// The end of every message that refuses what the lenient policy serves: the operator reads there what to do.
+    pub const LENIENT_SERVES: &str = "--policy lenient serves it";
 }
 
 impl Default for Policy {
@@ -136,6 +139,8 @@ pub enum Early {
 pub enum DuplicateIds {
     /// Refused; the first goes on.
     Refuse,
+    /// Refused, on a transport where the lenient policy serves it; the error says so.
+    RefuseUnlessLenient,
     /// Served: each has an exchange of its own.
     Serve,
 }

@@ -33,7 +33,8 @@ fn set(config: &mut EngineConfig, name: &str, value: &str) -> Result<(), String>
             config.policy.duplicate_ids = match value {
                 "served" => DuplicateIds::Serve,
                 "refused" => DuplicateIds::Refuse,
-                _ => return Err("served or refused".to_owned()),
+                "refused unless lenient" => DuplicateIds::RefuseUnlessLenient,
+                _ => return Err("served, refused, or refused unless lenient".to_owned()),
             }
         }
         "announce end" => config.policy.announce_end = json_value(value)?,

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::hash::Quick;
-use crate::engine::{Answers, CallId, Channel, Dispatch, Failure, Outcome, Output, StateUse};
+use crate::engine::{
+    Answers, CallId, Channel, Dispatch, DuplicateIds, Failure, Outcome, Output, Policy, StateUse,
+};
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
@@ -178,9 +180,14 @@ impl ServerEngine {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
         if self.calls.has(id) || listening || self.held.iter().any(|held| held.id == *id) {
             self.note("RPC-04", format!("id {} is already in flight", excerpt(&id.to_string())));
-            if self.refuses_duplicates() {
-                return Err(RpcError::invalid_request("a request with this id is already in flight"));
-            }
+            let refused = "a request with this id is already in flight";
+            return match self.config.policy.duplicate_ids {
+                DuplicateIds::Serve => Ok(()),
+                DuplicateIds::Refuse => Err(RpcError::invalid_request(refused)),
+                DuplicateIds::RefuseUnlessLenient => {
+                    Err(RpcError::invalid_request(format!("{refused}; {}", Policy::LENIENT_SERVES)))
+                }
+            };
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Channel, Early};
+use crate::engine::{Channel, Early, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -186,5 +186,9 @@ impl ServerEngine {
 }
 
 fn too_early(method: &str) -> RpcError {
-    RpcError::invalid_request(format!("{}: notifications/initialized has to come first", excerpt(method)))
+    RpcError::invalid_request(format!(
+        "{}: notifications/initialized has to come first; {}",
+        excerpt(method),
+        Policy::LENIENT_SERVES
+    ))
 }

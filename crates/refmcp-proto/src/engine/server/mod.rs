@@ -31,8 +31,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::EngineConfig;
 use super::io::{Answers, CallId, Channel, Output};
-use super::{DuplicateIds, EngineConfig};
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, decode};
 use crate::model::LogLevel;
@@ -202,10 +202,6 @@ impl ServerEngine {
         if self.findings.note(&finding) {
             self.outputs.push_back(Output::Note(finding));
         }
-    }
-
-    fn refuses_duplicates(&self) -> bool {
-        self.config.policy.duplicate_ids == DuplicateIds::Refuse
     }
 
     fn peer_of(&self, call: CallId) -> Option<&Arc<Peer>> {

@@ -81,6 +81,7 @@ fn http_options(options: &ServeOptions, at: &At) -> Options {
         session_idle: options.session_timeout,
         retention: options.retention,
         require_version: !lenient,
+        require_accept: !lenient,
         serve_duplicate_ids: lenient,
         ..Options::default()
     }
