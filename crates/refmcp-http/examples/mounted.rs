@@ -25,7 +25,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
     let endpoint = Endpoint::new(server, Options::default());
-    // An application that has `/healthz` or `/metrics` of its own nests the router instead.
+    // An application that has `/healthz` or `/metrics` of its own nests the router instead, or serves those of the
+    // endpoint elsewhere: `Options::ops` and `Endpoint::ops_router`.
     let application = Router::new().route("/", get("A page of the application")).merge(endpoint.router());
     let listener = TcpListener::bind(address).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);

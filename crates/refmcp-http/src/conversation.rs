@@ -23,6 +23,7 @@ use refmcp_server::transport::{Cancel, Command, Link, Running, Service, Uplink};
 use refmcp_server::{Opened, Runner, Session, Timestamp};
 use tokio::task::{unconstrained, yield_now};
 
+use crate::error_log;
 use crate::outlet::{self, Outlet};
 
 /// The number of the outlet for what belongs to no request.
@@ -296,6 +297,9 @@ impl Conversation {
     }
 
     fn deliver(&self, Sending { to, kind, json }: Sending) {
+        if let Kind::Answer { error: Some(code) } = kind {
+            error_log::answered(self.session().number(), code, &json);
+        }
         let message = outlet::Message { json: json.into(), kind };
         match to {
             To::Session | To::Channel(Channel(STANDING)) => self.standing().push(message),

@@ -28,10 +28,12 @@ use crate::client::{Caller, Client};
 use crate::conversation::Conversation;
 use crate::forwarded::{self, Called};
 use crate::metrics::{Counted, Metrics};
+use crate::operation::OpsRoutes;
 use crate::options::Options;
 use crate::post::read_at_most;
 use crate::rate::Buckets;
 use crate::refusal::{Reason, Refusal};
+use crate::refusal_log::{RefusalLog, logged_path};
 use crate::routes::{ROUTES, Route, Target};
 use crate::sessions::Sessions;
 use crate::{cors, delete, get, guard, legacy, operation, post, websocket};
@@ -65,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) sessions: Sessions,
     pub(crate) metrics: Metrics,
+    pub(crate) refusal_log: RefusalLog,
     rates: Option<Buckets>,
     /// The paths of whatever else is served.
     besides: Vec<String>,
@@ -114,6 +117,7 @@ impl Endpoint {
             config: Arc::new(config),
             clock,
             metrics: Metrics::default(),
+            refusal_log: RefusalLog::default(),
             listeners: Mutex::default(),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -136,7 +140,10 @@ impl Endpoint {
             endpoint.answer(client, request).await
         };
         let below = format!("{PROTECTED_RESOURCE}/{{*resource}}");
-        let ours = self.inner.options.path.all().chain([below.as_str()]);
+        let (inner, path) = (&self.inner, &self.inner.options.path);
+        let served =
+            (0..ROUTES.len()).filter(|place| inner.serves(&ROUTES[*place])).map(|place| path.at(place));
+        let ours = served.chain([below.as_str()]);
         let all = ours.chain(self.inner.besides.iter().map(String::as_str));
         all.fold(Router::new(), |router, path| router.route(path, any(serve))).with_state(self.clone())
     }
@@ -179,7 +186,11 @@ impl Endpoint {
         let (client, misled) =
             resolved.map_or_else(|refusal| (client, Some(refusal)), |client| (client, None));
         let route = inner.options.path.place(request.uri().path());
+        let route = route.filter(|place| inner.serves(&ROUTES[*place]));
         let besides = inner.besides_at(route, request.uri().path());
+        // What the log says of a refusal; the query stays out of it, since it may name a session.
+        let method = request.method().clone();
+        let unknown_path = route.is_none().then(|| logged_path(request.uri().path()));
         let span = tracing::info_span!(
             target: "refmcp::http", "request", client = client.address.map(tracing::field::display),
             method = %request.method(), path = route.map(|place| inner.options.path.at(place))
@@ -200,8 +211,8 @@ impl Endpoint {
             Err(refusal) => Err(refusal),
         };
         let mut response = served.unwrap_or_else(|refusal| {
-            inner.metrics.refused(refusal.reason);
-            tracing::debug!(target: "refmcp::http", parent: &span, why = refusal.why(), "refused");
+            let known_path = route.map(|place| ROUTES[place].path);
+            inner.refused(client, Some(&method), known_path.or(unknown_path.as_deref()), &refusal);
             refusal.into_response()
         });
         if let Some(origin) = origin {
@@ -215,6 +226,11 @@ impl Endpoint {
 }
 
 impl Inner {
+    /// Whether a route is served here, and not on a listener of its own.
+    fn serves(&self, route: &Route) -> bool {
+        self.options.ops == OpsRoutes::Public || !route.target.is_ops()
+    }
+
     /// Whoever else is served at a path that is none of ours.
     fn besides_at(&self, route: Option<usize>, path: &str) -> Option<&dyn Besides> {
         let besides = self.options.besides.as_deref()?;
@@ -231,10 +247,13 @@ impl Inner {
         besides: Option<&dyn Besides>,
     ) -> Result<Option<&'a Route>, Refusal> {
         let Options { hosts, origins, .. } = &self.options;
-        guard::check_host(hosts, client.called, request.uri(), request.headers())?;
+        let (uri, headers) = (request.uri(), request.headers());
+        guard::check_host(hosts, client.called, uri, headers)
+            .map_err(|foreign| Refusal::foreign(foreign, headers))?;
         if let Some(host) = request.extensions().get::<Called>().and_then(|called| called.host.as_deref()) {
             // Beside the other: pages can send this header, and not every proxy replaces it.
-            guard::check_forwarded_host(hosts, client.called, host)?;
+            guard::check_forwarded_host(hosts, client.called, host)
+                .map_err(|foreign| Refusal::foreign(foreign, headers))?;
         }
         let public = match (route, besides) {
             // Anybody may know whose tokens are taken here, on whatever page.
@@ -243,7 +262,8 @@ impl Inner {
             (None, None) => false,
         };
         if !public {
-            guard::check_origin(hosts, origins, client.called, request.headers())?;
+            guard::check_origin(hosts, origins, client.called, headers)
+                .map_err(|foreign| Refusal::foreign(foreign, headers))?;
         }
         if let (Some(rates), Some(address)) = (&self.rates, client.counted_as())
             && (self.options.rate_on_loopback || !client.is_local())
@@ -257,7 +277,10 @@ impl Inner {
         let route = route.ok_or_else(nothing_here)?;
         let method = request.method();
         if method != Method::OPTIONS && !route.methods.contains(&method.as_str()) {
-            return Err(Refusal::method(route.methods, legacy::wrong_method(route.target, request)));
+            return Err(Refusal::method(
+                route.methods,
+                legacy::wrong_method(&self.options.path, route.target, request),
+            ));
         }
         Ok(Some(route))
     }
@@ -275,12 +298,12 @@ impl Inner {
         match route.target {
             Target::Health => return Ok(operation::health()),
             Target::Ready => return operation::ready(self),
-            Target::Metrics => return Ok(operation::metrics(self)),
+            Target::Metrics if self.options.authority.is_none() => return Ok(operation::metrics(self)),
             Target::Document => {
                 let authority = self.options.authority.as_ref().ok_or_else(nothing_here)?;
                 return authority.document(&self.head(&request));
             }
-            Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
+            Target::Metrics | Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
         }
         match &self.options.authority {
             // Boxed: where nobody has to show anything, connections need no room for it.
@@ -350,6 +373,7 @@ impl Inner {
     /// the largest answer.
     fn serve<'a>(self: &'a Arc<Self>, route: &Route, caller: Caller, request: Request) -> Serving<'a> {
         match (route.target, request.method()) {
+            (Target::Metrics, _) => Box::pin(ready(Ok(operation::metrics(self)))),
             (Target::Messages, _) => Box::pin(legacy::message(self, caller, request)),
             (Target::Events, _) => Box::pin(legacy::open(self, caller, request)),
             (Target::WebSocket, _) => Box::pin(ready(websocket::upgrade(self, &caller, request))),
@@ -417,7 +441,7 @@ fn further_paths(options: &Options) -> Vec<String> {
     paths
 }
 
-fn nothing_here() -> Refusal {
+pub(crate) fn nothing_here() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here")
 }
 
@@ -441,6 +465,7 @@ async fn keep_house(endpoint: Weak<Inner>) {
             }
             _ = sweep.tick() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
+                endpoint.log_left_out();
                 endpoint.sessions.sweep(&endpoint.options).await;
             }
         }

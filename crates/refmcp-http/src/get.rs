@@ -17,7 +17,7 @@ use crate::post::style;
 use crate::refusal::{Reason, Refusal};
 use crate::sessions::find;
 use crate::sse::{self, Source, Style};
-use crate::{headers, websocket};
+use crate::{error_log, headers, websocket};
 
 pub(crate) async fn get(
     endpoint: &Arc<Inner>,
@@ -101,16 +101,17 @@ async fn resume(
 
 /// The shared state cannot be reached.
 pub(crate) fn unavailable(fault: &Unavailable) -> Refusal {
-    tracing::warn!(%fault, "a request is turned away");
     Refusal::full(Reason::Fault, "the state of this session cannot be reached now", 1)
+        .about(fault.to_string())
 }
 
 /// What should follow is gone: said aloud, as the answer to the request, so that nobody waits for it.
 fn lost(request: Option<&RequestId>) -> Result<Response, Refusal> {
     let why = "the messages after this event are no longer kept; the outcome is unknown";
     let Some(id) = request else { return Err(Refusal::bad(Reason::EventId, why)) };
-    let mut json = Vec::new();
-    let written = encode::error(&mut json, AnswerTo::Id(id), &RpcError::internal(why));
+    let (mut json, error) = (Vec::new(), RpcError::internal(why));
+    error_log::found(&error);
+    let written = encode::error(&mut json, AnswerTo::Id(id), &error);
     written.map_err(|_| Refusal::fault("the answer cannot be written"))?;
     Ok(sse::single(&String::from_utf8_lossy(&json)))
 }

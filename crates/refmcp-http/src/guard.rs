@@ -17,6 +17,8 @@ pub enum Foreign {
     Origin(&'static str),
 }
 
+const ORIGIN_REFUSED: &str = "this Origin is not allowed here; --allow-origin ORIGIN allows it";
+
 /// Whether the name by which we are called is ours, and the page that calls, if it is one, may: `hosts` and `origins`
 /// are those that were given, beside the names of this machine; `called` is the address that was called.
 ///
@@ -56,7 +58,7 @@ pub fn check_host(
     }
     // Where both are there, both count: whoever stands between us may have looked at either.
     if ![host, target].into_iter().flatten().all(|host| is_ours(hosts, called, host)) {
-        return Err(Foreign::Host("this Host is not served here"));
+        return Err(Foreign::Host("this Host is not served here; --allow-host NAME serves it"));
     }
     Ok(())
 }
@@ -90,7 +92,7 @@ pub fn check_origin(
             let known = origins.iter().any(|allowed| allowed == origin);
             let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             let ours = host.is_some_and(|host| is_ours(hosts, called, host));
-            if known || ours { Ok(()) } else { Err(Foreign::Origin("this Origin is not allowed here")) }
+            if known || ours { Ok(()) } else { Err(Foreign::Origin(ORIGIN_REFUSED)) }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::conversation::STANDING;
 use crate::endpoint::{Inner, original};
 use crate::post::{check_body, read};
 use crate::refusal::{Reason, Refusal};
-use crate::routes::{self, Target};
+use crate::routes::{EndpointPath, Target};
 use crate::sessions::Kind;
 use crate::sse::{self, Source, Style};
 use crate::{headers, scopes, status};
@@ -56,8 +56,8 @@ fn beside(request: &Request, path: &str) -> String {
 
 /// What a client is told that uses a method which a path does not have. Those that post to the stream's path take it for
 /// streamable HTTP.
-pub(crate) fn wrong_method(target: Target, request: &Request) -> Cow<'static, str> {
-    let path = |target| excerpt(&beside(request, routes::path(target)));
+pub(crate) fn wrong_method(paths: &EndpointPath, target: Target, request: &Request) -> Cow<'static, str> {
+    let path = |target| excerpt(&beside(request, paths.of(target)));
     match target {
         Target::Events => format!(
             "open the stream with GET {}, and post to the URI that its endpoint event names; \

@@ -29,7 +29,8 @@
 //! say that the server is not ready. [`Tls::reload`](Tls) reads a renewed certificate.
 //!
 //! The example `mounted` is such an application, whole. [`Endpoint::routes`] says which paths there are; where an
-//! application has one of them itself, the router must be nested. [`Options`] has the limits, all of them on.
+//! application has one of them itself, the router must be nested. [`Options`] has the limits, all of them on. Health,
+//! readiness and metrics can be kept apart for operators: [`Options::ops`], [`Endpoint::ops_router`].
 //!
 //! | module | what it is |
 //! |---|---|
@@ -40,11 +41,12 @@
 //! | `forwarded` | what proxies that are trusted say of their clients |
 //! | `authority`, `scopes` | who may use the server, and for what |
 //! | `besides` | what else is served on the same port |
-//! | `refusal` | turning a request away |
+//! | `refusal`, `refusal_log` | turning a request away, and the log of it |
 //! | `post`, `get`, `delete` | the three methods of the streamable endpoint |
 //! | `exchange` | a request that waits for its answer |
 //! | `client`, `headers` | who asks, what headers say, and whether they agree with the body they mirror |
 //! | `status` | the HTTP status of an answer |
+//! | `error_log` | the log of errors that clients are answered with |
 //! | `conversation` | an engine that many exchanges share |
 //! | `outlet` | where the messages of one exchange go: to whoever waits for the answer, or into the shared log |
 //! | `sse` | a stream as server-sent events |
@@ -52,6 +54,7 @@
 //! | `legacy` | the older transport of two endpoints, HTTP+SSE |
 //! | `websocket` | leaving HTTP for a pipe of text frames |
 //! | `operation`, `metrics` | for those who operate the server: health, readiness, numbers |
+//! | `prometheus`, `process` | the format of the numbers, and those of the process |
 
 mod alarm;
 mod authority;
@@ -61,6 +64,7 @@ mod conversation;
 pub mod cors;
 mod delete;
 mod endpoint;
+mod error_log;
 mod exchange;
 mod forwarded;
 mod get;
@@ -72,8 +76,11 @@ mod operation;
 mod options;
 mod outlet;
 mod post;
+mod process;
+mod prometheus;
 mod rate;
 mod refusal;
+mod refusal_log;
 mod routes;
 mod scopes;
 mod serve;
@@ -86,6 +93,7 @@ pub use authority::Authority;
 pub use besides::Besides;
 pub use endpoint::Endpoint;
 pub use forwarded::{BadProxy, TrustedProxy};
+pub use operation::OpsRoutes;
 pub use options::Options;
 pub use rate::Rate;
 pub use routes::{BadPath, EndpointPath, Route};

@@ -1,13 +1,14 @@
 //! What has happened here, in numbers, as Prometheus reads them.
 
-use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use refmcp_server::{Histogram, Statistics};
+use refmcp_server::{Histogram, Server};
 
+use crate::process;
+use crate::prometheus::Page;
 use crate::refusal::Reason;
 use crate::routes::{EndpointPath, ROUTES};
 
@@ -72,18 +73,22 @@ impl Metrics {
     }
 
     /// Everything, in the text format of Prometheus.
-    pub(crate) fn text(
-        &self,
-        paths: &EndpointPath,
-        sessions: &[(&str, usize)],
-        calls: &Statistics,
-    ) -> String {
-        let mut page = Page(String::with_capacity(16 << 10));
+    pub(crate) fn text(&self, paths: &EndpointPath, sessions: &[(&str, usize)], server: &Server) -> String {
+        let mut page = Page::new();
         let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        let (info, calls) = (&server.config().server_info, server.statistics());
 
-        page.about("refmcp_sessions", "gauge", "Sessions that are open, by transport.");
+        page.family("refmcp_build_info", "gauge", "The versions of refmcp and of the server; always 1.");
+        let labels = [
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("server", &info.name),
+            ("server_version", &info.version),
+        ];
+        page.sample("refmcp_build_info", &labels, 1);
+        process::write(&mut page);
+        page.family("refmcp_sessions", "gauge", "Sessions that are open, by transport.");
         for (transport, number) in sessions {
-            page.line("refmcp_sessions", &[("transport", transport)], number);
+            page.sample("refmcp_sessions", &[("transport", transport)], number);
         }
         page.single(
             "refmcp_sessions_opened_total",
@@ -96,17 +101,17 @@ impl Metrics {
         page.single("refmcp_websockets", "gauge", "WebSockets that are open.", self.sockets.get());
         page.single("refmcp_requests_in_flight", "gauge", "Requests being answered.", self.in_flight.get());
 
-        page.about("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");
+        page.family("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");
         for (path, counts) in paths.all().zip(&self.responses) {
             for (class, value) in ["1xx", "2xx", "3xx", "4xx", "5xx"].into_iter().zip(counts) {
-                page.line("refmcp_responses_total", &[("route", path), ("status", class)], count(value));
+                page.sample("refmcp_responses_total", &[("route", path), ("status", class)], count(value));
             }
         }
-        page.about("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
+        page.family("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
         page.histogram("refmcp_response_seconds", &[], &self.took);
-        page.about("refmcp_rejections_total", "counter", "Requests turned away, by reason.");
+        page.family("refmcp_rejections_total", "counter", "Requests turned away, by reason.");
         for reason in Reason::ALL {
-            page.line("refmcp_rejections_total", &[("reason", reason.name())], self.rejections(reason));
+            page.sample("refmcp_rejections_total", &[("reason", reason.name())], self.rejections(reason));
         }
         page.single(
             "refmcp_received_bytes_total",
@@ -116,64 +121,33 @@ impl Metrics {
         );
         page.single("refmcp_sent_bytes_total", "counter", "Bytes of messages sent.", count(&self.sent));
 
-        page.about("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
+        page.family("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
         for (method, statistics) in calls.methods() {
             for (ending, number) in statistics.endings() {
                 let labels = [("method", method), ("ending", ending.name())];
-                page.line("refmcp_calls_total", &labels, number);
+                page.sample("refmcp_calls_total", &labels, number);
             }
         }
-        page.about("refmcp_call_seconds", "histogram", "How long handlers ran, by method.");
+        page.family("refmcp_call_seconds", "histogram", "How long handlers ran, by method.");
         for (method, statistics) in calls.methods() {
             page.histogram("refmcp_call_seconds", &[("method", method)], statistics.took());
         }
-        page.about("refmcp_findings_total", "counter", "Rules of the protocol that clients broke.");
+        let tools = server.tool_statistics();
+        page.family("refmcp_tool_calls_total", "counter", "Calls of tools, by tool and ending.");
+        for (tool, statistics) in &tools {
+            for (ending, number) in statistics.endings() {
+                page.sample("refmcp_tool_calls_total", &[("tool", tool), ("ending", ending.name())], number);
+            }
+        }
+        page.family("refmcp_tool_call_seconds", "histogram", "How long calls of tools ran, by tool.");
+        for (tool, statistics) in &tools {
+            page.histogram("refmcp_tool_call_seconds", &[("tool", tool)], statistics.took());
+        }
+        page.family("refmcp_findings_total", "counter", "Rules of the protocol that clients broke.");
         for (rule, number) in calls.findings() {
-            page.line("refmcp_findings_total", &[("rule", rule)], number);
+            page.sample("refmcp_findings_total", &[("rule", rule)], number);
         }
-        page.0
-    }
-}
-
-/// A page that is being written.
-struct Page(String);
-
-impl Page {
-    fn about(&mut self, name: &str, kind: &str, help: &str) {
-        self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
-    }
-
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
-        self.about(name, kind, help);
-        self.line(name, &[], value);
-    }
-
-    /// Labels are names of ours, which have no character that must be escaped.
-    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.0.push_str(name);
-        for (place, (label, text)) in labels.iter().enumerate() {
-            let open = if place == 0 { '{' } else { ',' };
-            self.write(format_args!("{open}{label}=\"{text}\""));
-        }
-        let close = if labels.is_empty() { "" } else { "}" };
-        self.write(format_args!("{close} {value}\n"));
-    }
-
-    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        let mut all = 0;
-        for (bound, count) in histogram.up_to() {
-            let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
-            let labels = [labels, &[("le", bound.as_str())]].concat();
-            self.line(&format!("{name}_bucket"), &labels, count);
-            all = count;
-        }
-        self.line(&format!("{name}_sum"), labels, histogram.total().as_secs_f64());
-        self.line(&format!("{name}_count"), labels, all);
-    }
-
-    fn write(&mut self, text: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.0.write_fmt(text);
+        page.into_text()
     }
 }
 
@@ -197,7 +171,8 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(Some(0), StatusCode::OK, Duration::from_millis(3));
         metrics.refused(Reason::Rate);
-        let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &Statistics::default());
+        let server = Server::new("a \"server\"", "1").build().unwrap();
+        let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &server);
         for wanted in [
             "refmcp_sessions{transport=\"streamable\"} 7\n",
             "refmcp_responses_total{route=\"/mcp\",status=\"2xx\"} 1\n",
@@ -207,6 +182,8 @@ mod tests {
             "refmcp_response_seconds_sum 0.003\n",
             "refmcp_rejections_total{reason=\"rate\"} 1\n",
             "refmcp_calls_total{method=\"tools/call\",ending=\"done\"} 0\n",
+            "refmcp_tool_calls_total{tool=\"(other)\",ending=\"done\"} 0\n",
+            ",server=\"a \\\"server\\\"\",server_version=\"1\"} 1\n",
         ] {
             assert!(text.contains(wanted), "{wanted} is not in\n{text}");
         }

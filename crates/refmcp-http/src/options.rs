@@ -8,6 +8,7 @@ use refmcp_server::backplane::Settings;
 use crate::authority::Authority;
 use crate::besides::Besides;
 use crate::forwarded::TrustedProxy;
+use crate::operation::OpsRoutes;
 use crate::rate::Rate;
 use crate::routes::EndpointPath;
 
@@ -70,6 +71,8 @@ pub struct Options {
     pub require_accept: bool,
     /// Whether requests with the same id are served side by side; each has an exchange of its own.
     pub serve_duplicate_ids: bool,
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    pub ops: OpsRoutes,
     /// Who decides who may use the server. Without, everybody may who can reach it.
     pub authority: Option<Authority>,
     /// What else is served on the same port.
@@ -107,6 +110,7 @@ impl Default for Options {
             require_version: true,
             require_accept: true,
             serve_duplicate_ids: false,
+            ops: OpsRoutes::Public,
             authority: None,
             besides: None,
         }

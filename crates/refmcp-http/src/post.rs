@@ -28,7 +28,7 @@ use crate::exchange::{BreaksOff, Commit, Exchange};
 use crate::refusal::{Reason, Refusal};
 use crate::sessions::{Kind, find};
 use crate::sse::Style;
-use crate::{headers, scopes, status};
+use crate::{error_log, headers, scopes, status};
 
 /// Bytes of a body that are taken in although nobody wants them, and how long that may take.
 const SHORT: usize = 64 << 10;
@@ -77,6 +77,7 @@ fn take(endpoint: &Arc<Inner>, caller: &Caller, parts: Parts, body: &[u8]) -> Re
         Err(fault) => {
             // It may have been a request.
             check_accept(endpoint, &parts.headers)?;
+            error_log::found(&fault.error);
             let refused = status::error(StatusCode::BAD_REQUEST, fault.id.as_ref(), &fault.error);
             return Ok(Step::Respond(refused));
         }
@@ -222,6 +223,7 @@ fn record_mistakes(endpoint: &Inner, message: &Message<'_>) {
 }
 
 fn bad_request(message: &Message<'_>, error: &RpcError) -> Step {
+    error_log::found(error);
     Step::Respond(status::error(StatusCode::BAD_REQUEST, id_of(message), error))
 }
 

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_auth::Challenge;
+use refmcp_auth::dpop::ProofError;
 use refmcp_auth::resource::AccessError;
-use refmcp_proto::jsonrpc::{RequestId, RpcError};
+use refmcp_proto::jsonrpc::{RequestId, RpcError, excerpt};
 
 use crate::guard::Foreign;
 use crate::status;
@@ -25,6 +26,10 @@ pub(crate) struct Refusal {
     close: bool,
     /// The methods that would have been served.
     allow: Option<String>,
+    /// What it is about, for the log: a part of the request that is no secret.
+    detail: Option<Box<str>>,
+    /// Whether a token was shown that is not good here, or not for this.
+    failed_authorization: bool,
     /// What somebody is told who is not let in.
     challenged: Option<Box<Challenged>>,
     /// Set when the refusal is an error of JSON-RPC: which request it answers, if that is known.
@@ -134,16 +139,6 @@ impl Reason {
     }
 }
 
-impl From<Foreign> for Refusal {
-    fn from(foreign: Foreign) -> Self {
-        let (reason, why) = match foreign {
-            Foreign::Host(why) => (Reason::Host, why),
-            Foreign::Origin(why) => (Reason::Origin, why),
-        };
-        Self::new(StatusCode::FORBIDDEN, reason, why)
-    }
-}
-
 impl Refusal {
     #[cold]
     pub(crate) fn new(status: StatusCode, reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
@@ -154,8 +149,24 @@ impl Refusal {
             retry_after: None,
             close: false,
             allow: None,
+            detail: None,
+            failed_authorization: false,
             challenged: None,
             answers: None,
+        }
+    }
+
+    /// A name or a page that is none of ours; the log has which.
+    #[cold]
+    pub(crate) fn foreign(foreign: Foreign, headers: &HeaderMap) -> Self {
+        let (reason, why, header) = match foreign {
+            Foreign::Host(why) => (Reason::Host, why, header::HOST),
+            Foreign::Origin(why) => (Reason::Origin, why, header::ORIGIN),
+        };
+        let refusal = Self::new(StatusCode::FORBIDDEN, reason, why);
+        match headers.get(header) {
+            Some(value) => refusal.about(excerpt(&String::from_utf8_lossy(value.as_bytes()))),
+            None => refusal,
         }
     }
 
@@ -201,7 +212,9 @@ impl Refusal {
         };
         let retry_after = matches!(denied, AccessError::Undecided).then_some(10);
         let refusal = Self::new(denied.status(), reason, denied.to_string());
-        Self { retry_after, challenged: Some(Box::new(challenged)), ..refusal }
+        // Without a token, or without the server's nonce, a client has only just begun to log in.
+        let begins = matches!(denied, AccessError::NoCredentials | AccessError::Proof(ProofError::Nonce));
+        Self { retry_after, challenged: Some(Box::new(challenged)), failed_authorization: !begins, ..refusal }
     }
 
     /// The same, at the end of its connection.
@@ -212,6 +225,22 @@ impl Refusal {
     /// The same, said in JSON-RPC to whoever sent this message.
     pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
         Self { answers: Some(id.cloned()), ..self }
+    }
+
+    /// The same with more for the log.
+    pub(crate) fn about(self, detail: String) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
+
+    /// What it is about, for the log.
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
+    /// Whether an operator should look at it: a token was shown that is not good here or not for this, or something is
+    /// wrong with us.
+    pub(crate) fn is_warning(&self) -> bool {
+        self.failed_authorization || self.reason == Reason::Fault
     }
 
     /// Whether it is about who calls, or by which name, rather than about what is asked.

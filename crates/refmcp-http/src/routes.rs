@@ -31,6 +31,13 @@ pub(crate) enum Target {
     Document,
 }
 
+impl Target {
+    /// Whether it is for those who operate the server.
+    pub(crate) fn is_ops(self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::Metrics)
+    }
+}
+
 const fn route(path: &'static str, methods: &'static [&'static str], target: Target) -> Route {
     Route { path, methods, target }
 }

@@ -22,7 +22,7 @@ use crate::catalog::{Catalog, Mirrored};
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Runner, Session};
 use crate::states::UsedStates;
-use crate::statistics::Statistics;
+use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
 use crate::values::Values;
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
@@ -232,6 +232,17 @@ impl Server {
     /// Counts and logs what a client did wrong, in the session of this number or in a message that is of none.
     pub fn record(&self, session: Option<u64>, finding: &Finding) {
         self.inner.statistics.findings.record(self.now(), session, finding);
+    }
+
+    /// The calls of each tool that the server offers, by name. The last are all others: tools of single sessions, tools
+    /// beyond the first 256, names that are no tool's.
+    pub fn tool_statistics(&self) -> Vec<(String, Arc<MethodStatistics>)> {
+        let catalog = self.catalog();
+        let own = catalog
+            .tools
+            .iter()
+            .filter_map(|tool| Some((tool.definition.name.clone(), tool.statistics.clone()?)));
+        own.chain([(OTHER_TOOLS.to_owned(), self.inner.statistics.other_tools().clone())]).collect()
     }
 
     /// The clock that everything here goes by.

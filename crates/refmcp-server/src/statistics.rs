@@ -1,6 +1,7 @@
 //! What the server has done, in numbers. Counting is always on: it costs two looks at the clock and three additions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,8 +14,15 @@ use crate::method::Ending;
 #[derive(Debug, Default)]
 pub struct Statistics {
     methods: [MethodStatistics; METHODS.len()],
+    other_tools: Arc<MethodStatistics>,
     pub(crate) findings: FindingLog,
 }
+
+/// Tools that have numbers of their own. Each is a dozen and a half lines of the metrics, so there must be an end to it.
+pub(crate) const MOST_TOOLS: usize = 256;
+
+/// What the rest is called: tools of single sessions, tools beyond [`MOST_TOOLS`], tools that there are not.
+pub(crate) const OTHER_TOOLS: &str = "(other)";
 
 /// The methods that run a handler; whatever a server has beyond the protocol is counted together.
 const METHODS: [&str; 11] = [
@@ -35,7 +43,7 @@ const METHODS: [&str; 11] = [
 const ENDINGS: [Ending; 5] =
     [Ending::Done, Ending::ToolError, Ending::Failed, Ending::Asked, Ending::Cancelled];
 
-/// The calls of one method.
+/// The calls of one method, or of one tool.
 #[derive(Debug, Default)]
 pub struct MethodStatistics {
     endings: [AtomicU64; ENDINGS.len()],
@@ -45,9 +53,16 @@ pub struct MethodStatistics {
 impl Statistics {
     pub(crate) fn count(&self, method: &Method, ending: Ending, took: Duration) {
         let row = METHODS.iter().position(|name| *name == method.name()).unwrap_or(METHODS.len() - 1);
-        let statistics = &self.methods[row];
-        statistics.endings[ending as usize].fetch_add(1, Ordering::Relaxed);
-        statistics.took.add(took);
+        self.methods[row].count(ending, took);
+    }
+
+    /// Counts a call of a tool; of one that has no numbers of its own among the others.
+    pub(crate) fn count_tool(&self, tool: Option<&MethodStatistics>, ending: Ending, took: Duration) {
+        tool.unwrap_or(&self.other_tools).count(ending, took);
+    }
+
+    pub(crate) fn other_tools(&self) -> &Arc<MethodStatistics> {
+        &self.other_tools
     }
 
     /// The calls of each method.
@@ -62,6 +77,11 @@ impl Statistics {
 }
 
 impl MethodStatistics {
+    fn count(&self, ending: Ending, took: Duration) {
+        self.endings[ending as usize].fetch_add(1, Ordering::Relaxed);
+        self.took.add(took);
+    }
+
     /// How many calls ended in which way.
     pub fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
         ENDINGS.into_iter().map(|ending| (ending, self.endings[ending as usize].load(Ordering::Relaxed)))
@@ -147,6 +167,12 @@ mod tests {
                 "{name}"
             );
         }
+        let tool = MethodStatistics::default();
+        statistics.count_tool(Some(&tool), Ending::Done, Duration::from_secs(1));
+        statistics.count_tool(None, Ending::Failed, Duration::ZERO);
+        let ended = |of: &MethodStatistics| of.endings().map(|(_, count)| count).collect::<Vec<_>>();
+        assert_eq!((ended(&tool), tool.took().total()), (vec![1, 0, 0, 0, 0], Duration::from_secs(1)));
+        assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);
         assert!(METHODS[..10].iter().all(|name| Method::known(name).is_some()));
     }
 }

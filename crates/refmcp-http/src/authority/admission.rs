@@ -278,7 +278,16 @@ impl Authority {
     ) -> Result<Claims, AccessError> {
         let fetch = &self.settings.fetch;
         let unknowable = |why: String| {
-            tracing::warn!(issuer = issuer.name, why, "the issuer cannot be asked about a token");
+            // Anybody can send tokens, and each is asked about.
+            if let Some(left_out) = self.state.warnings.take(now() * 1000) {
+                let left_out = (left_out > 0).then_some(left_out);
+                tracing::warn!(
+                    issuer = issuer.name,
+                    why,
+                    left_out,
+                    "the issuer cannot be asked about a token"
+                );
+            }
             AccessError::Undecided
         };
         let endpoint = issuer.introspection_endpoint(fetch, now()).await;

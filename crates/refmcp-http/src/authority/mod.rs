@@ -31,6 +31,7 @@ use issuer::Issuer;
 use verdicts::Verdicts;
 
 use crate::options::Options;
+use crate::refusal_log::Allowance;
 use crate::routes::{EndpointPath, Target};
 
 /// Proofs of possession that are remembered, so that none is used twice.
@@ -86,6 +87,8 @@ struct State {
     verdicts: Verdicts,
     replays: Mutex<ReplayCache>,
     asking: Arc<Asking>,
+    /// How often it is said that an issuer cannot be asked.
+    warnings: Allowance,
 }
 
 impl Authority {
@@ -112,6 +115,7 @@ impl Authority {
             verdicts: Verdicts::default(),
             replays: Mutex::new(ReplayCache::new(PROOFS, PROOFS_OF_ONE)),
             asking: Arc::default(),
+            warnings: Allowance::default(),
         };
         Self { settings: Arc::new(settings), state: Arc::new(state) }
     }

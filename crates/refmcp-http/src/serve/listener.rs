@@ -37,6 +37,19 @@ impl Listener {
         Self(Kind::Tcp(listener, Wrapping::Tls(tls)))
     }
 
+    /// Logs what is listened on.
+    pub(super) fn log_listening(&self) {
+        match &self.0 {
+            Kind::Tcp(listener, wrapping) => {
+                let address = listener.local_addr().ok().map(tracing::field::display);
+                let tls = !matches!(wrapping, Wrapping::Plain);
+                tracing::info!(target: "refmcp::http", address, tls, "listening");
+            }
+            #[cfg(unix)]
+            Kind::Unix(_) => tracing::info!(target: "refmcp::http", "listening on a Unix socket"),
+        }
+    }
+
     pub(super) async fn accept(&self) -> io::Result<Accepted> {
         match &self.0 {
             Kind::Tcp(listener, wrapping) => {

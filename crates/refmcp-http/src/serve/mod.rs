@@ -2,6 +2,7 @@
 
 mod head_timer;
 pub(crate) mod listener;
+mod ops;
 pub(crate) mod shutdown;
 mod signal;
 mod socket;
@@ -34,7 +35,7 @@ use tokio_util::task::TaskTracker;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::options::Options;
-use crate::refusal::Reason;
+use crate::refusal::{Reason, Refusal};
 use head_timer::HeadTimer;
 use listener::{Accepted, Listener, Peek};
 use shutdown::{Phase, Shutdown};
@@ -118,6 +119,7 @@ impl Endpoint {
         let listener = listener.into();
         let (connections, ends) = (TaskTracker::new(), Ends::default());
         let mut ending = pin!(self.until_ending(shutdown));
+        listener.log_listening();
         loop {
             tokio::select! {
                 biased;
@@ -141,6 +143,9 @@ impl Endpoint {
         }
         // From here on, connecting fails at once instead of waiting for somebody who never comes.
         drop(listener);
+        let inner = &self.inner;
+        let (open, sessions) = (inner.metrics.connections.get(), inner.sessions.all().len());
+        tracing::info!(target: "refmcp::http", connections = open, sessions, "stopping");
         self.shut_down();
         ends.soon.give();
         connections.close();
@@ -157,6 +162,8 @@ impl Endpoint {
         for session in self.inner.sessions.all() {
             session.conversation.end();
         }
+        inner.log_left_out();
+        tracing::info!(target: "refmcp::http", "stopped");
     }
 
     /// Waits until nothing new is to be accepted. Before that there may be some time in which everything is served, but
@@ -164,16 +171,16 @@ impl Endpoint {
     async fn until_ending(&self, shutdown: &Shutdown) {
         shutdown.reached(Phase::Draining).await;
         self.drain();
-        tracing::info!("told to stop: the server is not ready any more");
+        tracing::info!(target: "refmcp::http", "told to stop: the server is not ready any more");
         shutdown.drained().await;
-        tracing::info!("nothing new is accepted any more");
     }
 
     /// One connection, from its first byte to its last.
     async fn connection(self, stream: TcpStream, peer: SocketAddr, wrapping: Wrapping, ends: Ends) {
         let inner = &self.inner;
         let Some(_counted) = inner.metrics.connections.enter(inner.options.max_connections) else {
-            inner.metrics.refused(Reason::Connections);
+            let full = Refusal::full(Reason::Connections, "too many connections are open", 1);
+            inner.refused(Client::new(peer, None), None, None, &full);
             if matches!(wrapping, Wrapping::Plain) {
                 say_full(stream).await;
             }

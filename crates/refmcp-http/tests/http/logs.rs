@@ -78,3 +78,95 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
         assert!(line.len() < SHORT, "{} bytes: {}", line.len(), &line[..300]);
     }
 }
+
+/// Everything on one thread, with what is logged at this level.
+async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
+    // See above.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
+    let kept = Kept::default();
+    let log = tracing_subscriber::fmt().with_env_filter(level).with_ansi(false);
+    let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
+    let site = Site::usual().await;
+    doing(&site).await;
+    site.stop.cancel();
+    site.served.await.unwrap().unwrap();
+    kept.text()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn operators_see_the_start_the_stop_and_every_refusal() {
+    let log = logged("info", async |site| {
+        site.send("GET", "/nothing?sessionId=of-somebody", &[], b"").await;
+        site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
+        site.send("GET", "/mcp", &[("Origin", "https://evil.example")], b"").await;
+        site.send("GET", "/mcp", &[("Mcp-Session-Id", "of-somebody")], b"").await;
+        site.send("POST", "/mcp", &[], b"{").await;
+    })
+    .await;
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines[0].contains("INFO refmcp::http: listening address=127.0.0.1:"), "{log}");
+    assert!(lines[lines.len() - 2].contains("INFO refmcp::http: stopping connections="), "{log}");
+    assert!(lines[lines.len() - 1].contains("INFO refmcp::http: stopped"), "{log}");
+    let refused: Vec<&&str> = lines.iter().filter(|line| line.contains(": refused ")).collect();
+    for (line, wanted) in refused.iter().zip([
+        &["path=\"/nothing\"", "status=404", "reason=\"path\""][..],
+        &["path=\"/mcp\"", "reason=\"host\"", "--allow-host", "detail=\"evil.example\""],
+        &["reason=\"origin\"", "--allow-origin", "detail=\"https://evil.example\""],
+        &["method=\"GET\"", "path=\"/mcp\"", "status=404", "reason=\"session\"", "no such session"],
+    ]) {
+        assert!(line.contains("INFO refmcp::http: refused address=127.0.0.1 "), "{line}");
+        assert!(wanted.iter().all(|wanted| line.contains(wanted)), "{line}: {wanted:?}");
+    }
+    assert_eq!(refused.len(), 4, "{log}");
+    assert!(!log.contains("of-somebody"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn by_default_nothing_of_that_is_said() {
+    let log = logged("warn", async |site| {
+        site.serves().await;
+        site.send("GET", "/nothing", &[], b"").await;
+        site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
+    })
+    .await;
+    assert_eq!(log, "");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn errors_are_logged_with_their_reason_for_those_who_look() {
+    let log = logged("refmcp::http=debug", async |site| {
+        site.send("POST", "/mcp", &[], b"{").await;
+        let client = Client::open(site, LATEST_SESSION).await;
+        client.call(1, "no such tool", json!({})).await.json().await;
+        client.post(&request("no/such/method", json!({}))).await.json().await;
+    })
+    .await;
+    for wanted in
+        ["code=-32700 why=\"not JSON", "code=-32602 why=\"unknown tool: no such tool\"", "code=-32601 why=\""]
+    {
+        let line = log.lines().find(|line| line.contains(wanted) && line.contains("answered with an error"));
+        assert!(line.is_some_and(|line| line.contains("DEBUG ")), "{wanted} is not in {log}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_flood_of_refusals_is_logged_in_part_and_counted() {
+    let log = logged("info", async |site| {
+        for _ in 0..200 {
+            site.send("GET", "/nothing", &[], b"").await;
+        }
+        site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
+        // A line later says how many there were.
+        tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        site.send("GET", "/nothing", &[], b"").await;
+    })
+    .await;
+    let numbers =
+        log.lines().filter_map(|line| line.split_once("left_out=")?.1.split(' ').next()?.parse::<u32>().ok());
+    let said: u32 = numbers.sum();
+    let written =
+        log.lines().filter(|line| line.contains(": refused ") && line.contains("reason=\"path\"")).count();
+    assert!((20..40).contains(&written), "{log}");
+    assert_eq!(said as usize + written, 201, "{log}");
+    assert!(log.contains("reason=\"host\""), "a flood hides no other kind: {log}");
+}

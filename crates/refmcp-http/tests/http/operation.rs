@@ -1,7 +1,5 @@
 //! What those who operate the server see: whether it lives, and what it has done.
 
-use std::collections::{HashMap, HashSet};
-
 use refmcp_http::{Options, Rate};
 use serde_json::json;
 
@@ -113,65 +111,4 @@ async fn refusals_are_counted_by_their_reason() {
         site.until_metric(&format!("refmcp_rejections_total{{reason=\"{reason}\"}}"), 1.0).await;
     }
     site.until_metric("refmcp_rejections_total{reason=\"rate\"}", 0.0).await;
-}
-
-/// The name of the family that a sample belongs to.
-fn family<'a>(name: &'a str, kinds: &HashMap<&str, &str>) -> &'a str {
-    let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
-    parts.into_iter().find(|family| kinds.get(family) == Some(&"histogram")).unwrap_or(name)
-}
-
-fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-#[tokio::test]
-async fn the_numbers_are_written_as_they_should_be() {
-    let site = Site::usual().await;
-    site.serves().await;
-    let reply = site.send("GET", "/metrics", &[], b"").await;
-    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
-    let page = reply.text().await;
-    assert!(page.ends_with('\n') && !page.contains("\n\n"));
-    let (mut kinds, mut helped, mut seen) = (HashMap::new(), HashSet::new(), HashSet::new());
-    let (mut buckets, mut families): (HashMap<String, Vec<f64>>, Vec<&str>) = Default::default();
-    for line in page.lines() {
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            assert!(helped.insert(help.split(' ').next().unwrap()), "{line}");
-            continue;
-        }
-        if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|line| line.split_once(' ')) {
-            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
-            assert!(helped.contains(name) && kinds.insert(name, kind).is_none(), "{line}");
-            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
-            continue;
-        }
-        let (sample, value) = line.rsplit_once(' ').unwrap();
-        let value: f64 = value.parse().unwrap_or_else(|fault| panic!("{fault}: {line}"));
-        assert!(value >= 0.0 && seen.insert(sample), "{line}");
-        let (name, labels) = sample.split_once('{').unwrap_or((sample, "}"));
-        let family = family(name, &kinds);
-        assert!(is_name(name) && kinds.contains_key(family), "{line}");
-        // Lines of one family stand together.
-        if families.last() != Some(&family) {
-            assert!(!families.contains(&family), "{line}");
-            families.push(family);
-        }
-        let mut rest = Vec::new();
-        for label in labels.strip_suffix('}').unwrap().split_terminator(',') {
-            let (label, text) = label.split_once('=').unwrap();
-            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).expect(line);
-            assert!(is_name(label) && !text.contains(['"', '\\', '\n']), "{line}");
-            rest.extend((label != "le").then_some(text));
-        }
-        if kinds[family] == "histogram" && !name.ends_with("_sum") {
-            buckets.entry(format!("{family} {rest:?}")).or_default().push(value);
-        }
-    }
-    assert!(kinds.len() >= 12, "{kinds:?}");
-    for (name, counts) in buckets {
-        assert!(counts.is_sorted(), "{name} {counts:?}");
-        assert_eq!(counts[counts.len() - 2], counts[counts.len() - 1], "+Inf and the count of {name}");
-    }
 }

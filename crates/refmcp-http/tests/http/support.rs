@@ -95,16 +95,25 @@ impl Site {
 
     /// A number of the metrics, by its name and labels.
     pub(crate) async fn metric(&self, name: &str) -> f64 {
-        let page = self.send("GET", "/metrics", &[], b"").await.text().await;
+        self.metric_with(name, &[]).await
+    }
+
+    /// The same with these headers.
+    pub(crate) async fn metric_with(&self, name: &str, headers: &[(&str, &str)]) -> f64 {
+        let page = self.send("GET", "/metrics", headers, b"").await.text().await;
         let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
     }
 
     /// Waits until a number of the metrics has this value.
     pub(crate) async fn until_metric(&self, name: &str, wanted: f64) {
+        self.until_metric_with(name, wanted, &[]).await;
+    }
+
+    async fn until_metric_with(&self, name: &str, wanted: f64, headers: &[(&str, &str)]) {
         let mut found = f64::NAN;
         for _ in 0..1000 {
-            found = self.metric(name).await;
+            found = self.metric_with(name, headers).await;
             if found == wanted {
                 return;
             }
@@ -115,13 +124,19 @@ impl Site {
 
     /// Waits until nothing is open any more but the connection that asks.
     pub(crate) async fn until_quiet(&self) {
+        self.until_quiet_with(&[]).await;
+    }
+
+    /// The same with these headers.
+    pub(crate) async fn until_quiet_with(&self, headers: &[(&str, &str)]) {
         for (name, rest) in [
             ("refmcp_websockets", 0.0),
             ("refmcp_streams", 0.0),
-            ("refmcp_requests_in_flight", 0.0),
+            // Where it takes a token, a request for the metrics counts itself.
+            ("refmcp_requests_in_flight", if headers.is_empty() { 0.0 } else { 1.0 }),
             ("refmcp_connections", 1.0),
         ] {
-            self.until_metric(name, rest).await;
+            self.until_metric_with(name, rest, headers).await;
         }
     }
 

@@ -5,6 +5,8 @@ mod resource;
 mod shelf;
 mod tool;
 
+use std::sync::Arc;
+
 use refmcp_proto::engine::Change;
 
 pub(crate) use prompt::Completer;
@@ -14,6 +16,8 @@ pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};
 
 pub(crate) use shelf::Shelf;
+
+use crate::statistics::{MOST_TOOLS, OTHER_TOOLS};
 
 /// Everything on offer, in the order in which it is listed.
 #[derive(Debug, Default)]
@@ -34,7 +38,12 @@ impl Catalog {
             tracing::error!("{fault}");
             return None;
         }
-        self.tools.put(&tool.definition.name.clone(), tool);
+        let name = tool.definition.name.clone();
+        // A tool that is replaced goes on counting.
+        let counted = self.tools.get(&name).and_then(|known| known.statistics.clone());
+        let has_room = self.tools.len() < MOST_TOOLS && name != OTHER_TOOLS;
+        tool.statistics = counted.or_else(|| has_room.then(Arc::default));
+        self.tools.put(&name, tool);
         Some(Change::Tools)
     }
 

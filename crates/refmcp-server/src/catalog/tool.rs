@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use crate::call::Call;
 use crate::error::CallError;
 use crate::schema::{Side, schema_of};
+use crate::statistics::MethodStatistics;
 
 type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
 type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
@@ -46,6 +47,8 @@ pub struct Tool {
     pub(crate) output: Option<Schema>,
     pub(crate) mirrored: Vec<Mirrored>,
     pub(crate) scopes: Vec<Arc<str>>,
+    /// The numbers of its calls, once it is in a catalog that has room for them.
+    pub(crate) statistics: Option<Arc<MethodStatistics>>,
     run: Arc<Run>,
 }
 
@@ -79,6 +82,7 @@ impl Tool {
             output: None,
             mirrored: Vec::new(),
             scopes: Vec::new(),
+            statistics: None,
             run: Arc::new(run),
         }
     }

@@ -25,6 +25,7 @@ use crate::error::CallError;
 use crate::panics::CatchPanic;
 use crate::server::Server;
 use crate::session::Session;
+use crate::statistics::MethodStatistics;
 
 pub(crate) use custom::CustomMethod;
 use record::Recording;
@@ -34,6 +35,8 @@ pub use record::{CallRecord, Ending};
 struct Plan {
     /// What the call is about, for logs: the name of a tool or prompt, a URI.
     subject: Option<String>,
+    /// The numbers of the tool that is called, if it has its own.
+    tool: Option<Arc<MethodStatistics>>,
     inline: bool,
     work: Pin<Box<dyn Future<Output = Result<ServerResult, CallError>> + Send>>,
 }
@@ -41,18 +44,24 @@ struct Plan {
 impl Plan {
     /// Work that is done at once.
     fn now(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, inline: true, work: Box::pin(work) }
+        Self { subject: None, tool: None, inline: true, work: Box::pin(work) }
     }
 
     /// Work that may take its time.
     fn later(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, inline: false, work: Box::pin(work) }
+        Self { subject: None, tool: None, inline: false, work: Box::pin(work) }
     }
 
     /// No work at all.
     fn refuse(error: impl Into<CallError>) -> Self {
         let error = error.into();
         Self::now(async { Err(error) })
+    }
+
+    /// Notes which tool is called.
+    fn of(mut self, tool: Option<Arc<MethodStatistics>>) -> Self {
+        self.tool = tool;
+        self
     }
 
     /// Notes what the call is about, if anybody is going to read it.
@@ -70,7 +79,7 @@ pub(crate) fn start(
     link: &Link,
 ) -> Running {
     let call = Call::new(dispatch, server.clone(), session.clone(), link.clone());
-    let Plan { subject, inline, work } = match &call.dispatch().method {
+    let Plan { subject, tool, inline, work } = match &call.dispatch().method {
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),
@@ -87,7 +96,7 @@ pub(crate) fn start(
     let cancel = call.cancel().clone();
     let span = record::span(&call);
     let work = async move {
-        let recording = Recording::start(&call, subject);
+        let recording = Recording::start(&call, subject, tool);
         let _permit = call.server().permit().await;
         let outcome = match CatchPanic(work).await {
             Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),

@@ -1,16 +1,19 @@
 //! The log of calls: who, what, how long, how it ended; never the arguments.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::Outcome;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::ServerResult;
+use refmcp_proto::revision::Method;
 use tokio::time::Instant;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span};
 
 use crate::call::Call;
+use crate::statistics::MethodStatistics;
 
 /// One call, when it has ended.
 #[derive(Debug, Clone, Copy)]
@@ -68,13 +71,14 @@ pub(super) fn is_wanted(call: &Call) -> bool {
 pub(super) struct Recording {
     call: Call,
     subject: Option<String>,
+    tool: Option<Arc<MethodStatistics>>,
     started: Instant,
     ending: Ending,
 }
 
 impl Recording {
-    pub(super) fn start(call: &Call, subject: Option<String>) -> Self {
-        Self { call: call.clone(), subject, started: Instant::now(), ending: Ending::Cancelled }
+    pub(super) fn start(call: &Call, subject: Option<String>, tool: Option<Arc<MethodStatistics>>) -> Self {
+        Self { call: call.clone(), subject, tool, started: Instant::now(), ending: Ending::Cancelled }
     }
 
     /// The call has ended.
@@ -119,7 +123,11 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         let took = self.started.elapsed();
-        self.call.server().statistics().count(&self.call.dispatch().method, self.ending, took);
+        let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
+        statistics.count(method, self.ending, took);
+        if *method == Method::CallTool {
+            statistics.count_tool(self.tool.as_deref(), self.ending, took);
+        }
         if is_wanted(&self.call) {
             self.tell(took);
         }

@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
 use crate::scopes::{insufficient_scope, lacks};
+use crate::statistics::MethodStatistics;
 
 pub(super) fn list(call: &Call) -> Plan {
     let call = call.clone();
@@ -42,26 +43,37 @@ pub(super) fn call(call: &Call) -> Plan {
     let Some(tool) = find(call, &name) else {
         return Plan::refuse(RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))));
     };
+    let Found { tool, statistics } = tool;
     if lacks(call.scopes(), &tool.scopes) {
-        return Plan::refuse(insufficient_scope(&tool.scopes));
+        return Plan::refuse(insufficient_scope(&tool.scopes)).of(statistics);
     }
+    let refuse = |why: String| Plan::refuse(RpcError::invalid_params(why));
     let arguments = match arguments.map(|text| serde_json::from_str(text.get())) {
         None => Value::Object(Map::new()),
         Some(Ok(Value::Object(arguments))) => Value::Object(arguments),
-        Some(Ok(_)) => return Plan::refuse(RpcError::invalid_params("params: arguments is not an object")),
-        Some(Err(fault)) => {
-            return Plan::refuse(RpcError::invalid_params(format!("params: arguments: {fault}")));
-        }
+        Some(Ok(_)) => return refuse("params: arguments is not an object".to_owned()).of(statistics),
+        Some(Err(fault)) => return refuse(format!("params: arguments: {fault}")).of(statistics),
     };
     let inline = tool.inline;
     let work = run(call.clone(), tool, arguments);
     let plan = if inline { Plan::now(work) } else { Plan::later(work) };
-    plan.about(call, &name)
+    plan.about(call, &name).of(statistics)
 }
 
-fn find(call: &Call, name: &str) -> Option<Arc<Tool>> {
+/// A tool, and where its calls are counted.
+struct Found {
+    tool: Arc<Tool>,
+    statistics: Option<Arc<MethodStatistics>>,
+}
+
+fn find(call: &Call, name: &str) -> Option<Found> {
     let own = call.session().and_then(|session| session.catalog()?.tools.get(name).cloned());
-    own.or_else(|| call.server().catalog().tools.get(name).cloned())
+    if let Some(tool) = own {
+        // Any client can add tools to its session, by any name.
+        return Some(Found { tool, statistics: None });
+    }
+    let tool = call.server().catalog().tools.get(name).cloned()?;
+    Some(Found { statistics: tool.statistics.clone(), tool })
 }
 
 async fn run(

@@ -9,7 +9,7 @@ use refmcp_http::{Options, Rate};
 use super::Format;
 use super::authority::AuthorityOptions;
 use super::listen::ListenOptions;
-use super::value::seconds;
+use super::value::{ops_address, seconds};
 
 // Where to listen, and to whom.
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,10 @@ pub(crate) struct ServeOptions {
     /// A further web origin whose pages may use the server; can be repeated.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
+
+    /// Serve /healthz, /readyz and /metrics at this address instead, HOST:PORT or a port of this machine.
+    #[arg(long, value_name = "ADDR", value_parser = ops_address)]
+    pub(crate) ops_addr: Option<String>,
 
     /// A file of certificates in PEM, the server's own first; turns TLS on.
     #[arg(long, value_name = "FILE", requires = "tls_key")]

@@ -12,6 +12,21 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
 }
 
+/// `HOST:PORT` to listen on; a port alone is one of this machine.
+pub(super) fn ops_address(text: &str) -> Result<String, String> {
+    if text.parse::<u16>().is_ok() {
+        return Ok(format!("127.0.0.1:{text}"));
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+            // An address of version 6 has colons of its own.
+            let is_bare = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+            if is_bare { Err(format!("expected [{host}]:{port}")) } else { Ok(text.to_owned()) }
+        }
+        _ => Err("expected HOST:PORT, such as 127.0.0.1:9090, or a port".to_owned()),
+    }
+}
+
 /// `KEY=VALUE`, with a key that is not empty.
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -63,6 +78,22 @@ pub(super) fn header(text: &str) -> Result<Header, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_listen_somewhere() {
+        for (text, address) in [
+            ("9090", "127.0.0.1:9090"),
+            ("0.0.0.0:9090", "0.0.0.0:9090"),
+            ("localhost:0", "localhost:0"),
+            ("[::1]:9090", "[::1]:9090"),
+        ] {
+            assert_eq!(ops_address(text).as_deref(), Ok(address));
+        }
+        for bad in ["", ":9090", "localhost", "localhost:", "127.0.0.1:99999", "::1", "fe80::1:9090", "99999"]
+        {
+            assert!(ops_address(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn seconds_may_have_a_fraction() {

@@ -12,13 +12,14 @@ use crate::support::Site;
 use crate::wire::Reply;
 
 /// Where anybody may ask.
-const OPEN: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-protected-resource"];
+const OPEN: [&str; 3] = ["/healthz", "/readyz", "/.well-known/oauth-protected-resource"];
 
 /// Where a challenge leads from a path.
 fn described(path: &str) -> &str {
     match path {
         "/mcp" | "/mcp/ws" | "/sse" => path,
         "/messages" => "/sse",
+        "/metrics" => "/mcp",
         other => panic!("{other} is new; say whose document its challenges lead to"),
     }
 }
@@ -56,7 +57,7 @@ async fn every_route_wants_a_token_or_is_known_to_want_none() {
         assert!(exposed.contains("WWW-Authenticate") && exposed.contains("DPoP-Nonce"), "{exposed}");
     }
     assert_eq!(guarded.issuers.fetches(""), 0, "nobody was asked anything");
-    let refused = guarded.site.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
+    let refused = guarded.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
     assert!(refused > 0.0);
 }
 

@@ -51,7 +51,7 @@ async fn streams_and_sockets_end_with_the_token() {
     timeout(SOON, listening.text()).await.expect("the one that listens ends");
     let closed = async { while let Some(Ok(_)) = socket.next().await {} };
     timeout(SOON, closed).await.expect("the socket ends");
-    guarded.site.until_quiet().await;
+    guarded.until_quiet().await;
     // The session is still there for whoever comes with a newer token.
     let newer = guarded.bearer(json!({}));
     let ping = request("ping", json!({}));
@@ -99,8 +99,9 @@ async fn a_token_that_is_revoked_ends_what_it_has_opened() {
     while guarded.issuers.fetches("introspect") == asked {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(guarded.site.metric("refmcp_streams").await, 1.0);
     guarded.issuers.down.store(false, Ordering::SeqCst);
+    let known = [("Authorization", &*bearer)];
+    assert_eq!(guarded.site.metric_with("refmcp_streams", &known).await, 1.0);
     guarded.issuers.revoked.store(true, Ordering::SeqCst);
     timeout(SOON, stream.text()).await.expect("it ends");
     assert_eq!(guarded.ask(&[("Authorization", &bearer)]).await.status, 401);

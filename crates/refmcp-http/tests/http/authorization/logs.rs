@@ -77,3 +77,32 @@ async fn tokens_and_proofs_stay_out_of_it() {
         assert!(!said.contains(secret), "{secret} is in {said}");
     }
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn failed_authorization_is_a_warning_and_a_first_request_is_not() {
+    // See above.
+    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
+    let kept = Kept::default();
+    let log = tracing_subscriber::fmt().with_env_filter("info").with_ansi(false);
+    let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
+    let guarded = Guarded::open().await;
+    guarded.ask(&[]).await;
+    let line = |reason: &str| {
+        let log = kept.text();
+        let line = log.lines().find(|line| line.contains(": refused ") && line.contains(reason));
+        line.unwrap_or_else(|| panic!("no {reason} in {log}")).to_owned()
+    };
+    let first = line("a token is needed here");
+    assert!(first.contains("INFO") && first.contains("address=127.0.0.1"), "{first}");
+    let expired = guarded.bearer(json!({ "exp": 1 }));
+    assert_eq!(guarded.ask(&[("Authorization", &expired)]).await.status, 401);
+    assert_eq!(guarded.site.send("GET", "/metrics", &[("Authorization", &expired)], b"").await.status, 401);
+    assert_eq!(
+        kept.text().matches("WARN refmcp::http: refused address=127.0.0.1").count(),
+        2,
+        "{}",
+        kept.text()
+    );
+    let warned = kept.text().lines().filter(|line| line.contains("path=\"/metrics\"")).count();
+    assert_eq!(warned, 1);
+}

@@ -52,6 +52,16 @@ impl Guarded {
         Self { site, issuers, watch }
     }
 
+    /// A number of the metrics, which take a token here.
+    async fn metric(&self, name: &str) -> f64 {
+        self.site.metric_with(name, &[("Authorization", &self.bearer(json!({})))]).await
+    }
+
+    /// Waits until nothing is open any more but the connection that asks.
+    async fn until_quiet(&self) {
+        self.site.until_quiet_with(&[("Authorization", &self.bearer(json!({})))]).await;
+    }
+
     /// The name of the server.
     fn resource(&self) -> String {
         format!("http://{}/mcp", self.site.address)

@@ -54,7 +54,7 @@ async fn a_call_that_takes_more_is_refused_with_all_that_it_takes() {
     );
     let free = request("tools/call", json!({ "name": "echo", "arguments": { "message": "m" } }));
     assert_eq!(guarded.site.post(&in_session(&half, &session), &free).await.status, 200);
-    assert_eq!(guarded.site.metric("refmcp_rejections_total{reason=\"forbidden\"}").await, 3.0);
+    assert_eq!(guarded.metric("refmcp_rejections_total{reason=\"forbidden\"}").await, 3.0);
 }
 
 #[tokio::test]

@@ -3,14 +3,17 @@
 mod auth;
 mod listen;
 mod place;
+mod reachable;
 mod signals;
 
 use std::io::{Write, stdout};
 
 use anyhow::{Context, Result};
-use refmcp_http::{Endpoint, Options, Rate, Shutdown, Tls};
+use refmcp_http::{Endpoint, OpsRoutes, Options, Rate, Shutdown, Tls};
 use refmcp_server::ServerBuilder;
 use refmcp_server::model::{JsonObject, ServerCapabilities};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use self::place::{At, Place};
 use self::signals::Signals;
@@ -37,9 +40,19 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (grace, output) = (options.server.grace, options.output);
     let public = options.authority.public_url.clone();
-    let place = Place { at, secure: tls.is_some(), path: options.listen.path.clone(), public };
+    let shown = match &at {
+        At::Address(address) => {
+            reachable::authority(*address, &options.allow_host, reachable::outgoing_address)
+        }
+        At::Unix(_) => "localhost".to_owned(),
+    };
+    let place = Place { at, secure: tls.is_some(), path: options.listen.path.clone(), shown, public };
     http.hosts.extend(place.public_hosts());
     let about = auth::set(&options.authority, &place, &mut http)?;
+    let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
+    if let (None, At::Address(address)) = (&http.authority, &place.at) {
+        reachable::warn_if_open(*address);
+    }
     let mut reference = reference_options(options.server);
     reference.auth_required = http.authority.is_some();
     reference.endpoints = place.public_endpoints().map(|(_, url)| url).to_vec();
@@ -52,9 +65,10 @@ async fn serve(options: ServeOptions) -> Result<()> {
     };
     let more = |builder: ServerBuilder| builder.grace(grace).capabilities(declare);
     let server = refmcp_reference::server_with(reference, more)?;
+    let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
     let said = match output {
-        Format::Text => place.banner("Authorization", &about.lines),
-        Format::Json | Format::Jsonl => place.document(&about.lines),
+        Format::Text => place.banner(ops_address, "Authorization", &about.lines),
+        Format::Json | Format::Jsonl => place.document(ops_address, &about.lines),
     };
     if let Err(fault) = stdout().write_all(said.as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.
@@ -62,9 +76,25 @@ async fn serve(options: ServeOptions) -> Result<()> {
     }
     let endpoint = Endpoint::new(server, http);
     let signals = tokio::spawn(signals.obey(shutdown.clone(), tls));
+    // Operators are answered until the end, and so see that the server stops.
+    let (of_ops, end) = (endpoint.clone(), CancellationToken::new());
+    let told = end.clone();
+    let ops = ops.map(|listener| tokio::spawn(async move { of_ops.serve_ops(listener, told).await }));
     endpoint.serve_until(listener, &shutdown).await;
+    end.cancel();
+    if let Some(ops) = ops {
+        ops.await.context("--ops-addr")?.context("--ops-addr")?;
+    }
     signals.abort();
     Ok(())
+}
+
+/// Listens for operators, where they have an address of their own; what is theirs is then nowhere else.
+async fn listen_for_ops(address: Option<&str>, http: &mut Options) -> Result<Option<TcpListener>> {
+    let Some(address) = address else { return Ok(None) };
+    http.ops = OpsRoutes::Separate;
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("--ops-addr: cannot listen on {address}")).map(Some)
 }
 
 fn http_options(options: &ServeOptions, at: &At) -> Options {

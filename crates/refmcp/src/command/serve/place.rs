@@ -16,6 +16,8 @@ pub(super) struct Place {
     pub(super) secure: bool,
     /// Of the main endpoint.
     pub(super) path: EndpointPath,
+    /// The host and port that clients elsewhere can use; an address that stands for all of a machine's is none.
+    pub(super) shown: String,
     /// The address by which clients know it, if that is another.
     pub(super) public: Option<Url>,
 }
@@ -32,13 +34,9 @@ pub(super) enum At {
 type Endpoints = [(&'static str, String); 3];
 
 impl Place {
-    /// The address of each transport, as it is listened on.
+    /// The address of each transport, without a proxy in front.
     pub(super) fn endpoints(&self) -> Endpoints {
-        let host = match &self.at {
-            At::Address(address) => address.to_string(),
-            At::Unix(_) => "localhost".to_owned(),
-        };
-        self.endpoints_at(self.secure, &host)
+        self.endpoints_at(self.secure, &self.shown)
     }
 
     /// The address of each transport, as clients know it.
@@ -58,15 +56,22 @@ impl Place {
         ]
     }
 
-    /// What is said; `more` are further lines of a name and a text, each under a heading.
-    pub(super) fn banner(&self, heading: &str, more: &[(&str, String)]) -> String {
+    /// What is said; `ops` is where operators ask, if they have an address of their own, and `more` are further lines of
+    /// a name and a text, under a heading.
+    pub(super) fn banner(&self, ops: Option<SocketAddr>, heading: &str, more: &[(&str, String)]) -> String {
         let mut lines: String =
             self.endpoints().iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
+        if let Some(ops) = ops {
+            lines += &format!("  {:<16}  http://{ops}/metrics\n", "operations");
+        }
         if !more.is_empty() {
             lines += &format!("\n{heading}\n");
             lines.extend(more.iter().map(|(name, text)| format!("  {name:<16}  {text}\n")));
         }
-        let (socket, hint) = match &self.at {
+        let (whereabouts, hint) = match &self.at {
+            At::Address(address) if address.ip().is_unspecified() => {
+                (format!(" on every address of this machine, port {}", address.port()), None)
+            }
             At::Address(_) => (String::new(), None),
             At::Unix(path) => {
                 let hint = format!("curl --unix-socket {} http://localhost/readyz", path.display());
@@ -81,7 +86,7 @@ impl Place {
                 self.public_endpoints()[0].1
             ),
         };
-        format!("refmcp {} is listening{socket}\n{lines}\n{next}", env!("CARGO_PKG_VERSION"))
+        format!("refmcp {} is listening{whereabouts}\n{lines}\n{next}", env!("CARGO_PKG_VERSION"))
     }
 
     /// The hosts of the address by which clients know the server. Whatever stands in front of it may pass the name on with
@@ -109,13 +114,14 @@ impl Place {
     }
 
     /// The same as one JSON document on one line.
-    pub(super) fn document(&self, more: &[(&str, String)]) -> String {
+    pub(super) fn document(&self, ops: Option<SocketAddr>, more: &[(&str, String)]) -> String {
         let [http, sse, websocket] = self.public_endpoints().map(|(_, url)| url);
         let more: Map<String, Value> =
             more.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
         let document = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "endpoints": { "streamableHttp": http, "sse": sse, "webSocket": websocket },
+            "operations": ops.map(|ops| format!("http://{ops}")),
             "authorization": more,
         });
         format!("{document}\n")
@@ -169,7 +175,11 @@ mod tests {
             None => At::Address(at.parse().unwrap()),
         };
         let public = public.map(|url| Url::parse(url).unwrap());
-        Place { at, secure, path: path.parse().unwrap(), public }
+        let shown = match &at {
+            At::Address(address) => address.to_string(),
+            At::Unix(_) => "localhost".to_owned(),
+        };
+        Place { at, secure, path: path.parse().unwrap(), shown, public }
     }
 
     #[test]
@@ -200,15 +210,15 @@ mod tests {
 
     #[test]
     fn what_is_said_follows_the_path_and_the_public_address() {
-        let moved = place("127.0.0.1:3000", false, "/api/mcp", None).banner("", &[]);
+        let moved = place("127.0.0.1:3000", false, "/api/mcp", None).banner(None, "", &[]);
         assert!(moved.contains("http://127.0.0.1:3000/api/mcp\n"), "{moved}");
         assert!(moved.contains("ws://127.0.0.1:3000/api/mcp/ws\n"), "{moved}");
         assert!(moved.contains("\"url\": \"http://127.0.0.1:3000/api/mcp\""), "{moved}");
         let public = place("unix:/run/s", false, "/mcp", Some("https://mcp.example:8443"));
-        assert!(public.banner("", &[]).contains("\"url\": \"https://mcp.example:8443/mcp\""));
+        assert!(public.banner(None, "", &[]).contains("\"url\": \"https://mcp.example:8443/mcp\""));
         assert_eq!(public.public_hosts(), ["mcp.example", "mcp.example:8443"]);
         assert_eq!(public.public_endpoints()[2].1, "wss://mcp.example:8443/mcp/ws");
-        let socket = place("unix:/run/s", false, "/mcp", None).banner("", &[]);
+        let socket = place("unix:/run/s", false, "/mcp", None).banner(None, "", &[]);
         assert!(socket.contains("listening on the Unix socket /run/s\n"), "{socket}");
         assert!(socket.ends_with("  curl --unix-socket /run/s http://localhost/readyz\n"), "{socket}");
         assert!(!socket.contains("mcp.json"), "{socket}");

@@ -1,0 +1,79 @@
+//! A listener for operators alone: few connections, one request each, over plain HTTP/1.1.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{BREATH, is_of_one_connection};
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+
+/// Connections at once; further ones wait for their turn.
+const MOST: usize = 64;
+
+/// How long one connection may last, and a head take.
+const WHOLE_WITHIN: Duration = Duration::from_secs(30);
+const HEAD_WITHIN: Duration = Duration::from_secs(5);
+
+impl Endpoint {
+    /// Serves `/healthz`, `/readyz` and `/metrics` on a listener of their own until `stop` is cancelled. Cancelled after
+    /// [`Endpoint::serve`] has returned, it tells operators until the end that the server is not ready any more.
+    pub async fn serve_ops(&self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+        let address = listener.local_addr().ok().map(tracing::field::display);
+        tracing::info!(target: "refmcp::http", address, "listening for operators");
+        let (connections, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MOST)));
+        let serving = async {
+            loop {
+                // The semaphore is never closed.
+                let Ok(permit) = room.clone().acquire_owned().await else { return };
+                match listener.accept().await {
+                    Ok((stream, peer)) => {
+                        let client = Client::new(peer, stream.local_addr().ok());
+                        let endpoint = self.clone();
+                        connections.spawn(async move {
+                            let _permit = permit;
+                            let served = timeout(WHOLE_WITHIN, endpoint.speak_ops(stream, client)).await;
+                            if !matches!(served, Ok(Ok(()))) {
+                                tracing::debug!(target: "refmcp::http", "an operator's connection broke off");
+                            }
+                        });
+                    }
+                    Err(fault) if is_of_one_connection(&fault) => {}
+                    Err(fault) => {
+                        tracing::warn!(%fault, "no operator's connection can be accepted now");
+                        sleep(BREATH).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = serving => {}
+        }
+        connections.close();
+        // What is under way is a page of numbers.
+        let _ = timeout(Duration::from_secs(1), connections.wait()).await;
+        Ok(())
+    }
+
+    async fn speak_ops(self, stream: TcpStream, client: Client) -> hyper::Result<()> {
+        let service = service_fn(|request: hyper::Request<Incoming>| {
+            let response = self.answer_ops(client, &request);
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).keep_alive(false);
+        builder.serve_connection(TokioIo::new(stream), service).await
+    }
+}

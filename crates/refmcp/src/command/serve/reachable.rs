@@ -1,0 +1,80 @@
+//! By which address clients elsewhere reach a server, and a warning when all of them may.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// The host and port to show for an address that is listened on. One that stands for all addresses of a machine is shown
+/// as a name that was given for clients, or else as the address by which this machine reaches others.
+pub(super) fn authority(
+    address: SocketAddr,
+    allowed: &[String],
+    outgoing: impl FnOnce(SocketAddr) -> Option<IpAddr>,
+) -> String {
+    if !address.ip().is_unspecified() {
+        return address.to_string();
+    }
+    let port = address.port();
+    if let Some(name) = allowed.first() {
+        // A name may have been allowed with its port.
+        let has_port = name.rsplit_once(':').is_some_and(|(host, port)| {
+            port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
+        });
+        return if has_port { name.clone() } else { format!("{name}:{port}") };
+    }
+    // A machine that reaches no other is reached by none.
+    let loopback =
+        if address.is_ipv4() { [127, 0, 0, 1].into() } else { IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]) };
+    SocketAddr::new(outgoing(address).unwrap_or(loopback), port).to_string()
+}
+
+/// The address by which this machine reaches others. Nothing is sent: the system only looks up the way to an address that
+/// is kept for documentation, for which it takes its usual one.
+pub(super) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
+    let ways: [(IpAddr, IpAddr); 2] = [
+        (IpAddr::from([0, 0, 0, 0]), IpAddr::from([192, 0, 2, 1])),
+        (IpAddr::from([0; 8]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])),
+    ];
+    // Whoever listens on all addresses of version 6 listens on those of version 4 too, mostly.
+    let ways = ways.into_iter().filter(|(from, _)| listening.is_ipv6() || from.is_ipv4());
+    ways.filter_map(|(from, to)| {
+        let socket = UdpSocket::bind((from, 0)).ok()?;
+        socket.connect((to, 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    })
+    .find(|address| !address.is_loopback() && !address.is_unspecified())
+}
+
+/// Warns when clients elsewhere need no token.
+pub(super) fn warn_if_open(address: SocketAddr) {
+    if !address.ip().is_loopback() {
+        tracing::warn!(
+            %address,
+            "the server listens beyond this machine without --auth: every client that reaches it can call every tool; \
+             --auth ISSUER asks for tokens, --host 127.0.0.1 keeps it to this machine"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_shown_an_address_that_they_can_use() {
+        let shown = |address: &str, allowed: &[&str], outgoing: Option<&str>| {
+            let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+            let outgoing = outgoing.map(|address| address.parse().unwrap());
+            authority(address.parse().unwrap(), &allowed, |_| outgoing)
+        };
+        let way = Some("192.0.2.7");
+        assert_eq!(shown("127.0.0.1:3000", &[], way), "127.0.0.1:3000");
+        assert_eq!(shown("127.0.0.1:3000", &["mcp.example"], way), "127.0.0.1:3000");
+        assert_eq!(shown("192.0.2.1:3000", &["mcp.example"], way), "192.0.2.1:3000");
+        assert_eq!(shown("0.0.0.0:3000", &[], way), "192.0.2.7:3000");
+        assert_eq!(shown("[::]:3000", &[], Some("2001:db8::7")), "[2001:db8::7]:3000");
+        assert_eq!(shown("0.0.0.0:3000", &["mcp.example", "other.example"], way), "mcp.example:3000");
+        assert_eq!(shown("0.0.0.0:3000", &["mcp.example:8443"], way), "mcp.example:8443");
+        assert_eq!(shown("[::]:3000", &["[2001:db8::1]"], way), "[2001:db8::1]:3000");
+        assert_eq!(shown("0.0.0.0:3000", &[], None), "127.0.0.1:3000");
+        assert_eq!(shown("[::]:3000", &[], None), "[::1]:3000");
+    }
+}
