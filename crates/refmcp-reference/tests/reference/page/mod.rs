@@ -102,8 +102,22 @@ fn findings() -> Table {
             }
         }
     }
+    rules.extend(misnamed_by_clients());
     let rows = rows_of(&rules);
     Table { part: "findings", headings: &["rule"], by_hand: &["what the client did"], rows }
+}
+
+/// The rules of methods that clients misname, from the first table of the engine's mistakes.
+fn misnamed_by_clients() -> Vec<String> {
+    let source = fs::read_to_string(root().join("crates/refmcp-proto/src/engine/mistakes.rs")).unwrap();
+    let (_, table) = source.split_once("const FROM_CLIENTS").expect("the table of clients' mistakes");
+    let (table, _) = table.split_once("];").unwrap();
+    let is_rule = |text: &&str| {
+        text.split_once('-').is_some_and(|(area, number)| {
+            area.chars().all(|sign| sign.is_ascii_uppercase()) && number.parse::<u8>().is_ok()
+        })
+    };
+    table.split('"').filter(is_rule).map(str::to_owned).collect()
 }
 
 fn rows_of(rules: &BTreeSet<String>) -> Vec<Vec<String>> {
