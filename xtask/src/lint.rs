@@ -18,15 +18,17 @@ pub(crate) fn format() -> Result<()> {
 }
 
 pub(crate) fn clippy() -> Result<()> {
-    shell::run(&mut cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    clippy_of(&[])
+}
+
+/// Clippy on these packages; on the whole workspace when there are none.
+pub(crate) fn clippy_of(packages: &[&str]) -> Result<()> {
+    let mut clippy = cargo(["clippy", "--all-targets", "--all-features"]);
+    match packages {
+        [] => clippy.arg("--workspace"),
+        named => clippy.args(named.iter().map(|name| format!("--package={name}"))),
+    };
+    shell::run(clippy.args(["--", "-D", "warnings"]))
 }
 
 pub(crate) fn docs() -> Result<()> {

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
 
 mod bench;
+mod build;
 mod conformance;
 mod deny;
 mod interop;
@@ -17,6 +18,8 @@ mod packages;
 mod readme;
 mod reference_page;
 mod revisions;
+mod rust_tests;
+mod schemas;
 mod shell;
 mod test;
 mod tidy;
@@ -26,23 +29,29 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use build::Build;
+
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
+  quick                 what most changes break first: tidy, rustfmt, and clippy and tests of refmcp-proto, refmcp-server
+                        and refmcp-reference
   test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
                         interop, conformance; with FILTER only the Rust tests whose name contains it
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
+  schemas               the official schemas that tests check messages against: found beside the checkout, or
+                        fetched from the registry into target/spec; test and quick do this by themselves
   readme                the README's commands in a fresh clone of what is committed
   interop [CLIENT] [REVISION] [TRANSPORT]
-                        foreign clients against the release build over stdio, http, sse and websocket; everything
+                        foreign clients against our server over stdio, http, sse and websocket; everything
                         unless one is named
   interop servers [SERVER]
-                        the release build's command line against foreign servers, and ours; all unless one is named
+                        our command line against foreign servers, and ours; all unless one is named
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   interop browser       the consent page of the built-in authorization server in Chromium
-  interop logins        foreign clients log in to the release build, and its command line to foreign servers
-  conformance           the official conformance suite against the release build
+  interop logins        foreign clients log in to our server, and our command line to foreign servers
+  conformance           the official conformance suite against our server, client and authorization server
   transcripts [--update]
                         the recorded conversations: compare them, or write them anew
   reference-page [--update]
@@ -50,7 +59,11 @@ usage: cargo xtask COMMAND
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
                         stdio, http, memory, fanout or start; --update writes the numbers to docs/benchmarks.md
-  deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent";
+  deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent
+
+`interop` and `conformance` build the working tree with the profile fast-release, the release profile without
+optimization across crates. `test` uses the release build of a fresh clone for them, unless there are uncommitted
+changes.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -67,38 +80,45 @@ fn main() -> ExitCode {
 fn dispatch(args: &[&str]) -> Result<ExitCode> {
     match args {
         ["test"] => return test::everything(),
-        ["test", filter] => test::only(filter)?,
+        ["test", filter] => return test::only(filter),
+        ["quick"] => return test::quick(),
         ["tidy"] => tidy::run()?,
         ["lint"] => lint::run()?,
-        ["readme"] => readme::run()?,
+        ["readme"] => readme::run(&readme::Checkout::fresh()?)?,
+        ["schemas"] => {
+            schemas::prepare()?;
+        }
         ["interop", "servers", names @ ..] => {
-            test::release()?;
-            let tally = interop::servers::run(names)?;
+            let build = Build::of_tree()?;
+            let tally = interop::servers::run(&build, names)?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
         ["interop", "inspector"] => {
-            test::release()?;
-            let tally = interop::inspector::run()?;
+            let build = Build::of_tree()?;
+            let tally = interop::inspector::run(&build)?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
         ["interop", "browser"] => {
-            test::release()?;
-            let tally = interop::browser::run()?;
+            let build = Build::of_tree()?;
+            let tally = interop::browser::run(&build)?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
         ["interop", "logins"] => {
-            test::release()?;
-            let tally = interop::logins::run()?;
+            let build = Build::of_tree()?;
+            let tally = interop::logins::run(&build)?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
         ["interop", names @ ..] if names.len() <= 3 => {
             let choice = interop::Choice::from_names(names)?;
-            test::release()?;
-            let tally = if names.is_empty() { interop::everything()? } else { interop::run(&choice)? };
+            let build = Build::of_tree()?;
+            let tally = match names {
+                [] => interop::everything(&build)?,
+                _ => interop::run(&build, &choice)?,
+            };
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }
@@ -107,8 +127,8 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["reference-page"] => reference_page::run(transcripts::Mode::Compare)?,
         ["reference-page", "--update"] => reference_page::run(transcripts::Mode::Update)?,
         ["conformance"] => {
-            test::release()?;
-            let tally = conformance::run()?;
+            let build = Build::of_tree()?;
+            let tally = conformance::run(&build)?;
             println!("\n{tally}");
             return Ok(tally.exit_code());
         }

@@ -15,8 +15,9 @@ use std::{env, fs, iter, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::build::Build;
 use crate::metadata::Metadata;
-use crate::shell;
+use crate::{interop, shell};
 use console::{Example, difference, examples};
 
 /// Where the server of the README listens.
@@ -30,7 +31,7 @@ const CALLED_WITHIN: Duration = Duration::from_secs(60);
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Somebody else's client, which calls the same tool.
-const FOREIGN: &str = "interop/typescript-v1";
+const FOREIGN: &str = "typescript-v1";
 const FOREIGN_CALL: &str = r#"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -41,36 +42,78 @@ console.log(JSON.stringify(result.structuredContent));
 await client.close();
 "#;
 
-pub(crate) fn run() -> Result<()> {
-    let target = Metadata::load()?.target_directory;
-    let folder = target.join("readme");
-    let checkout = clone(&folder)?;
+/// A fresh clone of what is committed, and where it is built.
+#[derive(Debug)]
+pub(crate) struct Checkout {
+    /// The clone, what is built of it and what is printed.
+    folder: PathBuf,
+    /// Where everything else is built.
+    target: PathBuf,
+    /// Whether the working tree has nothing that the clone has not.
+    is_tree: bool,
+}
+
+impl Checkout {
+    /// Clones what is committed, in place of the clone that is there.
+    pub(crate) fn fresh() -> Result<Self> {
+        let target = Metadata::load()?.target_directory;
+        let folder = target.join("readme");
+        let is_tree = clone(&folder)?;
+        Ok(Self { folder, target, is_tree })
+    }
+
+    /// Whether what is built of it is what the working tree would give.
+    pub(crate) fn is_tree(&self) -> bool {
+        self.is_tree
+    }
+
+    /// The clone.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.join("checkout")
+    }
+
+    /// What builds of it are told: dependencies that were compiled before are used again; the programs do not replace
+    /// those of the working tree.
+    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("CARGO_BUILD_BUILD_DIR", self.target.clone()), ("CARGO_TARGET_DIR", self.folder.join("target"))]
+    }
+
+    /// Its release build, which need not be built yet.
+    pub(crate) fn build(&self) -> Build {
+        Build::in_folder(self.folder.join("target/release"))
+    }
+}
+
+/// Runs the README's commands in a clone.
+pub(crate) fn run(clone: &Checkout) -> Result<()> {
+    let (folder, checkout) = (&clone.folder, clone.folder());
     let readme = fs::read_to_string(checkout.join("README.md")).context("the clone has no README.md")?;
     let commands = Commands::of(&readme)?;
     for example in &commands.left_out {
         println!("left out: `{}`, of which this is a part", example.command);
     }
+    let client = interop::prepared(FOREIGN, &clone.build())?;
     // Bound and let go again: the server binds it next.
     TcpListener::bind(ADDRESS)
         .with_context(|| format!("the README's server wants {ADDRESS}, which something else has taken"))?;
-    let mut server = Server::start(&commands.server.command, &checkout, &target)?;
+    let mut server = Server::start(&commands.server.command, clone)?;
     for example in &commands.calls {
         println!("$ {}", example.command);
         let mut shell = Command::new("sh");
         shell.args(["-c", &example.command]).current_dir(&checkout);
         // As the README says, the program that was built is in the `PATH`.
-        shell.env("PATH", with_program(&folder)?).env("REFMCP_STATE_DIR", folder.join("state"));
-        let printed = printed(&mut shell, &folder)?;
+        shell.env("PATH", with_programs(clone)?).env("REFMCP_STATE_DIR", folder.join("state"));
+        let printed = printed(&mut shell, folder)?;
         if let Some(difference) = difference(&example.expected, &printed) {
             bail!("README.md:{}: the output is not what it says\n{difference}", example.line);
         }
     }
-    call_as_others_do(&folder)?;
+    call_as_others_do(&client, folder)?;
     server.stop()
 }
 
-/// What is committed, in a folder of its own.
-fn clone(folder: &Path) -> Result<PathBuf> {
+/// Puts what is committed into a folder of its own; true when that is all that the working tree has.
+fn clone(folder: &Path) -> Result<bool> {
     let git = |args: &[&str]| {
         let mut command = Command::new("git");
         command.args(args).current_dir(shell::root());
@@ -78,7 +121,8 @@ fn clone(folder: &Path) -> Result<PathBuf> {
     };
     let commit = git(&["rev-parse", "--short", "HEAD"])?;
     let commit = commit.trim();
-    if !git(&["status", "--porcelain"])?.trim().is_empty() {
+    let is_tree = git(&["status", "--porcelain"])?.trim().is_empty();
+    if !is_tree {
         println!("there are uncommitted changes; only what is committed, {commit}, is tried");
     }
     let checkout = folder.join("checkout");
@@ -88,13 +132,13 @@ fn clone(folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut clone = Command::new("git");
     shell::run(clone.args(["clone", "--quiet"]).arg(shell::root()).arg(&checkout))?;
-    Ok(checkout)
+    Ok(is_tree)
 }
 
 /// The `PATH`, with what the README's server was built to before everything else.
-fn with_program(folder: &Path) -> Result<OsString> {
+fn with_programs(clone: &Checkout) -> Result<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = iter::once(folder.join("target/release")).chain(env::split_paths(&path));
+    let folders = iter::once(clone.build().folder().to_owned()).chain(env::split_paths(&path));
     env::join_paths(folders).context("the PATH cannot be extended")
 }
 
@@ -131,14 +175,14 @@ struct Server {
 }
 
 impl Server {
-    fn start(command: &str, checkout: &Path, target: &Path) -> Result<Self> {
+    fn start(command: &str, clone: &Checkout) -> Result<Self> {
         println!("$ {command}");
         let mut shell = Command::new("sh");
         // In place of the shell, so that it is the server itself that is told to stop.
-        shell.args(["-c", &format!("exec {command}")]).current_dir(checkout);
+        shell.args(["-c", &format!("exec {command}")]).current_dir(clone.folder());
+        shell::forget_package(&mut shell);
         shell.env_remove("PORT").env_remove("REFMCP_LOG").env_remove("REFMCP_LOG_FORMAT");
-        // Dependencies that were compiled before are used again; the program does not replace the one that is there.
-        shell.env("CARGO_BUILD_BUILD_DIR", target).env("CARGO_TARGET_DIR", target.join("readme/target"));
+        shell.envs(clone.environment());
         let mut child =
             shell.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start a shell")?;
         let output = child.stdout.take().context("no output")?;
@@ -190,13 +234,8 @@ impl Drop for Server {
     }
 }
 
-/// Has a client that is not ours call a tool, if it is set up.
-fn call_as_others_do(folder: &Path) -> Result<()> {
-    let client = shell::root().join(FOREIGN);
-    if !client.join("node_modules/.installed-for").exists() {
-        println!("left out: a call by {FOREIGN}, which is not set up; `cargo xtask interop` sets it up");
-        return Ok(());
-    }
+/// Has a client that is not ours call a tool.
+fn call_as_others_do(client: &Path, folder: &Path) -> Result<()> {
     println!("a call by {FOREIGN}");
     let mut node = Command::new("node");
     node.args(["--input-type=module", "--eval", FOREIGN_CALL]).current_dir(client);

@@ -23,7 +23,12 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
-    // What cargo tells xtask about itself is not true of what cargo builds next, and makes it build that anew.
+    forget_package(&mut command);
+    command
+}
+
+/// Removes what cargo tells xtask about xtask: it is not true of what cargo builds next, and makes it build that anew.
+pub(crate) fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name
             .to_str()
@@ -32,7 +37,6 @@ pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
             command.env_remove(name);
         }
     }
-    command
 }
 
 /// Shows the command, runs it with our own streams and fails when it does.

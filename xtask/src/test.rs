@@ -5,10 +5,12 @@ use std::ops::AddAssign;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow};
 
-use crate::shell::{self, cargo};
-use crate::{conformance, interop, lint, readme, tidy};
+use crate::build::Build;
+use crate::readme::Checkout;
+use crate::rust_tests::Selection;
+use crate::{conformance, interop, lint, packages, readme, rust_tests, shell, tidy};
 
 /// What was counted: steps, and the cells of the interop table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,9 +38,6 @@ impl fmt::Display for Tally {
     }
 }
 
-/// How long the Rust tests may take, building them included; many times what they need.
-const TESTS_WITHIN: Duration = Duration::from_secs(40 * 60);
-
 /// Runs every step, also after one that failed, and prints a summary.
 pub(crate) fn everything() -> Result<ExitCode> {
     let mut steps = Steps::default();
@@ -46,45 +45,53 @@ pub(crate) fn everything() -> Result<ExitCode> {
     steps.run("format", lint::format);
     steps.run("clippy", lint::clippy);
     steps.run("docs", lint::docs);
-    steps.run("packages", crate::packages::install);
-    steps.run("tests", tests);
-    let built = steps.run("release build", release);
-    steps.run("readme", readme::run);
-    steps.run_counted("interop", || {
-        if !built {
-            bail!("not run: there is no release build to run against");
-        }
-        interop::everything()
+    steps.run("packages", packages::install);
+    steps.run_tests(Selection::ALL);
+    let (mut clone, mut build) = (None, None);
+    steps.run("release build", || {
+        let checkout = clone.insert(Checkout::fresh()?);
+        let release = Build::of_checkout(checkout)?;
+        // What is not committed is tried as well, in a build of its own.
+        build = Some(if checkout.is_tree() { release } else { Build::of_tree()? });
+        Ok(())
     });
-    steps.run_counted("conformance", || {
-        if !built {
-            bail!("not run: there is no release build to run against");
-        }
-        conformance::run()
-    });
+    steps.run("readme", || readme::run(clone.as_ref().context("not run: there is no clone")?));
+    let build = build.context("not run: there is no build to run against");
+    steps.run_counted("interop", || interop::everything(build.as_ref().map_err(again)?));
+    steps.run_counted("conformance", || conformance::run(build.as_ref().map_err(again)?));
+    Ok(steps.summary().exit_code())
+}
+
+/// The same error for one more step.
+fn again(error: &anyhow::Error) -> anyhow::Error {
+    anyhow!("{error:#}")
+}
+
+/// The packages that a new tool, prompt, resource or method touches.
+const QUICK: [&str; 3] = ["refmcp-proto", "refmcp-server", "refmcp-reference"];
+
+/// What most changes break first, in seconds: the promises, and the crates that need no network.
+pub(crate) fn quick() -> Result<ExitCode> {
+    let mut steps = Steps::default();
+    steps.run("tidy", tidy::run);
+    steps.run("format", lint::format);
+    steps.run("clippy", || lint::clippy_of(&QUICK));
+    steps.run_tests(Selection { packages: &QUICK, filter: None, documentation: false });
     Ok(steps.summary().exit_code())
 }
 
 /// Only the Rust tests whose name contains `filter`.
-pub(crate) fn only(filter: &str) -> Result<()> {
-    shell::run(&mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast", "--", filter]))
-}
-
-/// Unit, integration and documentation tests; the examples are built, for tests that run them.
-fn tests() -> Result<()> {
-    let mut tests = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    shell::run_within(&mut tests, TESTS_WITHIN)
-}
-
-/// What foreign clients and the conformance suite start; in one go, since building one without the other builds parts
-/// of it differently.
-pub(crate) fn release() -> Result<()> {
-    shell::run(&mut cargo(["build", "--release", "--package", "refmcp", "--package", "refmcp-conformance"]))
+pub(crate) fn only(filter: &str) -> Result<ExitCode> {
+    let mut steps = Steps::default();
+    steps.run_tests(Selection { filter: Some(filter), ..Selection::ALL });
+    Ok(steps.summary().exit_code())
 }
 
 #[derive(Debug, Default)]
 struct Steps {
     done: Vec<Step>,
+    /// What could not be checked on this machine, and why.
+    not_checked: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -98,6 +105,13 @@ impl Steps {
     /// Runs a step that either passes or fails; true when it passed.
     fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) -> bool {
         self.run_counted(name, || step().map(|()| Tally { passed: 1, failed: 0 }))
+    }
+
+    /// Runs Rust tests, and keeps what they could not check.
+    fn run_tests(&mut self, selection: Selection<'_>) {
+        let mut not_checked = Vec::new();
+        self.run("tests", || rust_tests::run(selection, &mut not_checked));
+        self.not_checked.append(&mut not_checked);
     }
 
     /// Runs a step that counts for itself what passed and failed in it.
@@ -114,13 +128,19 @@ impl Steps {
         tally.failed == 0
     }
 
-    /// Prints every step and, alone on the last line, what was counted.
+    /// Prints every step, what was not checked and, alone on the last line, what was counted.
     fn summary(&self) -> Tally {
         shell::section("summary");
         let mut total = Tally::default();
         for step in &self.done {
             total += step.tally;
             println!("{:<14} {:>12}   {}", step.name, shell::duration(step.took), verdict(step.tally));
+        }
+        if !self.not_checked.is_empty() {
+            println!("\n{}", shell::red(&format!("not checked: {}", self.not_checked.len())));
+            for what in &self.not_checked {
+                println!("  {what}");
+            }
         }
         println!("\n{total}");
         total
@@ -138,6 +158,8 @@ fn verdict(tally: Tally) -> String {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::bail;
+
     use super::*;
 
     #[test]

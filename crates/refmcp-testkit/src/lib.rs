@@ -8,6 +8,7 @@
 //! | [`script`] | the handlers of the rig: tools, resources and prompts for every situation |
 //! | [`sealer`] | seals states well enough for tests and for nothing else |
 //! | [`transcript`] | conversations as text files, run under several revisions |
+//! | [`unchecked`] | what a machine has nothing to check with, counted |
 //! | `schema` | messages against the official schemas (feature `schema`) |
 //! | `backplane` | what every shared state behind an HTTP server must do (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
@@ -33,6 +34,7 @@ pub mod sealer;
 #[cfg(feature = "server")]
 pub mod served;
 pub mod transcript;
+pub mod unchecked;
 
 /// What servers under test are written with.
 #[cfg(feature = "server")]

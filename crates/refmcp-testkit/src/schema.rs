@@ -1,16 +1,19 @@
 //! Messages against the official schemas of the specification.
 //!
-//! The schemas are not part of this repository; they lie in a folder beside the checkout. Where the folder is
-//! absent there is nothing to check against, and that is said once.
+//! The schemas are not part of this repository. They are read from the folder that the environment variable
+//! `REFMCP_SCHEMAS` names, or from one beside the checkout, or from where `cargo xtask schemas` has put them: it fetches
+//! them from the registry, and `cargo xtask test` does that by itself. Without them nothing can be checked, so tests
+//! that need them fail.
 
 mod checked;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::env;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Once;
 
 use jsonschema::Validator;
 use refmcp_proto::revision::Revision;
@@ -38,17 +41,17 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema of a revision, from the folder beside the checkout. `None`, and a word about it on the standard
-    /// error, when there is no such folder.
-    pub fn load(revision: Revision) -> Option<Self> {
-        static TOLD: Once = Once::new();
-        let folder = folder();
-        if !folder.is_dir() {
-            TOLD.call_once(|| eprintln!("skipped: no official schemas at {}", folder.display()));
-            return None;
-        }
+    /// The schema of a revision.
+    ///
+    /// # Panics
+    ///
+    /// When there is none to be read: whatever was to be checked would go unchecked.
+    pub fn load(revision: Revision) -> Self {
+        let folder = folder().unwrap_or_else(|| {
+            panic!("no official schemas to check against: run `cargo xtask schemas`, or set {VARIABLE} to their folder")
+        });
         let path = folder.join(revision.as_str()).join("schema.json");
-        Some(Self::read(revision, &path).unwrap_or_else(|why| panic!("{}: {why}", path.display())))
+        Self::read(revision, &path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
     }
 
     fn read(revision: Revision, path: &Path) -> Result<Self, String> {
@@ -169,25 +172,40 @@ impl Schema {
     }
 }
 
-/// The schemas of all revisions, as far as they are there. Compiled once, they serve many conversations.
+/// The schemas of all revisions. Compiled once, they serve many conversations.
 pub type Schemas = Rc<HashMap<Revision, Schema>>;
 
 /// Loads the schemas of all revisions.
+///
+/// # Panics
+///
+/// When one cannot be read, as [`Schema::load`] does.
 pub fn load_all() -> Schemas {
-    let schemas = Revision::ALL.into_iter().filter_map(|revision| Some((revision, Schema::load(revision)?)));
+    let schemas = Revision::ALL.into_iter().map(|revision| (revision, Schema::load(revision)));
     Rc::new(schemas.collect())
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/spec/schema")
+/// Names the folder of the schemas, one folder in it for each revision.
+const VARIABLE: &str = "REFMCP_SCHEMAS";
+
+/// The folder of the schemas, if there is one.
+pub fn folder() -> Option<PathBuf> {
+    if let Some(named) = env::var_os(VARIABLE) {
+        return Some(PathBuf::from(named));
+    }
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/spec/schema");
+    let program = env::current_exe().unwrap_or_default();
+    // A test runs from `target/debug/deps`.
+    let fetched = program.ancestors().map(|folder| folder.join("spec/schema"));
+    iter::once(beside).chain(fetched).find(|folder| folder.is_dir())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(revision: Revision, message: &Value, answers: Option<&str>) -> Option<Result<(), String>> {
-        Some(Schema::load(revision)?.check(Direction::FromServer, message, answers))
+    fn check(revision: Revision, message: &Value, answers: Option<&str>) -> Result<(), String> {
+        Schema::load(revision).check(Direction::FromServer, message, answers)
     }
 
     #[test]
@@ -195,43 +213,34 @@ mod tests {
         for revision in Revision::ALL {
             let message =
                 json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": 1, "resultType": "complete"}});
-            let Some(checked) = check(revision, &message, Some("tools/list")) else { return };
+            let checked = check(revision, &message, Some("tools/list"));
             assert!(checked.unwrap_err().contains("/tools"), "{revision}");
-            assert!(check(revision, &message, None).unwrap().is_err());
+            assert!(check(revision, &message, None).is_err());
         }
         let empty = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-        assert_eq!(check(Revision::V2025_06_18, &empty, Some("logging/setLevel")), Some(Ok(())));
-        assert!(check(Revision::V2026_07_28, &empty, Some("server/discover")).unwrap().is_err());
+        assert_eq!(check(Revision::V2025_06_18, &empty, Some("logging/setLevel")), Ok(()));
+        assert!(check(Revision::V2026_07_28, &empty, Some("server/discover")).is_err());
     }
 
     #[test]
     fn methods_are_checked_by_revision_and_direction() {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        let Some(old) = check(Revision::V2024_11_05, &ping, None) else { return };
-        assert_eq!(old, Ok(()));
-        assert!(check(Revision::V2026_07_28, &ping, None).unwrap().is_err());
+        assert_eq!(check(Revision::V2024_11_05, &ping, None), Ok(()));
+        assert!(check(Revision::V2026_07_28, &ping, None).is_err());
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}});
-        assert!(
-            check(Revision::V2025_06_18, &call, None)
-                .unwrap()
-                .unwrap_err()
-                .contains("not a request of servers")
-        );
+        assert!(check(Revision::V2025_06_18, &call, None).unwrap_err().contains("not a request of servers"));
         let progress =
             json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}});
-        assert!(
-            check(Revision::V2025_06_18, &progress, None).unwrap().unwrap_err().contains("progressToken")
-        );
+        assert!(check(Revision::V2025_06_18, &progress, None).unwrap_err().contains("progressToken"));
     }
 
     #[test]
     fn errors_are_checked_by_their_code() {
         let error = |data: Value| json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "no", "data": data}});
         let good = error(json!({"supported": [], "requested": "x"}));
-        let Some(checked) = check(Revision::V2026_07_28, &good, None) else { return };
-        assert_eq!(checked, Ok(()));
-        assert!(check(Revision::V2026_07_28, &error(json!({})), None).unwrap().is_err());
+        assert_eq!(check(Revision::V2026_07_28, &good, None), Ok(()));
+        assert!(check(Revision::V2026_07_28, &error(json!({})), None).is_err());
         let unread = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}});
-        assert_eq!(check(Revision::V2024_11_05, &unread, None), Some(Ok(())));
+        assert_eq!(check(Revision::V2024_11_05, &unread, None), Ok(()));
     }
 }

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{shell, test};
+use crate::{build, shell};
 
 pub(super) fn prepare(other_languages: bool) -> Result<()> {
-    test::release()?;
+    build::release()?;
     shell::run(&mut shell::cargo([
         "build",
         "--release",

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::checks::{self, Excuse};
 use super::suite::{self, Suite};
 use super::{empty, show};
+use crate::build::Build;
 use crate::leaks::{Secrets, level};
 use crate::shell;
 use crate::test::Tally;
@@ -58,10 +59,10 @@ const SECRETS: [&str; 5] =
 /// More than the suite gives a client.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The client, from the folder that everything is built in: the suite takes a blank in a path for the end of it.
-const PROGRAM: &str = "release/refmcp-conformance-client";
+/// The client, from the folder that it is built to: the suite takes a blank in a path for the end of it.
+const PROGRAM: &str = "./refmcp-conformance-client";
 
-pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
+pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     let listing = shell::output(&mut suite.command(&["list", "--client"]))?;
     empty(out)?;
     let mut tally = Tally::default();
@@ -70,7 +71,7 @@ pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
         let mut passed = 0;
         for scenario in &names {
             let results = out.join(revision).join(scenario);
-            let played = play(suite, target, scenario, revision, &results);
+            let played = play(suite, build, scenario, revision, &results);
             let faults = played.unwrap_or_else(|error| vec![format!("{error:#}")]);
             show("client", revision, scenario, &faults);
             passed += usize::from(faults.is_empty());
@@ -102,7 +103,7 @@ fn names<'a>(listing: &'a str, revision: &str) -> Vec<&'a str> {
 }
 
 /// Plays one scenario; what is wrong in it.
-fn play(suite: &Suite, target: &Path, scenario: &str, revision: &str, results: &Path) -> Result<Vec<String>> {
+fn play(suite: &Suite, build: &Build, scenario: &str, revision: &str, results: &Path) -> Result<Vec<String>> {
     empty(results)?;
     let log = results.with_extension("log");
     let mut command = suite.command(&["client", "--command", PROGRAM, "--scenario", scenario]);
@@ -110,7 +111,7 @@ fn play(suite: &Suite, target: &Path, scenario: &str, revision: &str, results: &
         command.args(["--spec-version", revision]);
     }
     command.env("REFMCP_LOG", "trace").arg("--output-dir");
-    let ended = suite::run(command.arg(results).current_dir(target), &log, LIMIT)?;
+    let ended = suite::run(command.arg(results).current_dir(build.folder()), &log, LIMIT)?;
 
     let folder = folder(results, scenario)?;
     let excuses: Vec<_> = EXCUSES.into_iter().filter(|excuse| excuse.scenario == scenario).collect();

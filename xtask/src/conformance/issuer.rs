@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::server::Server;
 use super::suite::Suite;
 use super::{checks, empty, show};
+use crate::build::Build;
 use crate::leaks::Secrets;
 use crate::shell;
 use crate::test::Tally;
@@ -25,11 +26,11 @@ const SCENARIOS: [&str; 2] = ["authorization-server-metadata-endpoint", "authori
 /// Seconds that opening a URL may take.
 const PATIENCE: &str = "20";
 
-pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
+pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     empty(out)?;
     let log = out.join("server.log");
     let options = ["--auth", "builtin", "--auth-login", "auto", "--log", "trace"];
-    let server = Server::start(target, &options, &log)?;
+    let server = Server::start(build, &options, &log)?;
     let mut secrets = Secrets::default();
     let issuer = server.url.strip_suffix("/mcp").context("the server is not where it should be")?;
     let mut tally = Tally::default();

@@ -1,4 +1,4 @@
-//! The official conformance suite against our release build, over HTTP: every scenario, in every revision it knows,
+//! The official conformance suite against our build, over HTTP: every scenario, in every revision it knows,
 //! against our server, then against our client, then against our authorization server.
 //!
 //! The suite itself counts a scenario as passed when it only warned or skipped something; here that fails too.
@@ -14,20 +14,21 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::build::Build;
 use crate::metadata::Metadata;
 use crate::shell;
 use crate::test::Tally;
 use suite::Suite;
 
 /// Sets the suite up, runs it in every way, and counts scenarios.
-pub(crate) fn run() -> Result<Tally> {
+pub(crate) fn run(build: &Build) -> Result<Tally> {
     let target = Metadata::load()?.target_directory;
     let out = target.join("conformance");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let suite = Suite::prepare()?;
-    let mut tally = server::run(&suite, &target, &out)?;
-    tally += client::run(&suite, &target, &out.join("client"))?;
-    tally += issuer::run(&suite, &target, &out.join("issuer"))?;
+    let mut tally = server::run(&suite, build, &out)?;
+    tally += client::run(&suite, build, &out.join("client"))?;
+    tally += issuer::run(&suite, build, &out.join("issuer"))?;
     Ok(tally)
 }
 

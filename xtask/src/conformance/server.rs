@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::suite::{self, Suite};
 use super::{checks, empty, show};
+use crate::build::Build;
 use crate::test::Tally;
 
 /// The revisions that the suite has scenarios for, with how many: a scenario that goes missing is noticed.
@@ -19,8 +20,8 @@ const REVISIONS: [(&str, usize); 4] =
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-pub(super) fn run(suite: &Suite, target: &Path, out: &Path) -> Result<Tally> {
-    let server = Server::start(target, &[], &out.join("server.log"))?;
+pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
+    let server = Server::start(build, &[], &out.join("server.log"))?;
     // The suite tries what happens under other names only when it is given this one.
     let url = server.url.replace("127.0.0.1", "localhost");
     let mut tally = Tally::default();
@@ -65,9 +66,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the release build with these options; what it logs goes to a file.
-    pub(super) fn start(target: &Path, options: &[&str], log: &Path) -> Result<Self> {
-        let program = target.join("release/refmcp");
+    /// Starts the server with these options; what it logs goes to a file.
+    pub(super) fn start(build: &Build, options: &[&str], log: &Path) -> Result<Self> {
+        let program = build.refmcp();
         let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(&program);
         command.args(["serve", "--port", "0"]).args(options);

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::Places;
 use super::server::Server;
 use super::transport::Transport;
+use crate::build::Build;
 use crate::test::Tally;
 use crate::{npm, shell};
 
@@ -27,8 +28,8 @@ struct Check {
 }
 
 /// Goes through the consent page of a server that has one.
-pub(crate) fn run() -> Result<Tally> {
-    let places = Places::new()?;
+pub(crate) fn run(build: &Build) -> Result<Tally> {
+    let places = Places::new(build)?;
     let scripts = prepare(&places).context("the browser cannot be set up")?;
     let folder = places.out.join("browser");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

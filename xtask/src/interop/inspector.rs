@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::Places;
 use super::server::Server;
 use super::transport::Transport;
+use crate::build::Build;
 use crate::test::Tally;
 use crate::{npm, shell};
 
@@ -31,8 +32,8 @@ const NAMES: [&str; 2] = ["refmcp", "refmcp-http"];
 const ADDRESS: &str = "http://127.0.0.1:3000/mcp";
 
 /// Lists the tools of each server by both programs.
-pub(crate) fn run() -> Result<Tally> {
-    let places = Places::new()?;
+pub(crate) fn run(build: &Build) -> Result<Tally> {
+    let places = Places::new(build)?;
     let inspector = prepare(&places).context("the Inspector cannot be set up")?;
     let folder = places.out.join("inspector");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

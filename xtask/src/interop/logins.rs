@@ -19,6 +19,7 @@ use super::secrets::{Noted, VARIABLE};
 use super::server::Server;
 use super::transport::Transport;
 use super::{Places, setup};
+use crate::build::Build;
 use crate::revisions::REVISIONS;
 use crate::shell;
 use crate::test::Tally;
@@ -72,8 +73,8 @@ struct Told {
 }
 
 /// Lets the SDKs' clients log in to our server, and our client to servers on SDKs; counts the checks.
-pub(crate) fn run() -> Result<Tally> {
-    let places = Places::new()?;
+pub(crate) fn run(build: &Build) -> Result<Tally> {
+    let places = Places::new(build)?;
     let results = places.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 

@@ -1,4 +1,4 @@
-//! Clients that others wrote, on the SDKs that others wrote, against our release build.
+//! Clients that others wrote, on the SDKs that others wrote, against our build.
 //!
 //! Each client in `interop/` takes `RESULTS REVISION -- SERVER…`, goes through every feature it knows and writes a
 //! line of JSON about each. Every client speaks every revision over every transport; what an SDK cannot do it says,
@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::build::Build;
 use crate::metadata::Metadata;
 use crate::revisions::REVISIONS;
 use crate::shell;
@@ -87,34 +88,43 @@ struct Places {
     sources: PathBuf,
     /// What set-up makes and what the runs leave.
     out: PathBuf,
-    /// The release build of the server.
+    /// The built server.
     server: PathBuf,
 }
 
 impl Places {
-    fn new() -> Result<Self> {
+    fn new(build: &Build) -> Result<Self> {
         let target = Metadata::load()?.target_directory;
         Ok(Self {
             sources: shell::root().join("interop"),
             out: target.join("interop"),
-            server: target.join("release").join(format!("refmcp{}", std::env::consts::EXE_SUFFIX)),
+            server: build.refmcp(),
         })
     }
 }
 
+/// Sets a client up; gives its folder.
+pub(crate) fn prepared(name: &str, build: &Build) -> Result<PathBuf> {
+    let client = CLIENTS.iter().find(|client| client.name == name);
+    let client = client.with_context(|| format!("there is no client {name}"))?;
+    let places = Places::new(build)?;
+    setup::prepare(client, &places)?;
+    Ok(client.folder(&places.sources))
+}
+
 /// Both directions: foreign clients against our server, and our command line against foreign servers.
-pub(crate) fn everything() -> Result<Tally> {
-    let mut tally = run(&Choice::all())?;
-    tally += servers::run(&[])?;
-    tally += inspector::run()?;
-    tally += browser::run()?;
-    tally += logins::run()?;
+pub(crate) fn everything(build: &Build) -> Result<Tally> {
+    let mut tally = run(build, &Choice::all())?;
+    tally += servers::run(build, &[])?;
+    tally += inspector::run(build)?;
+    tally += browser::run(build)?;
+    tally += logins::run(build)?;
     Ok(tally)
 }
 
 /// Sets the clients up and runs them; counts the table's cells.
-pub(crate) fn run(choice: &Choice) -> Result<Tally> {
-    let places = Places::new()?;
+pub(crate) fn run(build: &Build, choice: &Choice) -> Result<Tally> {
+    let places = Places::new(build)?;
     let results = places.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 

@@ -36,8 +36,8 @@ pub(crate) struct Client {
     pub(crate) one_by_one: bool,
     /// What people do with forms and visits.
     pub(crate) action: &'static str,
-    /// What the server's messages must look like, where the official schemas are at hand.
-    schema: Option<Rc<Schema>>,
+    /// What the server's messages must look like.
+    schema: Rc<Schema>,
     /// The methods of our requests.
     methods: HashMap<u64, String>,
 }
@@ -47,15 +47,10 @@ thread_local! {
     static SCHEMAS: RefCell<HashMap<Revision, Rc<Schema>>> = RefCell::default();
 }
 
-fn schema(revision: &str) -> Option<Rc<Schema>> {
+fn schema(revision: &str) -> Rc<Schema> {
     let revision = revision.parse().unwrap();
     SCHEMAS.with_borrow_mut(|schemas| {
-        if let Some(schema) = schemas.get(&revision) {
-            return Some(schema.clone());
-        }
-        let schema = Rc::new(Schema::load(revision)?);
-        schemas.insert(revision, schema.clone());
-        Some(schema)
+        schemas.entry(revision).or_insert_with(|| Rc::new(Schema::load(revision))).clone()
     })
 }
 
@@ -274,10 +269,9 @@ impl Client {
 impl Client {
     /// Every message of the server is one that the specification knows.
     fn check(&self, message: &Value) {
-        let Some(schema) = &self.schema else { return };
         let id = message.get("id").filter(|_| message.get("method").is_none()).and_then(Value::as_u64);
         let method = id.and_then(|id| self.methods.get(&id)).map(String::as_str);
-        if let Err(fault) = schema.check(Direction::FromServer, message, method) {
+        if let Err(fault) = self.schema.check(Direction::FromServer, message, method) {
             panic!("{method:?}: {fault}");
         }
     }

@@ -58,7 +58,10 @@ impl<E: Endpoint> Checked<E> {
             Some((revision, _)) => *revision,
             None => self.revision,
         };
-        let Some(schema) = self.schemas.get(&revision) else { return };
+        let Some(schema) = self.schemas.get(&revision) else {
+            self.faults.push(format!("there is no schema of {revision} to check {message} against"));
+            return;
+        };
         if let Err(fault) =
             schema.check(Direction::FromServer, message, asked.map(|(_, method)| method.as_str()))
         {

@@ -1,4 +1,4 @@
-//! Servers that others wrote, on the SDKs that others wrote, and ours, driven by the command line of our release build.
+//! Servers that others wrote, on the SDKs that others wrote, and ours, driven by the command line that we built.
 //!
 //! What is asked and what is to come back is data: `step` says how, `tour` and `others` have it. Each server is visited
 //! over every transport it has. There it is asked for every era, and in what it speaks it is toured.
@@ -19,6 +19,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 
 use super::{Places, setup};
+use crate::build::Build;
 use crate::shell;
 use crate::test::Tally;
 use report::Section;
@@ -26,9 +27,9 @@ use server::{SERVERS, Server};
 use visit::Visit;
 
 /// Sets the servers up and visits them, or the one that is named; counts what was found out.
-pub(crate) fn run(names: &[&str]) -> Result<Tally> {
+pub(crate) fn run(build: &Build, names: &[&str]) -> Result<Tally> {
     let chosen = chosen(names)?;
-    let places = Places::new()?;
+    let places = Places::new(build)?;
     let out = places.out.join("results");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
