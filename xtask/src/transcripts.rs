@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::metadata::Metadata;
-use crate::shell;
+use crate::{schemas, shell};
 
 const TEST: &str = "transcripts";
 
@@ -22,8 +22,10 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
     if crates.is_empty() {
         bail!("no crate has a test named `{TEST}`");
     }
+    let schemas = schemas::prepare()?;
     for package in crates {
         let mut test = shell::cargo(["test", "--package", &package.name, "--all-features", "--test", TEST]);
+        test.env(schemas::VARIABLE, &schemas);
         if mode == Mode::Update {
             test.env("UPDATE", "1");
         }

@@ -13,6 +13,7 @@
 //! | `backplane` | what every shared state behind an HTTP server must do (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
 //! | `log` | what is logged while a test runs, watched for secrets (feature `log`) |
+//! | `paused` | tokio's time, moved by hand, for tests over sockets (feature `server`) |
 //! | `reentry` | calls in every revision, with handlers forced to run again (feature `server`) |
 //! | `served` | a real server as the other end of a transcript (feature `server`) |
 
@@ -24,6 +25,8 @@ pub mod clock;
 pub mod leaks;
 #[cfg(feature = "log")]
 pub mod log;
+#[cfg(feature = "server")]
+pub mod paused;
 #[cfg(feature = "server")]
 pub mod reentry;
 pub mod rig;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders of what was built or downloaded.
+/// What git keeps, and folders of what was built or downloaded.
 const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "__pycache__"];
 
 /// A text file.
@@ -122,7 +122,11 @@ fn collect(folder: &Path, prefix: &str, sources: &mut Vec<Source>) -> Result<()>
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
         let kind = entry.file_type()?;
-        if kind.is_dir() && !SKIPPED.contains(&name.as_str()) && !name.starts_with(".venv") {
+        // In a worktree `.git` is a file.
+        if SKIPPED.contains(&name.as_str()) {
+            continue;
+        }
+        if kind.is_dir() && !name.starts_with(".venv") {
             collect(&entry.path(), &path, sources)?;
         } else if kind.is_file() {
             // What is not UTF-8 is no text, and nothing here looks at it.

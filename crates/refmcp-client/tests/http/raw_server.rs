@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use refmcp_testkit::paused::PausedTime;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -51,9 +52,15 @@ impl Server {
         (peer, seen)
     }
 
-    /// Whether nobody tries to connect.
+    /// Whether nobody tries to connect, also when so much time has passed. The time is moved by hand.
     pub(crate) async fn is_left_alone(&self, time: Duration) -> bool {
-        timeout(time, self.listener.accept()).await.is_err()
+        let paused = PausedTime::start();
+        paused.advance(time).await;
+        tokio::select! {
+            biased;
+            _ = self.listener.accept() => false,
+            () = paused.settle() => true,
+        }
     }
 }
 
@@ -109,6 +116,17 @@ impl Peer {
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).await.unwrap();
         Seen { method, path, headers, body: String::from_utf8(body).unwrap() }
+    }
+
+    /// Whether nothing more has come on this connection, while the time stands still.
+    pub(crate) async fn is_left_alone(&mut self, paused: &PausedTime) -> bool {
+        paused.settle().await;
+        tokio::select! {
+            biased;
+            // No bytes at all are the end of the connection.
+            come = self.stream.fill_buf() => come.is_ok_and(<[u8]>::is_empty),
+            () = paused.settle() => true,
+        }
     }
 
     /// Writes bytes as they are.

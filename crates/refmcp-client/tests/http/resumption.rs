@@ -6,7 +6,7 @@ use std::time::Duration;
 use refmcp_client::wire::Wire;
 use refmcp_proto::engine::client::{Exchange, WireError};
 use refmcp_proto::revision::Revision;
-use tokio::time::Instant;
+use refmcp_testkit::paused::PausedTime;
 
 use crate::ear::{ALONE, Ears, SESSIONS, connect_to, event, progress, request, result};
 use crate::raw_server::{Peer, Server};
@@ -51,12 +51,13 @@ async fn after_a_cut_every_event_comes_once() {
 async fn the_server_says_how_long_to_wait() {
     let server = Server::start().await;
     let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let time = PausedTime::start();
     peer.chunk("id: 7\nretry: 500\ndata:\n\n").await;
-    let cut = Instant::now();
     peer.end().await;
+    time.advance(Duration::from_millis(499)).await;
+    assert!(peer.is_left_alone(&time).await, "not before its time");
+    time.advance(Duration::from_millis(2)).await;
     let seen = peer.request().await;
-    let waited = cut.elapsed();
-    assert!(waited >= Duration::from_millis(500) && waited < Duration::from_millis(1000), "{waited:?}");
     assert_eq!(
         (seen.header("last-event-id"), seen.header("mcp-protocol-version")),
         (Some("7"), Some("2025-11-25"))
@@ -167,12 +168,16 @@ async fn a_session_that_is_lost_meanwhile() {
 async fn requests_that_stand_alone_are_never_taken_up() {
     let server = Server::start().await;
     let (_wire, mut ears, mut peer) = streaming(&server, ALONE).await;
+    let time = PausedTime::start();
     peer.chunk("retry: 10\n\n").await;
     peer.chunk(&event("1", &progress(1))).await;
     peer.end().await;
     assert_eq!(ears.message().await, (Some(1), progress(1)));
     assert!(matches!(ears.ended().await, (1, WireError::Broken(_))));
-    assert!(server.is_left_alone(Duration::from_millis(50)).await);
+    time.advance(Duration::from_secs(120)).await;
+    assert!(peer.is_left_alone(&time).await);
+    drop(time);
+    assert!(server.is_left_alone(Duration::ZERO).await);
 }
 
 #[tokio::test]
@@ -182,8 +187,13 @@ async fn nobody_comes_back_for_what_was_abandoned() {
     peer.chunk("id: 1\nretry: 50\ndata:\n\n").await;
     peer.chunk(&event("2", &progress(1))).await;
     ears.message().await;
+    let time = PausedTime::start();
     peer.end().await;
+    time.settle().await;
     wire.abandon(Exchange(1));
-    assert!(server.is_left_alone(Duration::from_millis(120)).await);
+    time.advance(Duration::from_secs(120)).await;
+    assert!(peer.is_left_alone(&time).await);
+    drop(time);
+    assert!(server.is_left_alone(Duration::ZERO).await);
     assert!(ears.is_silent());
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use refmcp_http::Options;
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::support::{Client, LATEST_SESSION, Site, request};
 
@@ -35,14 +35,17 @@ async fn statuses(site: &Site, lines: &[u8]) -> Vec<u16> {
 
 #[tokio::test]
 async fn a_session_is_named_once_and_exists() {
-    let idle = Duration::from_millis(300);
+    let time = PausedTime::start();
+    let idle = Duration::from_secs(60);
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let deleted = Client::open(&site, LATEST_SESSION).await;
     assert_eq!((deleted.delete().await, deleted.delete().await), (204, 404));
     let short = Site::open(Options { session_idle: idle, ..Options::default() }).await;
     let expired = Client::open(&short, LATEST_SESSION).await;
+    time.advance(idle * 2).await;
     short.until_metric("refmcp_sessions{transport=\"streamable\"}", 0.0).await;
+    drop(time);
     let id = |text: &str| format!("Mcp-Session-Id: {text}\r\n").into_bytes();
     for (what, lines, status) in [
         ("missing", Vec::new(), 400),
@@ -174,20 +177,19 @@ async fn a_session_that_ends_takes_everything_with_it() {
 
 #[tokio::test]
 async fn a_session_is_there_or_not_and_never_half() {
-    let idle = Duration::from_secs(1);
+    let time = PausedTime::start();
+    let idle = Duration::from_secs(60);
     let site = Site::open(Options { session_idle: idle, ..Options::default() }).await;
-    let site = &site;
-    // Used shortly after it was opened, and again when it is about to end: whatever is late then, all of it is.
-    let attempts = (0..8).map(|turn| async move {
-        let client = Client::open(site, LATEST_SESSION).await;
-        sleep(idle * (turn + 1) / 100).await;
+    let moment = Duration::from_millis(1);
+    for (unused, status) in [(idle - moment, 200), (idle + moment, 404), (idle * 2, 404)] {
+        let client = Client::open(&site, LATEST_SESSION).await;
+        // Using it is what counts, not opening it.
+        time.advance(idle / 2).await;
         client.is_served().await;
-        sleep(idle - idle / 200).await;
+        time.advance(unused).await;
         let (pinged, listened) = (client.post(&request("ping", json!({}))).await, client.get(None).await);
-        let watched = client.watch(2, "steps", json!({ "n": 1, "ms": 1 })).await;
-        let statuses = [pinged.status, listened.status, watched.status];
-        assert!(statuses == [200; 3] || statuses == [404; 3], "{statuses:?}");
-    });
-    futures_util::future::join_all(attempts).await;
+        let watched = client.watch(2, "steps", json!({ "n": 1, "ms": 0 })).await;
+        assert_eq!([pinged.status, listened.status, watched.status], [status; 3], "{unused:?}");
+    }
     site.serves().await;
 }

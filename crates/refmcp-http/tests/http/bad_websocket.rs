@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use refmcp_http::Options;
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 
 use crate::frames::{BINARY, CLOSE, CONTINUED, LAST, PING, PONG, RawSocket, TEXT, frame, handshake, header};
@@ -153,36 +154,36 @@ async fn a_message_may_come_in_pieces_however_many() {
 
 #[tokio::test]
 async fn whoever_is_not_there_is_left() {
-    let site = Site::open(Options { keep_alive: Duration::from_millis(100), ..Options::default() }).await;
+    let keep_alive = Duration::from_secs(10);
+    let site = Site::open(Options { keep_alive, ..Options::default() }).await;
     let (mut silent, mut answering) = (RawSocket::open(&site).await, RawSocket::open(&site).await);
+    let time = PausedTime::start();
     // Answers to pings are all it says, and they are enough.
-    let answering = tokio::spawn(async move {
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(1) {
-            if let (PING, payload) = answering.next().await.expect("it is left open") {
-                answering.send(&frame(LAST | PONG, &payload)).await;
-            }
-        }
-        answering.is_served().await;
-    });
+    for _ in 0..10 {
+        time.advance(keep_alive + Duration::from_millis(1)).await;
+        let Some((PING, payload)) = answering.next().await else { panic!("it is left open, and asked") };
+        answering.send(&frame(LAST | PONG, &payload)).await;
+    }
     assert_eq!(silent.closed().await, Some(1008));
-    answering.await.unwrap();
+    answering.is_served().await;
     site.serves().await;
 }
 
 #[tokio::test]
 async fn whoever_never_says_anything_is_left() {
-    let site =
-        Site::open(Options { initialize_within: Duration::from_millis(200), ..Options::default() }).await;
+    let time = PausedTime::start();
+    let initialize_within = Duration::from_secs(10);
+    let site = Site::open(Options { initialize_within, ..Options::default() }).await;
     let mut socket = RawSocket::begin(&site, "/mcp").await;
+    time.advance(initialize_within + Duration::from_millis(1)).await;
     assert_eq!(socket.closed().await, Some(1008));
     // Speaking WebSocket is not saying anything.
     let mut socket = RawSocket::begin(&site, "/mcp").await;
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(5) && socket.try_send(&frame(LAST | PONG, b"")).await {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    for _ in 0..10 {
+        assert!(socket.try_send(&frame(LAST | PONG, b"")).await, "it is not left too early");
+        time.advance(initialize_within / 10 + Duration::from_millis(1)).await;
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(socket.closed().await, Some(1008));
     site.until_metric("refmcp_websockets", 0.0).await;
     site.serves().await;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use refmcp_http::{Endpoint, Options, Rate};
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -20,27 +21,23 @@ fn later(reply: &Reply, status: u16, what: &str) {
 
 #[tokio::test]
 async fn nobody_asks_too_often_anywhere() {
+    let _time = PausedTime::start();
     for route in Endpoint::routes() {
         for method in route.methods.iter().chain(&["OPTIONS"]) {
             let rate = Some(Rate { per_second: 1, burst: 3 });
             let site = Site::open(Options { rate, rate_on_loopback: true, ..Options::default() }).await;
             let what = format!("{method} {}", route.path);
-            let mut refused = None;
-            // A slow machine may earn a drop on the way.
-            for turn in 0..20 {
+            let mut replies = Vec::new();
+            for turn in 0..4 {
                 // Whoever claims to be somebody else is still the same.
                 let claimed = format!("10.0.0.{turn}");
                 let claims =
                     [("X-Forwarded-For", &*claimed), ("X-Real-IP", &claimed), ("Forwarded", "for=10.1.1.1")];
-                let reply = site.send(method, route.path, &claims, b"{}").await;
-                if reply.status == 429 {
-                    refused = Some((turn, reply));
-                    break;
-                }
+                replies.push(site.send(method, route.path, &claims, b"{}").await);
             }
-            let (turn, reply) = refused.expect(&what);
-            assert!(turn >= 3, "{what}: {turn}");
-            later(&reply, 429, &what);
+            let refused: Vec<bool> = replies.iter().map(|reply| reply.status == 429).collect();
+            assert_eq!(refused, [false, false, false, true], "{what}");
+            later(&replies[3], 429, &what);
             #[cfg(target_os = "linux")]
             assert_ne!(from_elsewhere(&site).await.status, 429, "{what}");
         }
@@ -58,23 +55,17 @@ async fn from_elsewhere(site: &Site) -> Reply {
 
 #[tokio::test]
 async fn a_rate_refills() {
+    let time = PausedTime::start();
     let rate = Some(Rate { per_second: 50, burst: 2 });
     let site = Site::open(Options { rate, rate_on_loopback: true, ..Options::default() }).await;
-    let mut refused = false;
-    for _ in 0..1000 {
-        refused |= site.send("GET", "/healthz", &[], b"").await.status == 429;
-        if refused {
-            break;
-        }
-    }
-    // On a machine that cannot ask fifty times in a second, nobody is refused.
-    for _ in 0..100 {
-        if site.send("GET", "/healthz", &[], b"").await.status == 200 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("never served again");
+    let asks = async || site.send("GET", "/healthz", &[], b"").await.status;
+    assert_eq!([asks().await, asks().await, asks().await], [200, 200, 429], "a burst");
+    time.advance(Duration::from_millis(19)).await;
+    assert_eq!(asks().await, 429, "a fiftieth of a second has not passed");
+    time.advance(Duration::from_millis(1)).await;
+    assert_eq!([asks().await, asks().await], [200, 429], "one more");
+    time.advance(Duration::from_secs(10)).await;
+    assert_eq!([asks().await, asks().await, asks().await], [200, 200, 429], "a burst, and no more");
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! When an exchange becomes a stream.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use refmcp_http::Options;
 use refmcp_proto::frame::SseItem;
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::{Client, LATEST_SESSION, Site, text_of};
 
@@ -24,12 +26,14 @@ async fn a_fast_answer_is_json() {
 
 #[tokio::test]
 async fn who_wants_progress_gets_a_stream_at_once() {
+    let time = PausedTime::start();
     let site = Site::usual().await;
     for revision in SESSIONS {
         let client = Client::open(&site, revision).await;
         let began = Instant::now();
         let mut stream = client.watch(1, "slow", json!({ "ms": 1000 })).await;
-        assert!(stream.is_sse() && began.elapsed() < Duration::from_millis(500), "{revision}");
+        assert!(stream.is_sse() && began.elapsed().is_zero(), "{revision}");
+        time.advance(Duration::from_millis(1001)).await;
         let mut primed = Vec::new();
         let event = loop {
             match stream.item().await.unwrap() {
@@ -47,20 +51,34 @@ async fn who_wants_progress_gets_a_stream_at_once() {
 
 #[tokio::test]
 async fn a_slow_answer_becomes_a_stream() {
-    let site = Site::open(Options { commit_after: Duration::from_millis(50), ..Options::default() }).await;
+    let time = PausedTime::start();
+    let commit_after = Duration::from_millis(50);
+    let site = Site::open(Options { commit_after, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let began = Instant::now();
-    let stream = client.call(1, "slow", json!({ "ms": 1000 })).await;
-    assert!(stream.is_sse() && began.elapsed() < Duration::from_millis(700));
+    let call = async {
+        let stream = client.call(1, "slow", json!({ "ms": 1000 })).await;
+        (stream, began.elapsed())
+    };
+    let ((stream, after), ()) = tokio::join!(call, async {
+        time.advance(commit_after - Duration::from_millis(1)).await;
+        time.advance(Duration::from_millis(2)).await;
+    });
+    assert!(stream.is_sse() && after >= commit_after, "{after:?}");
+    time.advance(Duration::from_secs(1)).await;
     assert_eq!(text_of(&stream.answer().await), "slow");
 }
 
 #[tokio::test]
 async fn a_silent_stream_shows_that_it_is_alive() {
-    let site = Site::open(Options { keep_alive: Duration::from_millis(20), ..Options::default() }).await;
+    let time = PausedTime::start();
+    let keep_alive = Duration::from_secs(20);
+    let site = Site::open(Options { keep_alive, ..Options::default() }).await;
     let client = Client::open(&site, "2025-06-18").await;
-    let mut stream = client.watch(1, "slow", json!({ "ms": 300 })).await;
+    let mut stream = client.watch(1, "slow", json!({ "ms": 60_000 })).await;
+    time.advance(keep_alive + Duration::from_millis(1)).await;
     assert_eq!(stream.item().await, Some(SseItem::Comment));
+    time.advance(Duration::from_secs(60)).await;
     assert_eq!(text_of(&stream.answer().await), "slow");
 }
 

@@ -1,16 +1,15 @@
 //! How an endpoint stops: streams end properly, calls get some time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use refmcp_http::{Endpoint, Options, Shutdown};
+use refmcp_testkit::paused::{PausedTime, a_moment};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::time::Instant;
 
 use crate::support::{Client, LATEST_SESSION, PATIENCE, Site, text_of};
 use crate::tools;
-
-const SOON: Duration = Duration::from_millis(700);
 
 #[tokio::test]
 async fn standing_streams_end_at_once() {
@@ -19,42 +18,48 @@ async fn standing_streams_end_at_once() {
     let standing = client.get(None).await;
     let wish = json!({ "notifications": { "toolsListChanged": true } });
     let listening = site.alone("subscriptions/listen", wish, &[]).await;
+    let _time = PausedTime::start();
+    let began = Instant::now();
     site.stop.cancel();
-    let told = timeout(SOON, async { tokio::join!(standing.events(), listening.events()) }).await;
-    let (standing, listening) = told.expect("they end soon");
+    let (standing, listening) = tokio::join!(standing.events(), listening.events());
     assert_eq!(standing, []);
     assert_eq!(listening.len(), 2, "that it listens, and that it does no longer: {listening:?}");
     assert_eq!(listening[1].1["id"], 1);
-    timeout(SOON, site.served).await.expect("nothing is left").unwrap().unwrap();
+    site.served.await.unwrap().unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO, "nothing waits");
 }
 
 #[tokio::test]
 async fn calls_may_finish() {
+    let time = PausedTime::start();
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let watched = client.watch(1, "slow", json!({ "ms": 300 })).await;
     let alone = json!({ "name": "slow", "arguments": { "ms": 300 } });
     let alone = site.alone("tools/call", alone, &[]);
     let stop = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        time.advance(Duration::from_millis(100)).await;
         site.stop.cancel();
+        time.advance(Duration::from_millis(300)).await;
     };
     let (watched, alone, ()) = tokio::join!(watched.answer(), alone, stop);
     assert_eq!(text_of(&watched), "slow");
     assert_eq!(text_of(&alone.answer().await), "slow");
-    timeout(SOON, site.served).await.expect("nothing is left").unwrap().unwrap();
+    site.served.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn calls_that_take_too_long_are_left() {
+    let time = PausedTime::start();
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let _watched = client.watch(1, "slow", json!({ "ms": 1_000_000 })).await;
-    let began = Instant::now();
     site.stop.cancel();
+    time.advance(PATIENCE / 2).await;
+    assert_eq!(site.ended(), 0, "they have some time");
+    time.advance(PATIENCE).await;
     site.until_ended(1).await;
-    timeout(SOON, site.served).await.expect("it stops").unwrap().unwrap();
-    assert!(began.elapsed() >= PATIENCE / 2, "they had some time");
+    site.served.await.unwrap().unwrap();
 }
 
 /// A site that ends with this shutdown.
@@ -71,24 +76,24 @@ async fn ending_by(shutdown: &Shutdown) -> Site {
 
 /// Waits until the server says that it is not ready.
 async fn until_not_ready(site: &Site) {
-    for _ in 0..200 {
+    for _ in 0..5000 {
         let reply = site.send("GET", "/readyz", &[], b"").await;
         if reply.status == 503 {
             assert_eq!(reply.text().await, "the server stops\n");
             return;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        a_moment().await;
     }
     panic!("it is still ready");
 }
 
 #[tokio::test]
 async fn a_drain_serves_everything_and_is_not_ready() {
-    let drain = Duration::from_millis(1500);
+    let time = PausedTime::start();
+    let drain = Duration::from_secs(30);
     let shutdown = Shutdown::new(PATIENCE).drain(drain);
     let site = ending_by(&shutdown).await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let began = Instant::now();
     shutdown.trigger();
     until_not_ready(&site).await;
     assert_eq!(site.send("GET", "/healthz", &[], b"").await.status, 200);
@@ -96,13 +101,17 @@ async fn a_drain_serves_everything_and_is_not_ready() {
     site.serves().await;
     let standing = client.get(None).await;
     assert_eq!(standing.status, 200, "streams are opened as before");
-    timeout(drain + PATIENCE + SOON, site.served).await.expect("it ends by itself").unwrap().unwrap();
-    assert!(began.elapsed() >= drain);
+    time.advance(drain - Duration::from_millis(100)).await;
+    assert!(!site.served.is_finished(), "it drains");
+    site.serves().await;
+    time.advance(Duration::from_millis(101)).await;
     assert_eq!(standing.events().await, []);
+    site.served.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn each_further_trigger_hastens_the_end() {
+    let _time = PausedTime::start();
     let long = Duration::from_secs(600);
     let shutdown = Shutdown::new(long).drain(long);
     let site = ending_by(&shutdown).await;
@@ -114,16 +123,16 @@ async fn each_further_trigger_hastens_the_end() {
     shutdown.ending().await;
     let (address, served) = (site.address, site.served);
     let mut refused = false;
-    for _ in 0..200 {
+    for _ in 0..5000 {
         refused = tokio::net::TcpStream::connect(address).await.is_err();
         if refused {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        a_moment().await;
     }
     assert!(refused, "nothing new is accepted");
     assert!(!served.is_finished(), "the call may go on");
     shutdown.trigger();
-    timeout(Duration::from_secs(5), served).await.expect("the call is cut").unwrap().unwrap();
+    served.await.expect("the call is cut").unwrap();
     drop(watched);
 }

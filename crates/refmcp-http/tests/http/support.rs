@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use refmcp_http::{Endpoint, Options};
 use refmcp_server::Server;
+use refmcp_testkit::paused::a_moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -64,11 +65,11 @@ impl Site {
 
     /// Waits until so many calls have ended.
     pub(crate) async fn until_ended(&self, count: usize) {
-        for _ in 0..2000 {
+        for _ in 0..5000 {
             if self.ended() >= count {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            a_moment().await;
         }
         panic!("{} of {count} calls have ended", self.ended());
     }
@@ -112,12 +113,12 @@ impl Site {
 
     async fn until_metric_with(&self, name: &str, wanted: f64, headers: &[(&str, &str)]) {
         let mut found = f64::NAN;
-        for _ in 0..1000 {
+        for _ in 0..5000 {
             found = self.metric_with(name, headers).await;
             if found == wanted {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            a_moment().await;
         }
         panic!("{name} is {found}, not {wanted}");
     }

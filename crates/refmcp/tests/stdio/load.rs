@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Process, program, text_of};
+use crate::support::{Client, Era, PATIENCE, Process, program, text_of};
 
 const SESSION: Era = Era::Session("2025-06-18");
 
@@ -46,14 +46,15 @@ fn a_peer_that_never_reads_costs_bounded_memory() {
 #[test]
 fn a_slow_tool_delays_nobody() {
     for era in [SESSION, Era::Stateless] {
-        let mut client = Client::start(era, &[]);
-        let start = Instant::now();
-        client.process.send_line(era.call("slow", "slow", &json!({ "ms": 2000 })));
+        let mut client = Client::start(era, &["--grace", "0"]);
+        client.process.send_line(era.call("slow", "slow", &json!({ "ms": 600_000 })));
+        // Each is answered before the slow one, which would outlast any patience.
         for _ in 0..100 {
             client.is_served();
         }
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
-        assert_eq!(text_of(&client.answer_to(&json!("slow"))), "slept for 2000 ms");
+        client.hears_nothing("the slow one is still under way");
+        client.notify("notifications/cancelled", &json!({ "requestId": "slow" }));
+        client.is_served();
     }
 }
 
@@ -77,8 +78,9 @@ fn large_answers_never_mix() {
 #[test]
 fn cancelled_calls_are_never_answered() {
     for era in [SESSION, Era::Stateless] {
-        let mut client = Client::start(era, &[]);
-        let arguments = json!({ "steps": 10_000, "step_ms": 20, "tag": "many" });
+        // Were a call left, the server would wait for it for longer than anybody waits here.
+        let mut client = Client::start(era, &["--grace", "600"]);
+        let arguments = json!({ "steps": 10_000_000, "step_ms": 20, "tag": "many" });
         for id in 0..100 {
             client.process.send_line(era.call(id, "long_task", &arguments));
         }
@@ -87,15 +89,17 @@ fn cancelled_calls_are_never_answered() {
             client.notify("notifications/cancelled", &json!({ "requestId": id }));
         }
         client.hears_nothing("all were cancelled");
-        let start = Instant::now();
         let stopped = |client: &mut Client| {
             let seen = client.call("cancellations", &json!({ "tag": "many" }));
-            seen.to_string().matches("\"many\"").count() >= 100 || start.elapsed() > Duration::from_secs(5)
+            seen.to_string().matches("\"many\"").count() >= 100
         };
-        while !stopped(&mut client) {}
+        let start = Instant::now();
+        while !stopped(&mut client) {
+            assert!(start.elapsed() < PATIENCE, "not all of them stop");
+        }
         client.process.close_input();
         let exit = client.process.exit();
-        assert!(exit.lines.is_empty() && exit.took < Duration::from_secs(2), "nothing was left: {exit:?}");
+        assert!(exit.lines.is_empty(), "nothing was left: {exit:?}");
     }
 }
 

@@ -171,7 +171,6 @@ fn a_client_that_answers_no_ping_is_left() {
     client.notification("ping");
     let exit = client.process.exit();
     assert_eq!((exit.status.code(), exit.errors.as_str()), (Some(0), ""), "{exit:?}");
-    assert!(exit.took < Duration::from_secs(2), "{:?}", exit.took);
 }
 
 #[test]

@@ -67,9 +67,7 @@ fn the_server_does_not_outlive_its_client() {
 
     shell.kill().expect("it ran");
     shell.wait().expect("it is our child");
-    let start = Instant::now();
     wait_for("the end of the server", || (!runs(&server)).then_some(()));
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     assert!(runs(&holder), "the pipe was still open");
     assert_eq!(read("errors"), None, "nothing is said about it");
 }
