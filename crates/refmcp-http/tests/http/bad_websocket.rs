@@ -184,6 +184,7 @@ async fn whoever_never_says_anything_is_left() {
         time.advance(initialize_within / 10 + Duration::from_millis(1)).await;
     }
     assert_eq!(socket.closed().await, Some(1008));
+    drop((socket, time));
     site.until_metric("refmcp_websockets", 0.0).await;
     site.serves().await;
 }

@@ -1,7 +1,5 @@
 //! What can be typed: help, mistakes, and what each option does.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::support::{Client, Era, Exit, Process, program};

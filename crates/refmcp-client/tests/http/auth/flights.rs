@@ -5,8 +5,8 @@ use std::time::Duration;
 use refmcp_client::auth::{Authorization, Browser, BrowserError, MemoryTokenStore, store_key};
 use refmcp_client::wire::{BoxFuture, WireError};
 use refmcp_client::{CallError, Client, Era, Error};
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
-use tokio::time::timeout;
 use url::Url;
 
 use super::person::Person;
@@ -184,10 +184,11 @@ async fn a_login_takes_longer_than_the_opening_may() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder = Client::builder("test", "1").era(Era::Legacy).open_timeout(Duration::from_millis(100));
+    let builder = Client::builder("test", "1").era(Era::Legacy).open_timeout(Duration::from_secs(1));
+    let time = PausedTime::start();
     let (connected, ()) = tokio::join!(builder.connect(server), async {
         person.is_asked().await;
-        assert!(timeout(Duration::from_millis(300), person.is_asked()).await.is_err());
+        time.advance(Duration::from_secs(3)).await;
         person.agree();
     });
     assert!(connected.is_ok(), "{connected:?}");
@@ -200,13 +201,20 @@ async fn a_call_ends_at_its_deadline_and_the_login_goes_on() {
     world.state().refresh_tokens = false;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder = Client::builder("test", "1").era(Era::Legacy).timeout(Duration::from_millis(100));
+    let builder = Client::builder("test", "1").era(Era::Legacy).timeout(Duration::from_secs(1));
+    let time = PausedTime::start();
     let (client, ()) = tokio::join!(builder.connect(server), async {
         person.agree_once();
+        person.is_asked().await;
     });
     let client = client.unwrap();
     world.revoke_all();
-    let late = client.call_tool("x", json!({})).await.unwrap_err();
+    let (late, ()) = tokio::join!(client.call_tool("x", json!({})).into_future(), async {
+        person.is_asked().await;
+        time.advance(Duration::from_millis(1001)).await;
+    });
+    drop(time);
+    let late = late.unwrap_err();
     assert!(matches!(late, Error::Call(CallError::TimedOut { .. })), "{late}");
     assert_eq!(person.visits(), 2);
     person.agree();
