@@ -68,7 +68,7 @@ fn again(error: &anyhow::Error) -> anyhow::Error {
 }
 
 /// The packages that a new tool, prompt, resource or method touches.
-const QUICK: [&str; 3] = ["refmcp-proto", "refmcp-server", "refmcp-reference"];
+pub(crate) const QUICK: [&str; 3] = ["refmcp-proto", "refmcp-server", "refmcp-reference"];
 
 /// What most changes break first, in seconds: the promises, and the crates that need no network.
 pub(crate) fn quick() -> Result<ExitCode> {

@@ -1,8 +1,11 @@
 //! The recorded conversations: data that a test named `transcripts` compares with what the code does.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 
 use crate::metadata::Metadata;
+use crate::test::QUICK;
 use crate::{schemas, shell};
 
 const TEST: &str = "transcripts";
@@ -23,13 +26,14 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
         bail!("no crate has a test named `{TEST}`");
     }
     let schemas = schemas::prepare()?;
-    for package in crates {
-        let mut test = shell::cargo(["test", "--package", &package.name, "--all-features", "--test", TEST]);
-        test.env(schemas::VARIABLE, &schemas);
-        if mode == Mode::Update {
-            test.env("UPDATE", "1");
-        }
-        shell::run(&mut test)?;
+    let mut test = shell::cargo(["test", "--all-features", "--test", TEST]);
+    // Together with those of `quick`: another choice of packages would build their dependencies anew.
+    let mut packages: BTreeSet<&str> = QUICK.into_iter().collect();
+    packages.extend(crates.iter().map(|package| package.name.as_str()));
+    test.args(packages.iter().map(|name| format!("--package={name}")));
+    test.env(schemas::VARIABLE, &schemas);
+    if mode == Mode::Update {
+        test.env("UPDATE", "1");
     }
-    Ok(())
+    shell::run(&mut test)
 }
