@@ -35,13 +35,14 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   quick                 what most changes break first: tidy, rustfmt, and clippy and tests of refmcp-proto, refmcp-server
-                        and refmcp-reference
+                        and refmcp-reference, with the transcripts and the reference page
   test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
-                        interop, conformance; with FILTER only the Rust tests whose name contains it
+                        interop, conformance; with FILTER only the Rust tests whose name contains it. Programs that
+                        the Rust tests run, nginx and HAProxy, are installed where they are missing, as root on Debian
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
   schemas               the official schemas that tests check messages against: found beside the checkout, or
-                        fetched from the registry into target/spec; test and quick do this by themselves
+                        fetched from the registry into target/spec; what needs them does this by itself
   readme                the README's commands in a fresh clone of what is committed
   interop [CLIENT] [REVISION] [TRANSPORT]
                         foreign clients against our server over stdio, http, sse and websocket; everything

@@ -2,13 +2,17 @@
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::test::QUICK;
 use crate::transcripts::Mode;
+use crate::{schemas, shell};
 
 /// Runs the test; to update, it writes the columns that come from the server.
 pub(crate) fn run(mode: Mode) -> Result<()> {
-    let test = ["test", "--package", "refmcp-reference", "--all-features", "--test", "reference", "page::"];
-    let mut test = shell::cargo(test);
+    let schemas = schemas::prepare()?;
+    let mut test = shell::cargo(["test", "--all-features", "--test", "reference"]);
+    // Together with the others of `quick`: another choice of packages would build their dependencies anew.
+    test.args(QUICK.map(|name| format!("--package={name}"))).arg("page::");
+    test.env(schemas::VARIABLE, &schemas);
     if mode == Mode::Update {
         test.env("UPDATE", "1");
     }

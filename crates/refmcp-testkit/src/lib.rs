@@ -7,6 +7,7 @@
 //! | [`rig`] | an engine with a client's side to type into and handlers that run at once |
 //! | [`script`] | the handlers of the rig: tools, resources and prompts for every situation |
 //! | [`sealer`] | seals states well enough for tests and for nothing else |
+//! | [`ports`] | ports that are named before something listens there |
 //! | [`transcript`] | conversations as text files, run under several revisions |
 //! | [`unchecked`] | what a machine has nothing to check with, counted |
 //! | `schema` | messages against the official schemas (feature `schema`) |
@@ -27,6 +28,7 @@ pub mod leaks;
 pub mod log;
 #[cfg(feature = "server")]
 pub mod paused;
+pub mod ports;
 #[cfg(feature = "server")]
 pub mod reentry;
 pub mod rig;

@@ -2,22 +2,18 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use refmcp_auth::jose::{Jwks, PrivateKey};
+use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::user::{User, came};
 
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
-}
-
 #[test]
 fn a_secret_goes_to_no_other_authorization_server_than_before() {
-    let (user, port) = (User::new(), free_port());
+    let (user, port) = (User::new(), free_port().to_string());
     let url = &format!("http://127.0.0.1:{port}/mcp");
     let issuers = [0, 1].map(|_| Server::start(&["--auth-client", "robot:hush", "--auth-resource", url]));
     let [first, second] = issuers.each_ref().map(|issuer| format!("http://{}", issuer.address));

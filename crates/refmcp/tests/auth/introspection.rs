@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use refmcp_testkit::ports::free_port;
+
 use crate::line::{PATIENCE, form, session, token};
 use crate::server::Server;
 use crate::user::User;
@@ -18,7 +20,7 @@ impl Pair {
     fn new(user: &User, secret: &str, options: &[&str]) -> Self {
         // The issuer has to know the server's address, and the server the issuer's name: one of them goes by a port of its
         // own choice.
-        let issuer = free_port();
+        let issuer = free_port().to_string();
         let name = format!("http://127.0.0.1:{issuer}");
         let secret = user.write("asker", secret);
         let asks = ["--auth-introspect", "--auth-introspect-every", "1", "--auth-introspect-id", "asker"];
@@ -33,10 +35,6 @@ impl Pair {
     fn token(&self) -> String {
         token(&self.issuer.address, &self.server.url())
     }
-}
-
-fn free_port() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
 #[test]

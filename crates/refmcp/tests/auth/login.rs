@@ -1,11 +1,11 @@
 //! Getting in, and out again.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
+use refmcp_testkit::ports::free_port;
 use serde_json::Value;
 
 use crate::secrets::Watch;
@@ -229,7 +229,7 @@ fn a_server_is_known_by_every_name_of_its_machine() {
 #[test]
 fn tokens_of_an_issuer_elsewhere_are_taken_if_they_are_for_this_server() {
     let user = User::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let issuer = format!("http://127.0.0.1:{port}");
     let server = Server::run(&["serve", "--port", "0", "--auth", &issuer]);
     let url = &server.url();

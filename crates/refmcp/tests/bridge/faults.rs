@@ -1,5 +1,6 @@
 //! What a client is told when there is no server, or not any more.
 
+use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 
 use crate::serving::Server;
@@ -8,8 +9,7 @@ use crate::{CHILD, bridge, ways};
 
 /// The address of nobody.
 fn nowhere() -> String {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    free.local_addr().unwrap().to_string()
+    format!("127.0.0.1:{}", free_port())
 }
 
 fn error_in(line: &str) -> Value {

@@ -17,6 +17,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 use serving::Server;
 use tempfile::TempDir;
@@ -139,7 +140,7 @@ fn what_was_insisted_on_once_is_not_what_the_server_prefers() {
 fn the_exit_code_says_what_happened() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
-    let nowhere = format!("http://{}/mcp", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let nowhere = format!("http://127.0.0.1:{}/mcp", free_port());
     let wants_token = refusing("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
     for (words, code, said) in [
         (&["call", &url, "echo", "message=hi"][..], 0, ""),

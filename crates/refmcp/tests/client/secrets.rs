@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
 use refmcp_testkit::leaks::Secrets;
+use refmcp_testkit::ports::free_port;
 use serde_json::json;
 
 use super::serving::Server;
@@ -250,7 +250,7 @@ fn of_an_address_nothing_secret_is_told() {
 #[test]
 fn of_an_address_that_leads_nowhere_nothing_secret_is_told() {
     let mut watched = Watched::new();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     for target in [
         format!("http://{closed}/mcp?api_key={QUERY}"),
         format!("ws://{closed}/mcp?api_key={QUERY}"),

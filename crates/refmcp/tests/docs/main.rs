@@ -12,9 +12,10 @@ mod terminal;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use refmcp_testkit::ports::free_port;
 
 use console::{Example, difference, examples};
 use server::Server;
@@ -146,16 +147,12 @@ fn ports(examples: &[Example], mut ports: BTreeMap<String, String>) -> BTreeMap<
             for after in example.command.split(before).skip(1) {
                 let port: String = after.chars().take_while(char::is_ascii_digit).collect();
                 if !port.is_empty() {
-                    ports.entry(port).or_insert_with(free_port);
+                    ports.entry(port).or_insert_with(|| free_port().to_string());
                 }
             }
         }
     }
     ports
-}
-
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
 /// The text with real ports in place of the document's.

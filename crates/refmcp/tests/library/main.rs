@@ -5,7 +5,7 @@
 #[path = "../serving/mod.rs"]
 mod serving;
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use refmcp_client::wire::Connector;
 use refmcp_client::{
     CallError, Client, ClientBuilder, Era, Error, Event, Host, Lifecycle, Revision, WireError,
 };
+use refmcp_testkit::ports::free_port;
 use serde_json::json;
 use serving::{PATIENCE, Server};
 use tokio::sync::mpsc;
@@ -64,7 +65,7 @@ fn start_on(port: u16) -> Child {
 
 #[tokio::test]
 async fn a_session_that_the_server_forgot_is_opened_anew() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut server = start_on(port);
     let (builder, mut told) = builder();
     let url = format!("http://127.0.0.1:{port}/mcp");

@@ -3,12 +3,12 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use refmcp_testkit::ports::free_port;
 use tempfile::TempDir;
 
 use crate::serving::Server;
@@ -73,7 +73,7 @@ impl Site {
         let logging = ["--log", "refmcp::http=debug"];
         let all: Vec<&str> = shown.split(' ').chain(logging).chain(options.iter().copied()).collect();
         let server = Server::start_logging(&all, log);
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut command = start(port, folder.path(), &server.address);
         let errors = File::create(folder.path().join("proxy.txt")).unwrap();
         command.stdin(Stdio::null()).stdout(errors.try_clone().unwrap()).stderr(errors);

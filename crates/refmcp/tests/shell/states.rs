@@ -1,10 +1,10 @@
 //! Servers that come from configuration files, that die and come back, and what `servers` says of them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -133,7 +133,7 @@ fn secrets_of_a_command_are_shown_when_somebody_wants_to_see_them() {
 fn what_was_typed_is_kept_without_the_secrets_of_targets() {
     let folder = tempdir().unwrap();
     let mut screen = Screen::with_server(folder.path(), &[]);
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     screen.enter(&format!("connect http://{closed}/?key=hush"));
     screen.expect("cannot reach the server");
     screen.expect("refmcp> ");
@@ -190,7 +190,7 @@ fn what_servers_write_to_stderr_is_hidden_until_they_fail() {
 #[test]
 fn states_and_errors_are_documents() {
     let folder = tempdir().unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     let target = format!("http://{closed}/mcp");
     let options = ["-o", "json", &target, "--", REFMCP, "stdio"];
     let output = script(folder.path(), &options, "servers\nno_such_tool\n");
@@ -207,8 +207,9 @@ fn states_and_errors_are_documents() {
 #[test]
 fn a_server_at_an_address_is_missed_at_once_and_found_again() {
     let folder = tempdir().unwrap();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let server = serve(address.port());
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let server = serve(port);
     let target = format!("http://{address}/mcp");
     let mut screen = Screen::shell(folder.path(), &[&target]);
     let prompt = format!("{address}> ");
@@ -221,7 +222,7 @@ fn a_server_at_an_address_is_missed_at_once_and_found_again() {
     screen.enter("servers");
     screen.expect("unreachable: ");
     screen.expect(&prompt);
-    let server = serve(address.port());
+    let server = serve(port);
     screen.expect(&format!("[{address}] answers again"));
     screen.enter("servers");
     screen.expect("connected");
