@@ -21,8 +21,8 @@ const FAULTS: [(&str, Ends); 25] = [
     ("wrong-issuer-metadata", Ends::Badly("issuer")),
     ("wrong-issuer-token", Ends::Refused),
     ("wrong-audience", Ends::Refused),
-    ("missing-iss", Ends::Badly("mixed up two authorization servers")),
-    ("foreign-iss", Ends::Badly("mixed up two authorization servers")),
+    ("missing-iss", Ends::Badly("mix-up attack between two authorization servers")),
+    ("foreign-iss", Ends::Badly("mix-up attack between two authorization servers")),
     ("wrong-state", Ends::Badly("the state of another login")),
     ("expired-code", Ends::Badly("invalid_grant")),
     ("rotated-keys", Ends::Well),
@@ -40,7 +40,7 @@ const FAULTS: [(&str, Ends); 25] = [
     ("opaque-tokens", Ends::Well),
     ("html-token-response", Ends::Badly("token")),
     ("server-error-token", Ends::Badly("500")),
-    ("hanging-token", Ends::Badly("no answer in time")),
+    ("hanging-token", Ends::Badly("no response in time")),
     ("slow=1", Ends::Well),
 ];
 

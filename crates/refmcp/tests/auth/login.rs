@@ -128,7 +128,7 @@ fn every_step_is_explained() {
     }
     let came = user.run(&["auth", "login", url, "--explain", "-o", "json"]);
     let steps: Vec<Value> = came.err.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    assert!(steps.len() > 3 && steps.iter().all(|step| step["did"].is_string()), "{}", came.err);
+    assert!(steps.len() > 3 && steps.iter().all(|step| step["action"].is_string()), "{}", came.err);
 }
 
 #[test]

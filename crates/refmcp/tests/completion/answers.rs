@@ -73,7 +73,10 @@ fn names_of_servers_come_from_the_files() {
     assert_eq!(user.fish(&["call", ""]), ["shop"]);
     assert_eq!(user.fish(&["call", "--config", "other.json", ""]), ["store"]);
     assert_eq!(user.fish(&["list", "s"]), ["shop"]);
-    assert_eq!(user.fish(&["list", ""]), ["tools", "resources", "templates", "prompts", "all", "shop"]);
+    assert_eq!(
+        user.fish(&["list", ""]),
+        ["tools", "resources", "templates", "prompts", "models", "all", "shop"]
+    );
     assert_eq!(user.fish(&["list", "tools", ""]), ["shop"]);
     for words in
         [&["shell", "shop", ""][..], &["auth", "login", ""], &["trust", "allow", ""], &["bridge", "--to", ""]]

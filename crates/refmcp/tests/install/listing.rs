@@ -68,9 +68,9 @@ fn secrets_are_not_shown() {
         let all = listing["servers"].as_array().unwrap();
         all.iter().find(|server| server["name"] == name).unwrap().clone()
     };
-    assert_eq!(server("one")["target"], "run --token '***' '--key=***'");
+    assert_eq!(server("one")["target"], "run --token *** --key=***");
     assert_eq!(server("one")["env"], json!(["KEY"]));
-    assert_eq!(server("two")["target"], "https://me:***@h/mcp?key=***");
+    assert_eq!(server("two")["target"], "https://***@h/mcp?key=***#***");
     assert_eq!(server("two")["headers"], json!(["Authorization"]));
     assert_eq!((&server("three")["transport"], &server("three")["disabled"]), (&json!("sse"), &json!(true)));
     assert_eq!((&server("four")["transport"], &server("four")["start"]), (&json!("websocket"), &Value::Null));
