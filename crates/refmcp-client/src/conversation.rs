@@ -232,6 +232,7 @@ impl Conversation {
                 });
             }
             ClientOutput::Note(finding) => later.push(Later::Tell(Event::Finding(finding))),
+            ClientOutput::Ignored(what) => later.push(Later::Tell(Event::Ignored(what))),
         }
     }
 
@@ -368,6 +369,6 @@ impl Ear for WeakEar {
     }
 
     fn noise(&self, what: &str) {
-        self.step(|state, now| state.engine.unreadable(now, None, what));
+        self.step(|state, now| state.engine.noise(now, what));
     }
 }

@@ -30,6 +30,9 @@ pub enum Event {
     Told(ServerNotification),
     /// The server broke a rule, for the first time.
     Finding(Finding),
+    /// The server sent something over a pipe that is no message, or an answer to nothing, or it made a request for what
+    /// the client did not offer: what it was, shortened. Each is told of.
+    Ignored(String),
     /// The session was lost and opened anew; what was subscribed to is not any more.
     Reopened(Arc<ServerFacts>),
     /// The conversation is over.

@@ -152,10 +152,12 @@ pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
 ) -> io::Result<()> {
     loop {
         let more = reader.fill().await?;
+        let mut noisy = false;
         while let Some(frame) = reader.next_frame() {
             outbox.heard();
             match frame {
                 Frame::Message(bytes) if between == Between::Noise && !looks_like_a_message(bytes) => {
+                    noisy = true;
                     ear.noise(&String::from_utf8_lossy(beginning(bytes)));
                 }
                 Frame::Message(bytes) => ear.message(None, bytes),
@@ -164,6 +166,10 @@ pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
         }
         if !more {
             return Ok(());
+        }
+        if noisy {
+            // A server that never stops printing must not keep others from ending it.
+            tokio::task::yield_now().await;
         }
     }
 }

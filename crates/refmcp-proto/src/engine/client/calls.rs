@@ -39,6 +39,13 @@ pub(super) struct Call {
     endless: bool,
 }
 
+impl Call {
+    /// The message whose answer it waits for; none where that may take for ever.
+    pub(super) fn awaited(&self) -> Option<Exchange> {
+        self.exchange.filter(|_| !self.endless)
+    }
+}
+
 /// What a call needs before it can be repeated.
 #[derive(Debug)]
 struct Collecting {
@@ -94,7 +101,7 @@ impl ClientEngine {
         self.stop(call, reason, CallError::Cancelled);
     }
 
-    fn stop(&mut self, call: CallId, reason: &str, error: CallError) {
+    pub(super) fn stop(&mut self, call: CallId, reason: &str, error: CallError) {
         let exchange = self.calls.get(&call).and_then(|call| call.exchange);
         if let Some(exchange) = exchange {
             self.call_off(exchange, reason);
@@ -150,10 +157,11 @@ impl ClientEngine {
         let answered = match &response.id {
             Some(id) => exchange_of(id),
             // The server could not read a request: with an exchange of its own it is clear which.
-            None => from,
+            None => from.or_else(|| self.only_waiting()),
         };
         let Some(exchange) = answered.filter(|exchange| exchange.0 <= self.last_number) else {
-            return self.note("RPC-05", "an answer to a request that was never made");
+            let id = response.id.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
+            return self.wrong_id(now, &id);
         };
         if self.opening_answered(now, exchange, &response.result) {
             return;

@@ -27,8 +27,8 @@ pub(super) enum Phase {
 /// An attempt that is not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opening {
-    attempt: Attempt,
-    exchange: Exchange,
+    pub(super) attempt: Attempt,
+    pub(super) exchange: Exchange,
     since: Timestamp,
     until: Timestamp,
     /// Whether one of its kind was made before, or the server said that it would be understood.
@@ -62,7 +62,9 @@ impl ClientEngine {
         let may_be_ignored = matches!(attempt, Attempt::Discover(_)) && self.config.way == Way::Pipe;
         // Where silence means nothing but that the server is slow, it may be as slow as with anything else.
         let goes_on = may_be_ignored && opening::goes_on_after_silence(self.config.era, again);
-        let patience = if goes_on { self.config.probe_timeout } else { self.config.open_timeout };
+        // A server that ignores the question needs its share of the time to open a session.
+        let probe = self.config.probe_timeout.min(self.config.open_timeout / 2);
+        let patience = if goes_on { probe } else { self.config.open_timeout };
         let (method, json, rules) = match attempt {
             Attempt::Discover(revision) => self.discover(exchange, revision),
             Attempt::Initialize(revision) => self.initialize(exchange, revision),
@@ -159,7 +161,7 @@ impl ClientEngine {
         self.conclude(now, opening, Evidence::Silence { after_millis }, None);
     }
 
-    fn conclude(
+    pub(super) fn conclude(
         &mut self,
         now: Timestamp,
         opening: Opening,
@@ -186,7 +188,10 @@ impl ClientEngine {
                 let again = asked || matches!(opening.attempt, Attempt::Initialize(_));
                 self.attempt(now, next, again, opening.number + 1);
             }
-            (Verdict::GiveUp(why), _) => self.give_up(why),
+            (Verdict::GiveUp(why), _) => {
+                let why = self.with_junk(why);
+                self.give_up(why);
+            }
             // A server is only spoken to after it has said who it is.
             (Verdict::Speak(_), None) => {
                 self.give_up(OpenError::Protocol("it did not say what it offers".to_owned()));

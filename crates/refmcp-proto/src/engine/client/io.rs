@@ -38,6 +38,9 @@ pub enum ClientOutput {
     Heard(Option<CallId>, Box<ServerNotification>),
     /// The server broke a rule that it had not broken before.
     Note(Finding),
+    /// Something came that is no message, or an answer to nothing, or a request for what was not offered; what it was, for
+    /// a person.
+    Ignored(String),
 }
 
 /// A message on its way out.

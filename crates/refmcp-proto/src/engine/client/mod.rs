@@ -9,6 +9,7 @@
 //! | `calls` | requests in flight, their deadlines and rounds |
 //! | `questions` | what the server wants of the host |
 //! | `hearing` | what the server says by itself |
+//! | `junk` | what comes over a pipe and is no message |
 //! | `write` | requests as bytes |
 
 mod calls;
@@ -16,6 +17,7 @@ mod config;
 mod handshake;
 mod hearing;
 mod io;
+mod junk;
 mod opening;
 mod questions;
 mod server_facts;
@@ -26,13 +28,14 @@ use std::sync::Arc;
 
 use calls::Call;
 use handshake::Phase;
+use junk::Junk;
 use questions::Pending;
 
 use crate::engine::CallId;
 use crate::engine::hash::Quick;
 use crate::engine::mistakes;
 use crate::finding::{Finding, Findings};
-use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode};
+use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
 use crate::model::CancelledParams;
 use crate::revision::{Lifecycle, Rules};
 use crate::time::Timestamp;
@@ -66,6 +69,7 @@ pub struct ClientEngine {
     /// No deadline is earlier than this.
     next_deadline: Option<Timestamp>,
     findings: Findings,
+    junk: Junk,
     outputs: VecDeque<ClientOutput>,
 }
 
@@ -86,6 +90,7 @@ impl ClientEngine {
             last_question: 0,
             next_deadline: None,
             findings: Findings::default(),
+            junk: Junk::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -121,6 +126,7 @@ impl ClientEngine {
     /// Does what is due.
     pub fn tick(&mut self, now: Timestamp) {
         self.next_deadline = None;
+        self.tick_junk(now);
         self.tick_opening(now);
         self.tick_calls(now);
     }
@@ -133,16 +139,25 @@ impl ClientEngine {
                 for message in messages {
                     match message {
                         Ok(message) => self.message(now, from, message),
-                        Err(fault) => self.unreadable(now, from, &fault.to_string()),
+                        Err(fault) => self.not_a_message(now, from, &fault.to_string(), bytes),
                     }
                 }
             }
-            Err(fault) => self.unreadable(now, from, &fault.to_string()),
+            Err(fault) => self.not_a_message(now, from, &fault.to_string(), bytes),
+        }
+    }
+
+    fn not_a_message(&mut self, now: Timestamp, from: Option<Exchange>, fault: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        match from {
+            Some(_) => self.unreadable(now, from, &format!("{fault}: {}", excerpt(&text))),
+            None => self.malformed(now, fault, &text),
         }
     }
 
     /// Takes in a message of the server.
     pub fn message(&mut self, now: Timestamp, from: Option<Exchange>, message: Message<'_>) {
+        self.speaks();
         for finding in mistakes::of_server(&message) {
             self.note(finding.rule, finding.what);
         }
@@ -153,12 +168,12 @@ impl ClientEngine {
         }
     }
 
-    /// Something came that is no message. Where it came for one exchange alone, that is what its call gets.
+    /// Something came that is no message, such as one that is too long to be kept. Where it came for one exchange alone,
+    /// that is what its call gets.
     pub fn unreadable(&mut self, now: Timestamp, from: Option<Exchange>, what: &str) {
+        let Some(exchange) = from else { return self.too_long(now, what) };
         self.note("RPC-01", format!("not a message: {what}"));
-        if let Some(exchange) = from {
-            self.ended(now, exchange, WireError::Misbehaved(format!("it sent what is no message: {what}")));
-        }
+        self.ended(now, exchange, WireError::Misbehaved(format!("it sent what is no message: {what}")));
     }
 
     /// Nothing more comes for an exchange.
@@ -183,7 +198,8 @@ impl ClientEngine {
     /// Nothing more comes at all.
     pub fn closed(&mut self, why: WireError) {
         if !matches!(self.phase, Phase::Closed(_)) {
-            self.give_up(OpenError::Wire(why));
+            let why = self.with_junk(OpenError::Wire(why));
+            self.give_up(why);
         }
     }
 

@@ -70,6 +70,8 @@ impl ClientEngine {
             return Err(RpcError::invalid_request("a request with this id is being answered"));
         }
         if !self.can_answer(&asked) {
+            let what = format!("its request {}, which this client did not offer to answer", request.method);
+            self.outputs.push_back(ClientOutput::Ignored(what));
             return Err(RpcError::method_not_found(&request.method));
         }
         if self.questions.len() >= self.config.max_questions {

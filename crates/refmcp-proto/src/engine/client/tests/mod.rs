@@ -1,6 +1,7 @@
 //! Conversations of a client, without a server and with time as an argument.
 
 mod calls;
+mod junk;
 mod opening;
 mod questions;
 
@@ -32,6 +33,7 @@ enum Seen {
     Withdrawn(u64),
     Heard(Option<u64>, String),
     Noted(&'static str),
+    Ignored(String),
 }
 
 impl Rig {
@@ -69,6 +71,7 @@ impl Rig {
                     Seen::Heard(call.map(|call| call.0), heard.method().to_owned())
                 }
                 ClientOutput::Note(finding) => Seen::Noted(finding.rule),
+                ClientOutput::Ignored(what) => Seen::Ignored(what),
             });
         }
         seen
