@@ -13,6 +13,7 @@ use crate::conversation::Conversation;
 use crate::error::ConnectError;
 use crate::host::Host;
 use crate::wire::Connector;
+use tokio::time::{Instant, timeout_at};
 
 /// A client that is not connected yet.
 ///
@@ -99,7 +100,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the opening may take: a minute. The time in which a person logs in does not count.
+    /// How long the opening may take in all, with the connection and every revision that is tried: a minute. The time
+    /// in which a person logs in does not count.
     #[must_use]
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
         self.config.open_timeout = timeout;
@@ -107,7 +109,7 @@ impl ClientBuilder {
     }
 
     /// How long a server that may not know the newest revision has to answer in it, before an older one is tried: five
-    /// seconds.
+    /// seconds, and at most half of the time for the opening.
     #[must_use]
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.config.probe_timeout = timeout;
@@ -135,21 +137,26 @@ impl ClientBuilder {
     /// As [`connect`](Self::connect).
     pub async fn connect_to(&self, server: Arc<dyn Connector>) -> Result<Client, ConnectError> {
         let name = server.name();
+        let mut time = OpeningTime::begin(self.config.open_timeout);
         let spoken = self.lock_spoken().get(&name).copied();
         if self.config.era == Era::Auto && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake) {
-            match self.clone().era(Era::Legacy).connect_afresh(&server).await {
+            match self.clone().era(Era::Legacy).connect_afresh(&server, &mut time).await {
                 // It may speak something else by now.
                 Err(fault) if !fault.needs_authorization() => drop(self.lock_spoken().remove(&name)),
                 done => return done,
             }
         }
-        let client = self.connect_afresh(&server).await?;
+        let client = self.connect_afresh(&server, &mut time).await?;
         self.lock_spoken().insert(name, client.server().revision);
         Ok(client)
     }
 
-    async fn connect_afresh(&self, server: &Arc<dyn Connector>) -> Result<Client, ConnectError> {
-        let why = match self.attempt_patiently(server).await {
+    async fn connect_afresh(
+        &self,
+        server: &Arc<dyn Connector>,
+        time: &mut OpeningTime,
+    ) -> Result<Client, ConnectError> {
+        let why = match self.attempt_patiently(server, time).await {
             Ok(client) => return Ok(client),
             Err(why) => why,
         };
@@ -157,18 +164,25 @@ impl ClientBuilder {
         let sessions = self.config.era.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
         let older = server.older().filter(|_| sessions && speaks_something_older(&why));
         let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
-        match self.attempt_patiently(&older).await {
+        match self.attempt_patiently(&older, time).await {
             Ok(client) => Ok(client),
             Err(older) => Err(ConnectError::BothFailed { server: name, why, older }),
         }
     }
 
     /// Opens a conversation, as often as it takes until nobody but the server is waited for.
-    async fn attempt_patiently(&self, server: &Arc<dyn Connector>) -> Result<Client, OpenError> {
+    async fn attempt_patiently(
+        &self,
+        server: &Arc<dyn Connector>,
+        time: &mut OpeningTime,
+    ) -> Result<Client, OpenError> {
         loop {
-            match self.attempt(server).await {
+            match self.attempt(server, time).await {
                 Err(OpenError::TimedOut { after_millis }) => match server.held_up() {
-                    Some(login) => login.await?,
+                    Some(login) => {
+                        login.await?;
+                        *time = OpeningTime::begin(self.config.open_timeout);
+                    }
                     None => return Err(OpenError::TimedOut { after_millis }),
                 },
                 done => return done,
@@ -176,7 +190,7 @@ impl ClientBuilder {
         }
     }
 
-    async fn attempt(&self, server: &Arc<dyn Connector>) -> Result<Client, OpenError> {
+    async fn attempt(&self, server: &Arc<dyn Connector>, time: &OpeningTime) -> Result<Client, OpenError> {
         let way = if server.probe_may_be_ignored() { Way::Pipe } else { Way::Exchanges };
         let era = match self.config.era {
             Era::Auto if server.sessions_only() => Era::Legacy,
@@ -189,15 +203,43 @@ impl ClientBuilder {
         }
         let config = ClientConfig { era, way, capabilities, ..self.config.clone() };
         let conversation = Conversation::new(config, Arc::new(self.host.clone()));
-        let wire = server.connect(conversation.ear()).await?;
+        let connecting = server.connect(conversation.ear());
+        let wire = if server.logs_in_first() {
+            connecting.await?
+        } else {
+            timeout_at(time.until, connecting).await.map_err(|_| time.over())??
+        };
         conversation.open(wire);
-        match conversation.opened().await {
+        let opened = timeout_at(time.until, conversation.opened()).await;
+        match opened.unwrap_or_else(|_| Err(time.over())) {
             Ok(facts) => Ok(Client::new(conversation, facts, server.name(), way, self.options.clone())),
             Err(why) => {
                 conversation.close().await;
                 Err(why)
             }
         }
+    }
+}
+
+/// The time of one opening, whatever is tried in it.
+#[derive(Debug, Clone, Copy)]
+struct OpeningTime {
+    since: Instant,
+    until: Instant,
+}
+
+impl OpeningTime {
+    fn begin(lasts: Duration) -> Self {
+        let since = Instant::now();
+        // A time that no clock can show is as good as none.
+        let until = since.checked_add(lasts).unwrap_or_else(|| since + Duration::from_secs(365 * 24 * 3600));
+        // The engine's own deadline, which says more, comes first where both are due.
+        Self { since, until: until + Duration::from_millis(20) }
+    }
+
+    fn over(&self) -> OpenError {
+        let after = self.since.elapsed().as_millis();
+        OpenError::TimedOut { after_millis: u64::try_from(after).unwrap_or(u64::MAX) }
     }
 }
 

@@ -247,6 +247,10 @@ impl Connector for WebSocket {
         self.address.to_string()
     }
 
+    fn logs_in_first(&self) -> bool {
+        self.authorized().is_some_and(Authorization::asks_a_person)
+    }
+
     fn extensions(&self) -> JsonObject {
         self.authorized().map(Authorization::extensions).unwrap_or_default()
     }

@@ -77,6 +77,11 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// Whether connecting may wait for a person to log in, whose time is not the server's.
+    fn logs_in_first(&self) -> bool {
+        false
+    }
+
     /// Extensions of the protocol that the way to the server makes use of, by identifier, with their settings. Servers
     /// are told of them, beside what the application can do.
     fn extensions(&self) -> JsonObject {

@@ -142,6 +142,11 @@ impl Authorization {
         id.map(|id| (id.to_owned(), JsonObject::new().into())).into_iter().collect()
     }
 
+    /// Whether getting a token may take a user's time.
+    pub(crate) fn asks_a_person(&self) -> bool {
+        self.settings.browser.is_some() && self.settings.grant.is_none()
+    }
+
     /// The token manager of a server.
     pub(crate) fn token_manager(&self, address: &Address, http: &HttpSettings) -> Arc<TokenManager> {
         let server = address.as_http();

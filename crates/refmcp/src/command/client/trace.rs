@@ -179,6 +179,10 @@ impl Connector for Traced {
         self.server.held_up()
     }
 
+    fn logs_in_first(&self) -> bool {
+        self.server.logs_in_first()
+    }
+
     fn extensions(&self) -> JsonObject {
         self.server.extensions()
     }
