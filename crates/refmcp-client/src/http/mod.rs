@@ -4,7 +4,7 @@
 //! and hands both the connection back and the message on, without waking anybody else. The parts:
 //!
 //! - `address`, `settings`, `headers`: where to, how, and what is said in front of a message.
-//! - `dial`, `near`, `tls`, `tap`, `pool`, `answer`: connections, where they may lead, those that wait for work, and what
+//! - `dial`, `near`, `tls`, `given`, `tap`, `pool`, `answer`: connections, where they may lead, those that wait for work, and what
 //!   comes over them.
 //! - `line`: what both transports share: sending, order, and the tasks that do it.
 //! - `events`, `bookmark`: reading streams of events and taking them up again.
@@ -17,6 +17,7 @@ mod bookmark;
 pub(crate) mod dial;
 mod events;
 mod fetch;
+mod given;
 mod headers;
 mod legacy;
 mod line;
@@ -34,6 +35,7 @@ mod tls;
 pub(crate) use address::as_http;
 pub use address::{Address, BadUrl};
 pub use fetch::Fetcher;
+pub use given::read_certificates;
 pub use headers::BadHeader;
 pub use legacy::HttpSse;
 pub use near::Reach;

@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair, generate_simple_self_signed};
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_proto::engine::client::{Exchange, WireError};
 use tokio::net::TcpListener;
@@ -56,7 +56,11 @@ struct Secure {
 
 impl Secure {
     async fn start(name: &str, protocols: &[&str]) -> Self {
-        let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
+        Self::start_with(generate_simple_self_signed([name.to_owned()]).unwrap(), protocols).await
+    }
+
+    async fn start_with(certified: CertifiedKey<KeyPair>, protocols: &[&str]) -> Self {
+        let CertifiedKey { cert, signing_key } = certified;
         let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
         let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
         let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
@@ -209,4 +213,43 @@ async fn what_is_no_certificate_cannot_be_trusted() {
     wire.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("given to be trusted")), "{why:?}");
+}
+
+/// A certificate that is its own authority, as `openssl req -x509` makes it.
+fn own_authority(name: &str, change: impl FnOnce(&mut CertificateParams)) -> CertifiedKey<KeyPair> {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    change(&mut params);
+    let signing_key = KeyPair::generate().unwrap();
+    CertifiedKey { cert: params.self_signed(&signing_key).unwrap(), signing_key }
+}
+
+#[tokio::test]
+async fn an_authority_that_was_given_may_be_the_server() {
+    let mut server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
+    let (wire, mut ears) = connect(&server.connector()).await;
+    wire.clone().send(request(1, "ping", ALONE));
+    let asked = server.next().await;
+    asked.answer.send(piece(&result(1))).await.unwrap();
+    assert_eq!(ears.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
+async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
+    let expired = own_authority("secure.test", |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    for certified in [own_authority("other.test", |_| {}), expired] {
+        let server = Secure::start_with(certified, &["http/1.1"]).await;
+        let (wire, mut ears) = connect(&server.connector()).await;
+        wire.clone().send(request(1, "ping", ALONE));
+        let (_, why) = ears.ended().await;
+        assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
+    }
+    // Another authority of the same name is a stranger.
+    let server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
+    let mut stranger = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
+    stranger.certificate = server.certificate.clone();
+    let (wire, mut ears) = connect(&stranger.connector()).await;
+    wire.clone().send(request(1, "ping", ALONE));
+    let (_, why) = ears.ended().await;
+    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("not trusted here")), "{why:?}");
 }
