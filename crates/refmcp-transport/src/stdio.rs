@@ -98,14 +98,20 @@ pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
 
 /// The same, and also when the process that started this one is gone: whoever serves it alone has nobody left.
 pub async fn told_to_stop_or_alone(stop: CancellationToken) -> io::Result<()> {
-    #[cfg(unix)]
     tokio::select! {
         told = told_to_stop(stop.clone()) => told?,
-        () = parent_gone() => stop.cancel(),
+        () = left_alone(stop) => {}
     }
-    #[cfg(not(unix))]
-    told_to_stop(stop).await?;
     Ok(())
+}
+
+/// Cancels the token when the process that started this one is gone.
+pub async fn left_alone(stop: CancellationToken) {
+    #[cfg(unix)]
+    parent_gone().await;
+    #[cfg(not(unix))]
+    std::future::pending::<()>().await;
+    stop.cancel();
 }
 
 /// Waits until another process has become our parent: ours has died, even if something still holds our input open.
