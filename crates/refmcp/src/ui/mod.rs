@@ -15,8 +15,10 @@ pub(crate) mod questions;
 mod raw;
 pub(crate) mod render;
 pub(crate) mod style;
+pub(crate) mod suggest;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod wrap;
 
 #[cfg(test)]
 pub(crate) mod scripted;

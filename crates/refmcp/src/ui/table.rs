@@ -1,13 +1,14 @@
 //! Rows of text in columns.
 
 use super::style::Paint;
-use super::text::{truncate, width};
+use super::text::width;
+use super::wrap::{widest_word, wrap};
 
 /// Columns between two columns.
 const GAP: usize = 2;
 
-/// The narrowest that a column is made to fit.
-const NARROWEST: usize = 8;
+/// The narrowest that the last column is made before rows become several lines.
+const NARROWEST: usize = 16;
 
 /// A table: a heading for each column, and rows of as many cells. Cells are one line each, and harmless already.
 #[derive(Debug)]
@@ -28,30 +29,76 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table as text, in no more than so many columns of the terminal where that can be done.
+    /// The table as text, in no more than so many columns of the terminal where that can be done. Nothing is cut: the
+    /// last column is broken into lines, and where that is not enough each row becomes a few lines.
     pub(crate) fn render(&self, paint: Paint, most: Option<usize>) -> String {
         let shown: Vec<usize> = (0..self.headings.len()).filter(|column| !self.is_empty(*column)).collect();
         let mut widths: Vec<usize> = shown.iter().map(|column| self.width(*column)).collect();
-        if let Some(most) = most {
-            fit(&mut widths, most);
-        }
-        let line = |cell: &dyn Fn(usize) -> String, style: &dyn Fn(&str) -> String| {
-            let mut line = String::new();
-            for (column, width_here) in shown.iter().zip(&widths) {
-                let text = cell(*column);
-                let text = truncate(&text, *width_here);
-                line.push_str(&style(&text));
-                line.push_str(&" ".repeat(width_here.saturating_sub(width(&text)) + GAP));
+        let over = most.map_or(0, |most| {
+            let gaps = GAP * widths.len().saturating_sub(1);
+            (widths.iter().sum::<usize>() + gaps).saturating_sub(most)
+        });
+        if over > 0 {
+            let (Some(last), Some(column)) = (widths.last_mut(), shown.last()) else { return String::new() };
+            let narrower = last.saturating_sub(over);
+            if narrower < NARROWEST.max(self.widest_word(*column)) {
+                return self.stacked(paint, &shown, most.unwrap_or(usize::MAX));
             }
-            line.trim_end().to_owned() + "\n"
-        };
+            *last = narrower;
+        }
         let heading = |column: usize| self.headings.get(column).copied().unwrap_or_default().to_owned();
-        let mut out = line(&heading, &|text| paint.strong(text));
+        let mut out = line(&shown, &widths, &heading, &|text| paint.strong(text));
         for row in &self.rows {
             let cell = |column: usize| row.get(column).cloned().unwrap_or_default();
-            out.push_str(&line(&cell, &str::to_owned));
+            let last = shown.last().map(|column| cell(*column)).unwrap_or_default();
+            let mut pieces = wrap(&last, widths.last().copied().unwrap_or(usize::MAX)).into_iter();
+            let first = pieces.next().unwrap_or_default();
+            let with_first = |column: usize| {
+                if Some(&column) == shown.last() { first.clone() } else { cell(column) }
+            };
+            out.push_str(&line(&shown, &widths, &with_first, &str::to_owned));
+            for piece in pieces {
+                let only = |column: usize| {
+                    if Some(&column) == shown.last() { piece.clone() } else { String::new() }
+                };
+                out.push_str(&line(&shown, &widths, &only, &str::to_owned));
+            }
         }
         out
+    }
+
+    /// Every row as a few lines: the first cell, and below it the others, each after its heading.
+    fn stacked(&self, paint: Paint, shown: &[usize], most: usize) -> String {
+        let label = |column: usize| {
+            self.headings.get(column).map(|heading| heading.to_lowercase()).unwrap_or_default()
+        };
+        let labels = shown.iter().skip(1).map(|column| width(&label(*column))).max().unwrap_or(0);
+        let indent = GAP + labels + GAP;
+        let mut out = String::new();
+        for row in &self.rows {
+            for (place, column) in shown.iter().enumerate() {
+                let cell = row.get(*column).map(String::as_str).unwrap_or_default();
+                if place == 0 {
+                    out.push_str(&format!("{}\n", paint.strong(cell)));
+                    continue;
+                }
+                if cell.is_empty() {
+                    continue;
+                }
+                let label = label(*column);
+                let mut before =
+                    format!("  {label}{}", " ".repeat(labels.saturating_sub(width(&label)) + GAP));
+                for piece in wrap(cell, most.saturating_sub(indent)) {
+                    out.push_str(&format!("{before}{piece}\n"));
+                    before = " ".repeat(indent);
+                }
+            }
+        }
+        out
+    }
+
+    fn widest_word(&self, column: usize) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).map(|cell| widest_word(cell)).max().unwrap_or(0)
     }
 
     /// Whether no row has anything in this column.
@@ -66,17 +113,20 @@ impl Table {
     }
 }
 
-/// Takes from the widest column until all fit, or none can be made narrower.
-fn fit(widths: &mut [usize], most: usize) {
-    let gaps = GAP * widths.len().saturating_sub(1);
-    loop {
-        let over = (widths.iter().sum::<usize>() + gaps).saturating_sub(most);
-        let Some(widest) = widths.iter_mut().max().filter(|width| **width > NARROWEST) else { return };
-        if over == 0 {
-            return;
-        }
-        *widest -= 1;
+/// One line of a table.
+fn line(
+    shown: &[usize],
+    widths: &[usize],
+    cell: &dyn Fn(usize) -> String,
+    style: &dyn Fn(&str) -> String,
+) -> String {
+    let mut line = String::new();
+    for (column, width_here) in shown.iter().zip(widths) {
+        let text = cell(*column);
+        line.push_str(&style(&text));
+        line.push_str(&" ".repeat(width_here.saturating_sub(width(&text)) + GAP));
     }
+    line.trim_end().to_owned() + "\n"
 }
 
 #[cfg(test)]
@@ -97,11 +147,24 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_column_gives_way() {
-        let text = table().render(Paint::PLAIN, Some(20));
-        assert_eq!(text, "NAME  ABOUT\na     short\n漢字  a rather long…\n");
-        // Too narrow for anything: it is no less than readable.
-        assert!(table().render(Paint::PLAIN, Some(3)).contains("a rathe…"));
+    fn the_last_column_is_broken_into_lines() {
+        let text = table().render(Paint::PLAIN, Some(24));
+        assert_eq!(text, "NAME  ABOUT\na     short\n漢字  a rather long text\n      about it\n");
+    }
+
+    #[test]
+    fn nothing_is_cut_where_there_is_no_room_for_columns() {
+        let text = table().render(Paint::PLAIN, Some(18));
+        assert_eq!(
+            text,
+            "a\n  about  short\n漢字\n  about  a rather\n         long text\n         about it\n"
+        );
+        let mut table = Table::new(&["URI", "NAME"]);
+        table.row(vec!["file:///a/very/long/path/to/something.txt".to_owned(), "Something".to_owned()]);
+        for most in [1, 20, 45] {
+            let text = table.render(Paint::PLAIN, Some(most));
+            assert_eq!(text, "file:///a/very/long/path/to/something.txt\n  name  Something\n", "{most}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a server offers.
 
-use refmcp_proto::model::{Prompt, Resource, ResourceTemplate, Tool};
+use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 
 use super::{View, hints};
 use crate::arguments::expected;
 use crate::ui::table::Table;
-use crate::ui::text::{first_line, one_line, truncate};
+use crate::ui::text::{first_line, one_line};
+use crate::ui::wrap::wrap;
 
 /// Tools, each with what it does, its arguments, and what it says about itself.
 pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
@@ -76,7 +77,7 @@ fn or_none(text: String, what: &str) -> String {
     if text.is_empty() { format!("no {what}\n") } else { text }
 }
 
-fn heading(out: &mut String, view: &View, name: &str, title: Option<&str>) {
+pub(super) fn heading(out: &mut String, view: &View, name: &str, title: Option<&str>) {
     out.push_str(&view.paint.strong(&one_line(name)));
     if let Some(title) = title.filter(|title| *title != name) {
         out.push_str("  ");
@@ -87,24 +88,49 @@ fn heading(out: &mut String, view: &View, name: &str, title: Option<&str>) {
 
 fn about(out: &mut String, view: &View, description: Option<&str>) {
     if let Some(description) = description.filter(|text| !text.trim().is_empty()) {
-        let line = first_line(description);
-        out.push_str(&format!("    {}\n", fitted(&line, view)));
+        for line in fitted(&first_line(description), view) {
+            out.push_str(&format!("    {line}\n"));
+        }
     }
 }
 
 fn detail(out: &mut String, view: &View, line: &str) {
     if !line.is_empty() {
-        out.push_str(&format!("    {}\n", view.paint.faint(&fitted(line, view))));
+        for line in fitted(line, view) {
+            out.push_str(&format!("    {}\n", view.paint.faint(&line)));
+        }
     }
 }
 
-fn fitted(line: &str, view: &View) -> String {
-    view.width.map_or_else(|| line.to_owned(), |width| truncate(line, width.saturating_sub(4)).into_owned())
+/// A line, broken into several where the terminal is narrower; nothing is cut.
+fn fitted(line: &str, view: &View) -> Vec<String> {
+    view.width.map_or_else(|| vec![line.to_owned()], |width| wrap(line, width.saturating_sub(4)))
 }
 
 /// The arguments of a tool, those that are required first.
 fn arguments(tool: &Tool) -> String {
-    let schema = &tool.input_schema;
+    let named = named_arguments(&tool.input_schema);
+    let one = |argument: NamedArgument<'_>| format!("{}: {}", argument.label, argument.expected);
+    named.into_iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The arguments of a schema, each with what is expected and what is said about it.
+pub(super) fn schema_arguments(schema: &JsonObject) -> Vec<(String, String)> {
+    let described = |argument: NamedArgument<'_>| match argument.description {
+        Some(about) => (format!("{}:", argument.label), format!("{}. {about}", argument.expected)),
+        None => (format!("{}:", argument.label), argument.expected),
+    };
+    named_arguments(schema).into_iter().map(described).collect()
+}
+
+struct NamedArgument<'a> {
+    /// The name, with a question mark where it can be left out.
+    label: String,
+    expected: String,
+    description: Option<&'a str>,
+}
+
+fn named_arguments(schema: &JsonObject) -> Vec<NamedArgument<'_>> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required: Vec<&str> = schema
         .get("required")
@@ -116,13 +142,17 @@ fn arguments(tool: &Tool) -> String {
     let is_required = |name: &str| required.contains(&name);
     let mut names: Vec<&String> = properties.into_iter().flat_map(|all| all.keys()).collect();
     names.sort_by_key(|name| !is_required(name));
-    let anything = Value::Bool(true);
     let one = |name: &String| {
-        let schema_of = properties.and_then(|all| all.get(name)).unwrap_or(&anything);
+        let schema_of = properties.and_then(|all| all.get(name));
         let optional = if is_required(name) { "" } else { "?" };
-        format!("{}{optional}: {}", one_line(name), one_line(&expected(schema, schema_of)))
+        let expected = schema_of.map_or_else(|| "any value".to_owned(), |it| expected(schema, it));
+        NamedArgument {
+            label: format!("{}{optional}", one_line(name)),
+            expected: one_line(&expected).into_owned(),
+            description: schema_of.and_then(|it| it.get("description")).and_then(Value::as_str),
+        }
     };
-    names.into_iter().map(one).collect::<Vec<_>>().join("; ")
+    names.into_iter().map(one).collect()
 }
 
 /// A number of bytes as people say it.

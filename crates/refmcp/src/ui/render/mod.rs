@@ -5,6 +5,7 @@ mod info;
 mod lists;
 mod models;
 mod results;
+mod whole;
 
 use std::io::{self, IsTerminal};
 
@@ -12,6 +13,7 @@ pub(crate) use info::{ServerSummary, server_info};
 pub(crate) use lists::{prompts, resources, templates, tools};
 pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
+pub(crate) use whole::{whole_prompt, whole_resource, whole_template, whole_tool};
 
 use super::media::{Inline, Media};
 use super::style::Paint;
@@ -37,7 +39,11 @@ impl View {
         let inline = if seen { Inline::detect(env) } else { None };
         Self {
             paint,
-            width: if seen { columns(&stdout) } else { None },
+            width: if seen {
+                env("COLUMNS").and_then(|columns| columns.parse().ok()).or_else(|| columns(&stdout))
+            } else {
+                None
+            },
             media: Media::new(std::env::temp_dir(), inline),
         }
     }
@@ -59,7 +65,7 @@ fn columns(stdout: &io::Stdout) -> Option<usize> {
 
 #[cfg(not(unix))]
 fn columns(_stdout: &io::Stdout) -> Option<usize> {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
+    None
 }
 
 #[cfg(test)]

@@ -38,33 +38,58 @@ pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
     said
 }
 
-/// What a tool returned.
+/// What a tool returned: every text once. That it failed, or returned nothing, is not part of it.
 pub(crate) fn tool_result(result: &CallToolResult, view: &View) -> String {
     let mut out = String::new();
-    if result.is_error == Some(true) {
-        out.push_str(&view.paint.wrong("the tool says it failed:"));
-        out.push('\n');
-    }
     out.extend(result.content.iter().map(|block| content(block, view)));
     if let Some(structured) = &result.structured_content
-        && !says_the_same(result, structured)
+        && !repeats(result, structured)
     {
         out.push_str(&lines(&multi_line(&pretty(structured))));
     }
-    if out.is_empty() { "(nothing)\n".to_owned() } else { out }
+    out
 }
 
-/// Whether a text of the result is the structured content once more.
-fn says_the_same(result: &CallToolResult, structured: &Value) -> bool {
-    let texts = result.content.iter().filter_map(|block| block.as_text());
-    texts.into_iter().any(|text| serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured))
+/// Whether the texts of the result are the structured content once more: all of it in one text, or what its only
+/// member `result` holds, in one text or a text for each item, as some libraries wrap what is no object.
+fn repeats(result: &CallToolResult, structured: &Value) -> bool {
+    let texts: Vec<&str> = result.content.iter().filter_map(|block| block.as_text()).collect();
+    if texts.iter().any(|text| says(text, structured)) {
+        return true;
+    }
+    let Some(wrapped) = structured.as_object().filter(|all| all.len() == 1).and_then(|all| all.get("result"))
+    else {
+        return false;
+    };
+    let each = wrapped.as_array().is_some_and(|items| {
+        items.len() == texts.len() && texts.iter().zip(items).all(|(text, item)| says(text, item))
+    });
+    each || texts.iter().any(|text| says(text, wrapped))
+}
+
+/// Whether a text is a value: as JSON, or as it is.
+fn says(text: &str, value: &Value) -> bool {
+    value.as_str() == Some(text)
+        || serde_json::from_str::<Value>(text).is_ok_and(|other| is_same(&other, value))
+}
+
+/// Whether two values are the same, however their numbers are written.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let there = |(name, value)| other.get(name).is_some_and(|other| is_same(value, other));
+            one.len() == other.len() && one.iter().all(there)
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// What was read.
 pub(crate) fn resource(result: &ReadResourceResult, view: &View) -> String {
-    if result.contents.is_empty() {
-        return "(nothing)\n".to_owned();
-    }
     let all: Vec<String> = result.contents.iter().map(|contents| resource_contents(contents, view)).collect();
     all.join("\n")
 }
@@ -93,7 +118,7 @@ pub(crate) fn prompt(result: &GetPromptResult, view: &View) -> String {
         let text = content(&message.content, view);
         out.push_str(&format!("{}\n{}\n", view.paint.strong(&format!("{role}:")), indent(&text, "  ")));
     }
-    if out.is_empty() { "(no messages)\n".to_owned() } else { out }
+    out
 }
 
 /// Proposals, a line each.

@@ -44,10 +44,10 @@ fn tools_have_their_arguments_and_hints() {
 }
 
 #[test]
-fn lines_are_cut_to_the_terminal() {
+fn lines_are_broken_at_the_end_of_the_terminal() {
     let view = View { width: Some(20), ..View::plain(std::path::Path::new("/nowhere")) };
     let text = tools(&[Tool::new("a", "A description that is longer than the line")], &view);
-    assert_eq!(text, "a\n    A description t…\n");
+    assert_eq!(text, "a\n    A description\n    that is longer\n    than the line\n");
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn structured_content_is_shown_once() {
     assert_eq!(shown(|view| tool_result(&same, view)), "{\"total\":3}\n");
     let other = CallToolResult::text("three").structured_content(json!({"total": 3}));
     assert_eq!(shown(|view| tool_result(&other, view)), "three\n{\n  \"total\": 3\n}\n");
-    assert_eq!(shown(|view| tool_result(&CallToolResult::default(), view)), "(nothing)\n");
+    assert_eq!(shown(|view| tool_result(&CallToolResult::default(), view)), "");
 }
 
 #[test]
-fn failures_say_whose_they_are() {
+fn failures_are_harmless() {
     let failed = CallToolResult::error(format!("disk full{HOSTILE}"));
     let text = shown(|view| tool_result(&failed, view));
-    assert_eq!(text, "the tool says it failed:\ndisk full␛[2J<U+202E>\n");
+    assert_eq!(text, "disk full␛[2J<U+202E>\n");
 }
 
 #[test]

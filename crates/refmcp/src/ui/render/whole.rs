@@ -1,0 +1,98 @@
+//! One thing that a server offers, with all that the server says of it.
+
+use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
+use serde_json::Value;
+
+use super::content::pretty;
+use super::lists::{bytes, heading, schema_arguments};
+use super::{View, hints};
+use crate::ui::text::{indent, multi_line, one_line};
+
+/// A tool: its whole description, its arguments one by one, what it says about itself, its schemas.
+pub(crate) fn whole_tool(tool: &Tool, view: &View) -> String {
+    let mut out = String::new();
+    let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
+    heading(&mut out, view, &tool.name, title.map(String::as_str));
+    description(&mut out, tool.description.as_deref());
+    let arguments = schema_arguments(&tool.input_schema);
+    section(&mut out, view, "arguments", &lines_of(&arguments));
+    let said = hints(tool);
+    if !said.is_empty() {
+        section(&mut out, view, "says it", &said.join("\n"));
+    }
+    schema(&mut out, view, "input schema", &tool.input_schema);
+    if let Some(output) = &tool.output_schema {
+        schema(&mut out, view, "output schema", output);
+    }
+    out
+}
+
+/// A prompt, with its arguments one by one.
+pub(crate) fn whole_prompt(prompt: &Prompt, view: &View) -> String {
+    let mut out = String::new();
+    heading(&mut out, view, &prompt.name, prompt.title.as_deref());
+    description(&mut out, prompt.description.as_deref());
+    let arguments = prompt.arguments.iter().flatten().map(|argument| {
+        let optional = if argument.required == Some(true) { "" } else { "?" };
+        (format!("{}{optional}", argument.name), argument.description.clone().unwrap_or_default())
+    });
+    section(&mut out, view, "arguments", &lines_of(&arguments.collect::<Vec<_>>()));
+    out
+}
+
+/// A resource.
+pub(crate) fn whole_resource(resource: &Resource, view: &View) -> String {
+    let mut out = String::new();
+    heading(&mut out, view, &resource.uri, None);
+    description(&mut out, resource.description.as_deref());
+    let facts = [
+        ("name", Some(resource.name.clone())),
+        ("title", resource.title.clone()),
+        ("type", resource.mime_type.clone()),
+        ("size", resource.size.map(bytes)),
+        ("annotations", resource.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
+    ];
+    section(&mut out, view, "facts", &known(facts));
+    out
+}
+
+/// A resource template.
+pub(crate) fn whole_template(template: &ResourceTemplate, view: &View) -> String {
+    let mut out = String::new();
+    heading(&mut out, view, &template.uri_template, None);
+    description(&mut out, template.description.as_deref());
+    let facts = [
+        ("name", Some(template.name.clone())),
+        ("title", template.title.clone()),
+        ("type", template.mime_type.clone()),
+        ("annotations", template.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
+    ];
+    section(&mut out, view, "facts", &known(facts));
+    out
+}
+
+fn description(out: &mut String, text: Option<&str>) {
+    if let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) {
+        out.push_str(&format!("{}\n", indent(&multi_line(text), "    ")));
+    }
+}
+
+fn section(out: &mut String, view: &View, name: &str, text: &str) {
+    if !text.is_empty() {
+        out.push_str(&format!("  {}\n{}\n", view.paint.strong(name), indent(&multi_line(text), "    ")));
+    }
+}
+
+fn schema(out: &mut String, view: &View, name: &str, schema: &JsonObject) {
+    section(out, view, name, &pretty(&Value::Object(schema.clone())));
+}
+
+fn lines_of(pairs: &[(String, String)]) -> String {
+    let lines = pairs.iter().map(|(name, about)| format!("{}  {}", one_line(name), one_line(about)));
+    lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn known<const COUNT: usize>(facts: [(&str, Option<String>); COUNT]) -> String {
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    lines_of(&known.collect::<Vec<_>>())
+}
