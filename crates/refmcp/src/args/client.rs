@@ -17,8 +17,9 @@ use super::value::pair;
 pub(super) enum ClientWords {
     /// Show what a server offers.
     #[command(override_usage = "\
-refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET>
-       refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] -- <COMMAND>...", after_help = examples::LIST)]
+refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET> [NAME]...
+       refmcp list [OPTIONS] <tools|resources|templates|prompts|models|all> [NAME]... -- <COMMAND>...
+       refmcp list [OPTIONS] -- <COMMAND>...", after_help = examples::LIST)]
     List(ListWords),
     /// Call a tool.
     #[command(override_usage = "\
@@ -92,6 +93,9 @@ pub(super) struct ListWords {
     /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
     #[arg(value_name = "TARGET")]
     pub(super) target: Option<String>,
+    /// Single things to show whole, with their descriptions and schemas.
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]

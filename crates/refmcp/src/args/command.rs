@@ -11,6 +11,8 @@ use crate::arguments::ArgumentWords;
 pub(crate) enum ClientCommand {
     /// Show what it offers.
     List { target: Target, what: Listing },
+    /// Show single things that it offers, whole.
+    Show { target: Target, what: Listing, names: Vec<String> },
     /// Call a tool.
     Call { target: Target, tool: String, arguments: ArgumentWords },
     /// Read a resource.
@@ -54,6 +56,7 @@ impl ClientCommand {
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
             Self::List { target, .. }
+            | Self::Show { target, .. }
             | Self::Call { target, .. }
             | Self::Read { target, .. }
             | Self::Prompt { target, .. }

@@ -19,6 +19,12 @@ pub(crate) enum ExitReason {
     Unreachable,
     /// The tool ran and said that it failed.
     ToolError,
+    /// The process got SIGHUP.
+    HungUp,
+    /// The process got SIGINT: ctrl-c.
+    Interrupted,
+    /// The process got SIGTERM.
+    Terminated,
 }
 
 impl ExitReason {
@@ -30,6 +36,10 @@ impl ExitReason {
             Self::Authorization => 3,
             Self::Unreachable => 4,
             Self::ToolError => 5,
+            // As shells have it: 128 and the number of the signal.
+            Self::HungUp => 129,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 
@@ -42,6 +52,9 @@ impl ExitReason {
             Self::Authorization => "authorization",
             Self::Unreachable => "unreachable",
             Self::ToolError => "tool_error",
+            Self::HungUp => "hung_up",
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
         }
     }
 

@@ -160,6 +160,7 @@ impl Inspector {
             era: self.protocol_era,
             timeout: self.timeout,
             total_timeout: self.timeout.saturating_mul(10),
+            cacert: Vec::new(),
             headers: self.headers,
             env: self.env,
             meta: self.metadata.into_iter().chain(of_tool).collect(),

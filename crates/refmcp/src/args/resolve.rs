@@ -10,7 +10,9 @@ use super::client::{
     ShellWords, WatchWords,
 };
 use super::models;
-use super::{BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError};
+use super::{
+    BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError, join_words,
+};
 use crate::arguments::ArgumentWords;
 
 impl ClientWords {
@@ -25,7 +27,7 @@ impl ClientWords {
             Self::Call(words) => call(words),
             Self::Read(words) => {
                 let mut line = Line::new([words.target, words.uri], words.server);
-                let target = line.target()?;
+                let target = line.target_before_uris()?;
                 let uri = line.next("the URI of the resource")?;
                 line.end()?;
                 Ok((ClientCommand::Read { target, uri }, words.shared))
@@ -70,12 +72,33 @@ impl Line {
 
     /// The same, where no other word can be an address: one that is must have been meant as the target.
     pub(super) fn only_target(&mut self) -> Result<Target, UsageError> {
+        if let (Some(first), Some(second)) = (self.words.front(), self.words.get(1))
+            && self.command.is_empty()
+            && !Target::is_address(first)
+            && Target::is_address(second)
+        {
+            return Err(swapped(first, second));
+        }
         match self.words.front() {
             Some(word) if !self.command.is_empty() && Target::is_address(word) => Err(UsageError::new(
                 format!("there are two targets: {} and the command after `--`", redact::word(word)),
             )),
             _ => self.target(),
         }
+    }
+
+    /// The same, where the words behind it are addresses of resources: one of a scheme that no server is reached by
+    /// cannot be the target.
+    fn target_before_uris(&mut self) -> Result<Target, UsageError> {
+        if let (Some(first), Some(second)) = (self.words.front(), self.words.get(1))
+            && self.command.is_empty()
+            && first.contains("://")
+            && !Target::is_address(first)
+            && Target::is_address(second)
+        {
+            return Err(swapped(first, second));
+        }
+        self.target()
     }
 
     pub(super) fn next(&mut self, what: &str) -> Result<String, UsageError> {
@@ -90,9 +113,17 @@ impl Line {
     }
 }
 
+/// Says that the target comes first.
+fn swapped(first: &str, second: &str) -> UsageError {
+    let (first, second) = (redact::word(first), redact::word(second));
+    let right = join_words(&[second.clone(), first.clone()]);
+    UsageError::new(format!("the target comes first: write {right} in place of {first:?} {second:?}"))
+}
+
 fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
-    let mut line = Line::new([words.what, words.target], words.server);
-    let what = match line.words.front().and_then(|word| Listing::from_word(word)) {
+    let named = [words.what, words.target].into_iter();
+    let mut line = Line::new(named.chain(words.names.into_iter().map(Some)), words.server);
+    let mut what = match line.words.front().and_then(|word| Listing::from_word(word)) {
         Some(what) => {
             line.words.pop_front();
             what
@@ -110,8 +141,23 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
         None => Listing::All,
     };
     let target = line.only_target()?;
-    line.end()?;
-    Ok((ClientCommand::List { target, what }, words.shared))
+    // `list URL tools` is as clear as `list tools URL`.
+    if what == Listing::All
+        && let Some(kind) = line.words.front().and_then(|word| Listing::from_word(word))
+    {
+        line.words.pop_front();
+        what = kind;
+    }
+    if what == Listing::All && line.words.front().is_some_and(|word| Target::is_address(word)) {
+        line.end()?;
+        return Err(UsageError::new("there are two targets"));
+    }
+    let names: Vec<String> = line.words.into();
+    let command = match names.is_empty() {
+        true => ClientCommand::List { target, what },
+        false => ClientCommand::Show { target, what, names },
+    };
+    Ok((command, words.shared))
 }
 
 fn call(words: CallWords) -> Result<(ClientCommand, Shared), UsageError> {
@@ -154,7 +200,7 @@ fn complete(words: CompleteWords) -> Result<(ClientCommand, Shared), UsageError>
 fn watch(words: WatchWords) -> Result<(ClientCommand, Shared), UsageError> {
     let uris = words.uris.into_iter().map(Some);
     let mut line = Line::new([words.target].into_iter().chain(uris), words.server);
-    let target = line.target()?;
+    let target = line.target_before_uris()?;
     Ok((ClientCommand::Watch { target, uris: line.words.into() }, words.shared))
 }
 

@@ -24,13 +24,19 @@ pub(crate) struct Shared {
     #[arg(long, default_value = "auto", value_name = "ERA", help_heading = "Connection")]
     pub(crate) era: Era,
 
-    /// How many seconds to wait for a sign of life: an answer, or progress.
+    /// How many seconds the server is waited for in the whole command, from the connection to the last answer;
+    /// progress of a call begins them anew.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = "Connection")]
     pub(crate) timeout: Duration,
 
-    /// How many seconds to wait for an answer in all, whatever progress there is.
+    /// How many seconds the server is waited for in the whole command, whatever progress there is.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds, help_heading = "Connection")]
     pub(crate) total_timeout: Duration,
+
+    /// A file of certificates in PEM that are trusted besides those of the system, for https, wss and logins; can be
+    /// repeated.
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) cacert: Vec<PathBuf>,
 
     /// A header field for every HTTP request; can be repeated.
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = "Connection")]

@@ -73,6 +73,22 @@ fn commands_mean_what_they_say() {
             "list templates -- npx x --flag",
             ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: Listing::Templates },
         ),
+        (
+            "list http://localhost/mcp tools",
+            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+        ),
+        (
+            "list tools http://localhost/mcp echo",
+            ClientCommand::Show { target: url.clone(), what: Listing::Tools, names: vec!["echo".to_owned()] },
+        ),
+        (
+            "list resources a:b -- npx",
+            ClientCommand::Show {
+                target: started(&["npx"]),
+                what: Listing::Resources,
+                names: vec!["a:b".to_owned()],
+            },
+        ),
         ("list models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
         ("models list named", ClientCommand::List { target: at("named"), what: Listing::Models }),
         (

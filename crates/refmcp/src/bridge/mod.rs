@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use refmcp_client::wire::Connector;
-use refmcp_transport::stdio::{stdio, told_to_stop_or_alone};
+use refmcp_transport::stdio::{left_alone, stdio};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BridgeSide, Exit, ExitReason, Output, Shared};
@@ -53,7 +53,7 @@ async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &Cancellat
     let name = to.name();
     let pipe = stdio(pipe::MAX_MESSAGE).context("standard input and output cannot be used")?;
     let alone = stop.child_token();
-    let watching = tokio::spawn(told_to_stop_or_alone(alone.clone()));
+    let watching = tokio::spawn(left_alone(alone.clone()));
     let passed = pipe::run(pipe, to, patience, &alone).await;
     watching.abort();
     passed.map_err(|over| explain(&name, &over))
@@ -64,10 +64,10 @@ fn explain(server: &str, over: &Over) -> anyhow::Error {
     let Why::Server(why) = &over.why else {
         return Exit::new(ExitReason::Failed, over.why.to_string()).into();
     };
+    tracing::debug!(reached = over.reached, "the server has ended it");
     let reason = match why {
         why if why.needs_authorization() => ExitReason::Authorization,
-        _ if !over.reached => ExitReason::Unreachable,
-        _ => ExitReason::Failed,
+        _ => ExitReason::Unreachable,
     };
     Exit::new(reason, format!("{server}: {why}")).into()
 }

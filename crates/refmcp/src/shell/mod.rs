@@ -14,7 +14,7 @@ mod parse;
 mod resources;
 mod run;
 mod servers;
-mod signals;
+pub(crate) mod signals;
 mod state;
 mod template;
 mod watching;
@@ -27,7 +27,7 @@ use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
 use crate::args::{Exit, ExitReason, Output, Shared, Target, UsageError};
-use crate::command::client::{Person, Servers, fault};
+use crate::command::client::{Person, Servers, fault, is_of_whole_file};
 use crate::command::configured::usual_files;
 use crate::logging;
 use crate::ui::error::{document, rpc_of};
@@ -58,18 +58,18 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
     shell.roster.set_configured(known.clone());
     let from_files: Vec<Target> = known.into_iter().map(Target::Named).collect();
     let connected = tokio::select! {
-        connected = connect_all(&shell, if targets.is_empty() { &from_files } else { targets }) => Some(connected),
-        _ = signals.next() => None,
+        connected = connect_all(&shell, if targets.is_empty() { &from_files } else { targets }) => Ok(connected),
+        heard = signals.next() => Err(heard),
     };
     let ended = match connected {
-        None => Err(fault::interrupted()),
-        Some(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
+        Err(heard) => Err(fault::stopped(heard)),
+        Ok(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
         // Where no server was named, the person can still say which one it should be.
-        Some(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
+        Ok(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
             complain(shared, &format!("{fault:#}; to connect: connect TARGET"), ExitReason::of(&fault), None);
             Box::pin(converse(&mut shell, &mut signals)).await
         }
-        Some(Err(fault)) => Err(fault),
+        Ok(Err(fault)) => Err(fault),
     };
     shell.close().await;
     shell.asides.shown().await;
@@ -101,6 +101,10 @@ fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<Stri
             return Ok(Vec::new());
         }
     };
+    // No name is looked for that a file which cannot be used would be told of with.
+    for problem in known.problems.iter().filter(|problem| wanted && is_of_whole_file(problem)) {
+        tracing::warn!("{problem}");
+    }
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     let names: Vec<String> = usable.map(|entry| entry.name.clone()).collect();
     if wanted && names.is_empty() {
@@ -146,8 +150,8 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             tokio::select! {
                 typed = lines.typed() => break typed,
                 // Somebody who types has other means to be heard.
-                heard = signals.next() => if !is_typed || heard == Heard::End {
-                    return Err(fault::interrupted());
+                heard = signals.next() => if !is_typed || heard != Heard::Interrupt {
+                    return Err(fault::stopped(heard));
                 },
             }
         };
@@ -174,7 +178,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
                 done = Box::pin(shell.run(command)) => done,
                 heard = signals.next() => match heard {
                     Heard::Interrupt if is_typed => Err(Exit::new(ExitReason::Failed, "cancelled").into()),
-                    _ => return Err(fault::interrupted()),
+                    _ => return Err(fault::stopped(heard)),
                 },
             },
             Err(fault) => Err(fault.into()),

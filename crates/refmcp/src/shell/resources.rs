@@ -14,7 +14,7 @@ use super::servers::Connected;
 use super::template::{expand, variables};
 use super::watching::is_stateless;
 use crate::args::{Completable, UsageError};
-use crate::command::client::{fault, requests};
+use crate::command::client::{fault, requests, watch};
 use crate::ui::prompt::{AskError, Terminal};
 use crate::ui::text::one_line;
 
@@ -129,6 +129,8 @@ impl Shell {
     /// Lets a server tell of the changes of a resource.
     pub(super) async fn subscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.place_of(uri).await?;
+        let checked = watch::check(&server.session, std::slice::from_ref(&uri)).await;
+        checked.map_err(|fault| server.hinted(fault))?;
         if !is_stateless(server.client()) {
             let told = server.client().subscribe(&uri).await;
             told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;

@@ -88,6 +88,9 @@ impl Shell {
 
     /// Carries out a command.
     pub(super) async fn run(&mut self, command: Command) -> Result<ExitReason> {
+        for server in self.roster.connected() {
+            server.session.budget.restart();
+        }
         match command {
             Command::Call { tool, arguments } => {
                 let (server, tool) = self.find("tool", &tool, offer::tools).await?;
@@ -179,13 +182,16 @@ impl Shell {
                 let heading = format!("[{}]", server.name);
                 write(format!("{}\n", server.session.printer.view().paint.strong(&heading)).as_bytes())?;
             }
-            match list::list(&server.session, what).await.map_err(|fault| server.hinted(fault)) {
+            match list::list(&server.session, what, &[]).await.map_err(|fault| server.hinted(fault)) {
                 // One that has no such list does not keep the others from being shown.
                 Err(fault) if several => {
                     reason = ExitReason::of(&fault);
                     self.asides.say(format!("[{}] {}\n", server.name, one_line(&format!("{fault:#}"))));
                 }
-                done => done?,
+                done => match done? {
+                    ExitReason::Done => {}
+                    incomplete => reason = incomplete,
+                },
             }
         }
         Ok(reason)

@@ -2,18 +2,42 @@
 
 use anyhow::{Context, Result};
 
+use crate::args::ExitReason;
+
 /// What was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// Somebody has had enough of what is going on.
     Interrupt,
     /// The process is to end.
-    End,
+    Terminate,
+    /// The terminal is gone.
+    Hangup,
+}
+
+impl Heard {
+    /// What a process that ends for it exits with.
+    pub(crate) fn reason(self) -> ExitReason {
+        match self {
+            Self::Interrupt => ExitReason::Interrupted,
+            Self::Terminate => ExitReason::Terminated,
+            Self::Hangup => ExitReason::HungUp,
+        }
+    }
+
+    /// What is said of it.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupted",
+            Self::Terminate => "terminated",
+            Self::Hangup => "the terminal is gone",
+        }
+    }
 }
 
 /// Signals, from when this is made.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -24,7 +48,7 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
         let listen = |kind| signal(kind).context("cannot listen for signals");
@@ -35,11 +59,11 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Heard {
         tokio::select! {
             _ = self.interrupt.recv() => Heard::Interrupt,
-            _ = self.terminate.recv() => Heard::End,
-            _ = self.hangup.recv() => Heard::End,
+            _ = self.terminate.recv() => Heard::Terminate,
+            _ = self.hangup.recv() => Heard::Hangup,
         }
     }
 }
@@ -47,11 +71,11 @@ impl Signals {
 #[cfg(not(unix))]
 impl Signals {
     #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self {})
     }
 
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Heard {
         match tokio::signal::ctrl_c().await.context("cannot listen for signals") {
             Ok(()) => Heard::Interrupt,
             Err(_) => std::future::pending().await,

@@ -55,7 +55,12 @@ fn the_server_ends_with_the_bridge() {
             Some(signal) => client.process.signal(signal),
         }
         let exit = client.process.exit();
-        assert!(exit.status.success(), "{told:?}: {exit:?}");
+        let code = match told {
+            None => 0,
+            Some("INT") => 130,
+            Some(_) => 143,
+        };
+        assert_eq!(exit.status.code(), Some(code), "{told:?}: {exit:?}");
         wait_until_gone(servers[0]);
     }
 }

@@ -69,7 +69,7 @@ fn a_lost_session_ends_the_pipe() {
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("no longer knows the session"), "{answer}");
     let exit = client.process.exit();
-    assert_eq!(exit.status.code(), Some(1), "{exit:?}");
+    assert_eq!(exit.status.code(), Some(4), "{exit:?}");
     assert!(exit.errors.contains("no longer knows the session"), "{exit:?}");
 }
 

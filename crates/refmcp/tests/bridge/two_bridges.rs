@@ -104,7 +104,7 @@ fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
         assert_eq!(servers.len(), 1, "{from}: one server for one client");
         door.process.signal("TERM");
         let exit = door.process.exit();
-        assert!(exit.status.success(), "{from}: {exit:?}");
+        assert_eq!(exit.status.code(), Some(143), "{from}: {exit:?}");
         wait_until_gone(servers[0]);
     }
 }

@@ -163,7 +163,7 @@ fn being_told_to_end_ends_the_server_too() {
     let children = children_of(screen.id());
     assert!(!screen.is_as_before(), "keys are read one by one");
     send("TERM", screen.id());
-    assert_eq!(screen.ended().code(), Some(1));
+    assert_eq!(screen.ended().code(), Some(143));
     assert!(screen.is_as_before());
     assert!(!children.into_iter().any(is_running), "nothing is left behind");
 }

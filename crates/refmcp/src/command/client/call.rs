@@ -5,36 +5,42 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
 use refmcp_client::model::{CallToolResult, JsonObject, Tool};
-use refmcp_client::{CallError, Client, Error};
+use refmcp_client::{CallError, Error};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::requests::unknown;
+use super::approval;
 use super::session::Session;
-use super::{approval, fault};
+use super::written::Written;
 use crate::args::{ExitReason, UsageError};
 use crate::arguments::ArgumentWords;
 use crate::store::StateFolder;
 use crate::store::log::{CallEntry, Outcome, append};
-use crate::ui::progress::Bars;
 use crate::ui::render;
+use crate::ui::suggest::unknown;
 
 /// Calls a tool and shows what it says.
 pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentWords) -> Result<ExitReason> {
-    let tool = find(&session.client, name).await?;
+    let tool = find(session, name).await?;
     let arguments = session.person.arguments(words, &tool.input_schema).await?;
     let arguments = approval::approved(session, &tool, arguments).await?;
     let note = Note::begin(session, name, &arguments);
-    let ended = watched(&session.client, &session.bars, name, &arguments).await;
-    note.end(&ended);
-    let result = ended.map_err(|fault| fault::of_request(&fault))?;
-    session.printer.show(&result, |view| render::tool_result(&result, view))?;
+    let ended = watched(session, name, &arguments).await;
+    note.end(ended.as_ref().map(|written| &written.item));
+    let Written { item: result, text } = ended.map_err(|fault| session.fault("tools/call", &fault))?;
+    // Standard output is for the result alone.
+    if result.is_error == Some(true) {
+        session.remark("the tool says it failed:");
+    } else if result.content.is_empty() && result.structured_content.is_none() {
+        session.remark("the tool returned nothing");
+    }
+    session.printer.show(&text, |view| render::tool_result(&result, view))?;
     Ok(if result.is_error == Some(true) { ExitReason::ToolError } else { ExitReason::Done })
 }
 
 /// The tool of this name.
-pub(crate) async fn find(client: &Client, name: &str) -> Result<Tool> {
-    let tools = client.list_tools().await.map_err(|fault| fault::of_request(&fault))?;
+async fn find(session: &Session, name: &str) -> Result<Tool> {
+    let tools = session.list::<Tool>().await.map_err(|fault| session.fault("tools/list", &fault))?;
     tools.iter().find(|tool| tool.name == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         UsageError::new(unknown("tool", name, &names)).into()
@@ -42,37 +48,34 @@ pub(crate) async fn find(client: &Client, name: &str) -> Result<Tool> {
 }
 
 /// Makes the call, with a bar that shows how far it is.
-pub(crate) async fn watched(
-    client: &Client,
-    bars: &Bars,
+async fn watched(
+    session: &Session,
     name: &str,
     arguments: &JsonObject,
-) -> Result<CallToolResult, Error> {
-    let bar = Mutex::new(bars.call(name));
-    client
-        .call_tool(name, arguments)
-        .on_progress(move |progress| {
-            if let Ok(mut bar) = bar.lock() {
-                bar.update(&progress.progress, progress.total.as_ref(), progress.message.as_deref());
-            }
-        })
-        .await
+) -> Result<Written<CallToolResult>, Error> {
+    let bar = Mutex::new(session.bars.call(name));
+    let request = session.client.call_tool(name, arguments).on_progress(move |progress| {
+        if let Ok(mut bar) = bar.lock() {
+            bar.update(&progress.progress, progress.total.as_ref(), progress.message.as_deref());
+        }
+    });
+    session.ask(request.read_as()).await
 }
 
 /// Makes the call as it was typed. Nobody is asked, but it is written down as any other.
 pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Box<RawValue>, Error> {
     let arguments = params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
     let note = Note::begin(session, tool, &arguments);
-    let ended = session.client.raw("tools/call", params).read_as::<Box<RawValue>>().await;
+    let ended = session.ask(session.client.raw("tools/call", params).read_as::<Box<RawValue>>()).await;
     let result = match &ended {
         Ok(result) => {
             let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
             let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
             Ok(CallToolResult::default().is_error(is_error))
         }
-        Err(fault) => Err(fault.clone()),
+        Err(fault) => Err(fault),
     };
-    note.end(&result);
+    note.end(result.as_ref().map_err(|fault| *fault));
     ended
 }
 
@@ -92,7 +95,7 @@ impl<'a> Note<'a> {
         Self { session, tool, arguments, began, clock, ended: false }
     }
 
-    pub(crate) fn end(mut self, ended: &Result<CallToolResult, Error>) {
+    pub(crate) fn end(mut self, ended: Result<&CallToolResult, &Error>) {
         self.ended = true;
         match ended {
             Ok(result) if result.is_error == Some(true) => self.write(Outcome::ToolError, None),

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
-use refmcp_client::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
-use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
+use refmcp_client::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
+use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
 use refmcp_client::{Client, Revision, redact};
@@ -23,6 +23,13 @@ use crate::command::{auth, configured};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
+use crate::ui::suggest::nearest;
+
+/// More names of servers than this are not all told.
+const FEW_NAMES: usize = 8;
+
+/// How long a program may take to end once its input is closed, and again once it is told to terminate.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A server that may be connected.
 #[derive(Debug)]
@@ -113,6 +120,11 @@ impl<'a> Servers<'a> {
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
         let mut settings = HttpSettings::default();
         settings.tap = self.tracer.tap();
+        settings.connect_timeout = settings.connect_timeout.min(self.shared.timeout);
+        settings.head_timeout = settings.head_timeout.min(self.shared.timeout);
+        for file in &self.shared.cacert {
+            settings.ca_certificates.extend(read_certificates(file).map_err(UsageError::new)?);
+        }
         Ok(match *transport {
             UrlTransport::Auto | UrlTransport::StreamableHttp => {
                 let server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?;
@@ -158,6 +170,8 @@ impl<'a> Servers<'a> {
     fn child(&self, child: ChildProcess) -> Result<ChildProcess> {
         let stderr = stderr_to(self.shared, &self.bars, &self.last_lines)?;
         let child = child.envs(self.shared.env.iter().cloned()).stderr(stderr);
+        // A server that was given little time to answer is given no more to end.
+        let child = child.grace(GRACE.min(self.shared.timeout / 5), GRACE);
         Ok(match &self.shared.cwd {
             Some(folder) => child.current_dir(folder),
             None => child,
@@ -192,7 +206,12 @@ impl<'a> Servers<'a> {
     pub(crate) fn known(&self) -> Result<config::Servers> {
         static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
         let known = self.read_files()?;
-        for problem in &known.problems {
+        let broken = known.problems.iter().find(|problem| is_of_whole_file(problem));
+        if let Some(problem) = broken.filter(|_| self.shared.config.is_some()) {
+            return Err(UsageError::new(problem.to_string()).into());
+        }
+        // One of several files that cannot be read is told of when a name is not found.
+        for problem in known.problems.iter().filter(|problem| !is_of_whole_file(problem)) {
             let text = problem.to_string();
             if !SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
                 continue;
@@ -217,11 +236,15 @@ impl<'a> Servers<'a> {
 
     fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
-        let hint = if names.is_empty() {
-            "no configuration file names any; give a URL, or a command after `--`".to_owned()
-        } else {
-            format!("there is {}", names.join(", "))
+        let broken = known.problems.iter().filter(|problem| is_of_whole_file(problem));
+        let broken: Vec<String> = broken.map(ToString::to_string).collect();
+        let hint = match (names.as_slice(), nearest(name, &names)) {
+            ([], _) if !broken.is_empty() => "no configuration file can be used".to_owned(),
+            ([], _) => "no configuration file names any; give a URL, or a command after `--`".to_owned(),
+            (_, Some(near)) if names.len() > FEW_NAMES => format!("did you mean {near}?"),
+            _ => format!("there is {}", names.join(", ")),
         };
+        let hint = std::iter::once(hint).chain(broken).collect::<Vec<_>>().join("; ");
         UsageError::new(format!("no server is called {name:?}: {hint}")).into()
     }
 
@@ -297,6 +320,11 @@ impl<'a> Servers<'a> {
 fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a file cannot be used at all.
+pub(crate) fn is_of_whole_file(problem: &Problem) -> bool {
+    problem.severity == Severity::Error && problem.server.is_none() && problem.member.is_none()
 }
 
 /// Where an entry of a configuration file says that its server is, if it is anywhere.

@@ -3,19 +3,23 @@
 use anyhow::Error as Fault;
 use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
+use refmcp_client::model::ServerCapabilities;
 use refmcp_client::wire::WireError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
+use refmcp_proto::jsonrpc::code;
 
 use super::server_stderr::LastLines;
 use crate::args::{Exit, ExitReason};
+use crate::shell::signals::Heard;
 use crate::ui::text::one_line;
 
 /// There is no connection.
 pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
     let reason = match fault.why() {
         _ if fault.needs_authorization() => ExitReason::Authorization,
-        OpenError::Wire(_) | OpenError::TimedOut { .. } => ExitReason::Unreachable,
-        _ => ExitReason::Failed,
+        // Whoever knows no way to open a session speaks something else.
+        OpenError::Refused(error) if error.code != code::METHOD_NOT_FOUND => ExitReason::Failed,
+        _ => ExitReason::Unreachable,
     };
     let wanted = match fault.why() {
         OpenError::Wire(why) => wanted(why),
@@ -29,9 +33,16 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fau
 pub(crate) fn of_request(fault: &Error) -> Fault {
     let reason = match fault {
         _ if fault.needs_authorization() => ExitReason::Authorization,
-        Error::Call(CallError::Wire(_) | CallError::NotOpen(_) | CallError::TimedOut { .. }) => {
-            ExitReason::Unreachable
-        }
+        Error::Call(
+            CallError::Wire(_)
+            | CallError::NotOpen(_)
+            | CallError::TimedOut { .. }
+            | CallError::Protocol(_)
+            | CallError::TooManyRounds { .. },
+        )
+        | Error::Unreadable { .. }
+        | Error::Output { .. }
+        | Error::EndlessList(_) => ExitReason::Unreachable,
         _ => ExitReason::Failed,
     };
     let more = match fault {
@@ -42,6 +53,40 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
         }
     };
     Exit::new(reason, one_line(&format!("{fault}{more}"))).answered(fault.rpc()).into()
+}
+
+/// A request of this method brought no result from a server that declares these capabilities: a server that does not
+/// know what it never declared is said to declare it not.
+pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Error) -> Fault {
+    let Some(error) = fault.rpc() else { return of_request(fault) };
+    let Some((capability, is_declared)) = capability(method, declared) else { return of_request(fault) };
+    let said = of_request(fault);
+    if !is_declared {
+        let what = format!("the server declares no {capability}: {said}");
+        return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
+    }
+    if error.code == code::METHOD_NOT_FOUND {
+        let what = format!("the server declares {capability}, but does not know {method}: {said}");
+        return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
+    }
+    said
+}
+
+/// What a server has to declare before a method can be expected of it, and whether it does.
+fn capability(method: &str, declared: &ServerCapabilities) -> Option<(&'static str, bool)> {
+    let resources = declared.resources.as_ref();
+    Some(match method.split_once('/')? {
+        ("tools", _) => ("tools", declared.tools.is_some()),
+        ("resources", "subscribe") => (
+            "subscriptions to resources",
+            resources.is_some_and(|resources| resources.subscribe == Some(true)),
+        ),
+        ("resources", _) => ("resources", resources.is_some()),
+        ("prompts", _) => ("prompts", declared.prompts.is_some()),
+        ("completion", _) => ("completions", declared.completions.is_some()),
+        ("logging", _) => ("logging", declared.logging.is_some()),
+        _ => return None,
+    })
 }
 
 /// The scopes that a server wants which said that a token is not enough.
@@ -58,7 +103,12 @@ fn wanted(why: &WireError) -> String {
 
 /// Somebody pressed ctrl-c, or wants the process to end.
 pub(crate) fn interrupted() -> Fault {
-    Exit::new(ExitReason::Failed, "interrupted").into()
+    stopped(Heard::Interrupt)
+}
+
+/// A signal ends the process.
+pub(crate) fn stopped(heard: Heard) -> Fault {
+    Exit::new(heard.reason(), heard.what()).into()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
+use super::unattended;
 use crate::args::{Shared, UsageError, split_words};
 use crate::arguments::{ArgumentWords, Inputs, read};
 use crate::ui::consent::ask_to_visit;
@@ -134,7 +135,7 @@ pub(crate) fn host(shared: &Shared, person: &Person, server: &str) -> Host {
         (None, false) => host,
     };
     if !person.is_there() {
-        return if shared.yes { host.forms_by_default() } else { host };
+        return if shared.yes { unattended::host(host, server, &person.bars) } else { host };
     }
     let (of_forms, for_forms) = (person.clone(), server.to_owned());
     let (of_pages, for_pages) = (person.clone(), server.to_owned());

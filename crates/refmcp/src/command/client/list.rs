@@ -1,80 +1,253 @@
-//! `list`: what a server offers.
+//! `list`: what a server offers; all of it, one kind, or single things by their names.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listed};
+use refmcp_client::{Client, Listed, RpcError};
+use refmcp_proto::jsonrpc::code;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::declared::Family;
+use super::models;
 use super::session::Session;
-use super::{fault, models};
-use crate::args::Listing;
-use crate::ui::render;
+use crate::args::{ExitReason, Listing, UsageError};
+use crate::ui::error::rpc_of;
+use crate::ui::render::{self, View};
+use crate::ui::suggest::unknown;
+use crate::ui::text::one_line;
 
-/// Lists, and shows.
-pub(crate) async fn list(session: &Session, what: Listing) -> Result<()> {
-    if what == Listing::Models {
-        return models::list(session).await;
+/// Lists, and shows. A list that the server refuses does not keep the others from being shown.
+pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> Result<ExitReason> {
+    if what == Listing::Models && names.is_empty() {
+        return models::list(session).await.map(|()| ExitReason::Done);
     }
-    let offers = session.client.server().capabilities.clone();
-    let all = what == Listing::All;
-    let mut document = Document::default();
-    let mut text = String::new();
-    let view = session.printer.view();
-    let mut section = |heading: &str, shown: String| {
-        if all {
-            text.push_str(&format!("{}\n", view.paint.strong(&heading.to_uppercase())));
-            text.push_str(&shown);
-            text.push('\n');
-        } else {
-            text.push_str(&shown);
-        }
+    let mut lists = Lists {
+        session,
+        what,
+        names,
+        text: String::new(),
+        document: Document::default(),
+        refused: Vec::new(),
+        known: Vec::new(),
+        missing: names.to_vec(),
     };
-    if what == Listing::Tools || all && offers.tools.is_some() {
-        let tools: Vec<Tool> = document.add(whole(session).await?);
-        section("tools", render::tools(&tools, view));
-    }
-    if what == Listing::Resources || all && offers.resources.is_some() {
-        let resources: Vec<Resource> = document.add(whole(session).await?);
-        section("resources", render::resources(&resources, view));
-    }
-    if what == Listing::Templates || all && offers.resources.is_some() {
-        let templates: Vec<ResourceTemplate> = document.add(whole(session).await?);
-        section("templates", render::templates(&templates, view));
-    }
-    if what == Listing::Prompts || all && offers.prompts.is_some() {
-        let prompts: Vec<Prompt> = document.add(whole(session).await?);
-        section("prompts", render::prompts(&prompts, view));
-    }
-    if all && Family::Models.is_in(&offers) {
-        let (written, models) = models::fetch(session).await?;
-        let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(written.get())?;
-        let texts = members.remove("models").map(|texts| serde_json::from_str(texts.get())).transpose()?;
-        document.lists.insert("models", texts.unwrap_or_default());
-        section("models", render::models(&models, view));
-    }
-    session.printer.show(&document.lists, |_| text)
+    lists
+        .add(&Kind::<Tool> {
+            listing: Listing::Tools,
+            heading: "tools",
+            names: |tool| vec![&tool.name],
+            all: render::tools,
+            one: render::whole_tool,
+        })
+        .await?;
+    lists
+        .add(&Kind::<Resource> {
+            listing: Listing::Resources,
+            heading: "resources",
+            names: |resource| vec![&resource.uri, &resource.name],
+            all: render::resources,
+            one: render::whole_resource,
+        })
+        .await?;
+    lists
+        .add(&Kind::<ResourceTemplate> {
+            listing: Listing::Templates,
+            heading: "templates",
+            names: |template| vec![&template.uri_template, &template.name],
+            all: render::templates,
+            one: render::whole_template,
+        })
+        .await?;
+    lists
+        .add(&Kind::<Prompt> {
+            listing: Listing::Prompts,
+            heading: "prompts",
+            names: |prompt| vec![&prompt.name],
+            all: render::prompts,
+            one: render::whole_prompt,
+        })
+        .await?;
+    lists.add_models().await?;
+    lists.show()
 }
 
-async fn whole<T: Listed>(session: &Session) -> Result<Vec<Written<T>>> {
-    session.client.pages().all().await.map_err(|fault| fault::of_request(&fault))
+/// Something that can be listed, and how it is shown.
+struct Kind<T> {
+    listing: Listing,
+    heading: &'static str,
+    /// What one of it can be called; the first is what it is shown by.
+    names: fn(&T) -> Vec<&String>,
+    all: fn(&[T], &View) -> String,
+    one: fn(&T, &View) -> String,
 }
 
-/// Lists under the names that results have for them, in the server's own words.
-#[derive(Debug, Default)]
+/// What was listed so far.
+struct Lists<'a> {
+    session: &'a Session,
+    what: Listing,
+    names: &'a [String],
+    text: String,
+    document: Document,
+    /// Lists that the server did not give, and why.
+    refused: Vec<(&'static str, anyhow::Error, Option<i64>)>,
+    /// Everything there is, by name.
+    known: Vec<String>,
+    /// The names that were asked for and not found.
+    missing: Vec<String>,
+}
+
+impl Lists<'_> {
+    async fn add<T: Listed + Clone>(&mut self, kind: &Kind<T>) -> Result<()> {
+        let all = self.what == Listing::All;
+        let offered = T::offered(&self.session.client.server().capabilities);
+        if !(self.what == kind.listing || all && offered) {
+            return Ok(());
+        }
+        let listed = match self.session.list::<Written<T>>().await {
+            Ok(listed) => listed,
+            Err(fault) if all => {
+                self.document.refuse(member::<T>(), fault.rpc(), &fault.to_string());
+                let code = fault.rpc().map(|error| error.code);
+                self.refused.push((kind.heading, self.session.fault(T::METHOD, &fault), code));
+                return Ok(());
+            }
+            Err(fault) => return Err(self.session.fault(T::METHOD, &fault)),
+        };
+        let view = self.session.printer.view();
+        if self.names.is_empty() {
+            let items: Vec<T> = listed.iter().map(|written| written.item.clone()).collect();
+            self.section(kind.heading, &(kind.all)(&items, view));
+            self.document.add::<T>(listed);
+            return Ok(());
+        }
+        let (mut found, mut shown) = (Vec::new(), Vec::new());
+        for written in listed {
+            let called = (kind.names)(&written.item);
+            self.known.extend(called.first().map(|name| (*name).clone()));
+            if !self.names.iter().any(|name| called.contains(&name)) {
+                continue;
+            }
+            self.missing.retain(|name| !called.contains(&name));
+            shown.push((kind.one)(&written.item, view));
+            found.push(written);
+        }
+        self.text.push_str(&shown.join("\n"));
+        if !found.is_empty() {
+            self.document.add::<T>(found);
+        }
+        Ok(())
+    }
+
+    /// Models are beyond the protocol, and come in one answer.
+    async fn add_models(&mut self) -> Result<()> {
+        let all = self.what == Listing::All;
+        let offered = Family::Models.is_in(&self.session.client.server().capabilities);
+        if !(self.what == Listing::Models || all && offered) {
+            return Ok(());
+        }
+        let fetched = match models::fetch(self.session).await {
+            Ok(fetched) => fetched,
+            Err(fault) if all => {
+                let rpc = rpc_of(&fault);
+                let code = rpc.map(|error| error.code);
+                self.document.refuse("models", rpc, &format!("{fault:#}"));
+                self.refused.push(("models", fault, code));
+                return Ok(());
+            }
+            Err(fault) => return Err(fault),
+        };
+        let (list, texts) = (fetched.item, models::texts(&fetched.text)?);
+        let view = self.session.printer.view();
+        if self.names.is_empty() {
+            self.section("models", &render::models(&list, view));
+            self.document.lists.insert("models", texts);
+            return Ok(());
+        }
+        let (mut found, mut shown) = (Vec::new(), Vec::new());
+        for (model, text) in list.models.iter().zip(texts) {
+            self.known.push(model.name.clone());
+            if self.names.contains(&model.name) {
+                self.missing.retain(|name| *name != model.name);
+                shown.push(render::whole_model(model, list.is_active(model), view));
+                found.push(text);
+            }
+        }
+        self.text.push_str(&shown.join("\n"));
+        if !found.is_empty() {
+            self.document.lists.insert("models", found);
+        }
+        Ok(())
+    }
+
+    /// Adds a list; it has a heading where there are several.
+    fn section(&mut self, heading: &str, shown: &str) {
+        if self.what != Listing::All {
+            return self.text.push_str(shown);
+        }
+        let heading = self.session.printer.view().paint.strong(&heading.to_uppercase());
+        self.text.push_str(&format!("{heading}\n{shown}\n"));
+    }
+
+    fn show(mut self) -> Result<ExitReason> {
+        if let Some(name) = self.missing.first() {
+            let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+            return Err(UsageError::new(unknown(self.what.one(), name, &known)).into());
+        }
+        if self.document.lists.is_empty()
+            && let Some((_, fault, _)) = self.refused.pop()
+        {
+            return Err(fault);
+        }
+        self.session.printer.show(&self.document, |_| self.text)?;
+        let mut reason = ExitReason::Done;
+        for (heading, fault, code) in &self.refused {
+            self.session.bars.say(&format!("refmcp: {heading}: {}\n", one_line(&format!("{fault:#}"))));
+            // A method that is not there is a list that is empty.
+            if *code != Some(code::METHOD_NOT_FOUND) {
+                reason = ExitReason::of(fault);
+            }
+        }
+        Ok(reason)
+    }
+}
+
+impl Listing {
+    /// One of what is listed.
+    fn one(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources => "resource",
+            Self::Templates => "resource template",
+            Self::Prompts => "prompt",
+            Self::Models => "model",
+            Self::All => "tool, resource or prompt",
+        }
+    }
+}
+
+/// Lists under the names that results have for them, in the server's own words; and the errors of those that the server
+/// did not give.
+#[derive(Debug, Default, Serialize)]
 struct Document {
+    #[serde(flatten)]
     lists: BTreeMap<&'static str, Vec<Box<RawValue>>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    errors: BTreeMap<&'static str, Value>,
 }
 
 impl Document {
-    /// Adds a list; gives what it means.
-    fn add<T: Listed>(&mut self, list: Vec<Written<T>>) -> Vec<T> {
-        let (items, texts) = list.into_iter().map(|written| (written.item, written.text)).unzip();
-        self.lists.insert(member::<T>(), texts);
-        items
+    fn add<T: Listed>(&mut self, list: Vec<Written<T>>) {
+        let texts = list.into_iter().map(|written| written.text);
+        self.lists.insert(member::<T>(), texts.collect());
+    }
+
+    fn refuse(&mut self, member: &'static str, rpc: Option<&RpcError>, message: &str) {
+        let error = rpc.and_then(|error| serde_json::to_value(error).ok());
+        self.errors.insert(member, error.unwrap_or_else(|| json!({ "message": message })));
     }
 }
 

@@ -6,7 +6,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::declared::Family;
-use super::fault;
 use super::session::Session;
 use crate::ui::render;
 
@@ -14,7 +13,7 @@ use crate::ui::render;
 pub(crate) async fn metadata(session: &Session) -> Result<()> {
     Family::Metadata.require(session)?;
     let request = session.client.raw("metadata/get", JsonObject::new()).read_as::<Box<RawValue>>();
-    let written = request.await.map_err(|fault| fault::of_request(&fault))?;
+    let written = session.ask(request).await.map_err(|fault| session.fault("metadata/get", &fault))?;
     let members: Value = serde_json::from_str(written.get())?;
     session.printer.show(&written, |view| render::metadata(&members, view))
 }

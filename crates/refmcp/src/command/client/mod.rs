@@ -1,10 +1,12 @@
 //! Commands that drive a server.
 
 pub(crate) mod approval;
+mod budget;
 pub(crate) mod call;
 mod connect;
 pub(crate) mod declared;
 pub(crate) mod fault;
+mod hint;
 mod host;
 pub(crate) mod list;
 pub(crate) mod metadata;
@@ -14,22 +16,28 @@ pub(crate) mod requests;
 mod server_stderr;
 mod session;
 mod trace;
+mod unattended;
+mod unread;
 pub(crate) mod watch;
+mod written;
 
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::LogLevel;
-use refmcp_transport::stdio::told_to_stop;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, UsageError};
+use crate::args::{
+    BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, Target, UsageError,
+};
 use crate::arguments::ArgumentWords;
 use crate::command::auth;
+use crate::shell::signals::{Heard, Signals};
 use crate::ui::progress::Bars;
-pub(crate) use connect::{Server, Servers, remembered};
+pub(crate) use connect::{Server, Servers, is_of_whole_file, remembered};
 pub(crate) use host::{Person, root};
 pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;
@@ -40,13 +48,25 @@ pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason>
     let target = command.target().cloned();
     // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
     let hears_itself = matches!(command, ClientCommand::Shell { .. });
+    let heard = OnceLock::new();
     let done = runtime.block_on(async {
         let stopped = CancellationToken::new();
+        if hears_itself {
+            return carry_out(command, shared, &stopped).await;
+        }
+        // Before anything else: what is under way must not be cut off for want of a listener.
+        let signals = Signals::new()?;
         tokio::select! {
             done = carry_out(command, shared, &stopped) => done,
-            told = stop_in_order(&stopped), if !hears_itself => told.and(Err(fault::interrupted())),
+            () = stop_in_order(signals, &stopped, &heard) => Err(fault::interrupted()),
         }
     });
+    // Whatever was under way, it ended for the signal.
+    let done = match (heard.get(), done) {
+        (Some(heard), Ok(_)) => Ok(heard.reason()),
+        (Some(heard), Err(_)) => Err(fault::stopped(*heard)),
+        (None, done) => done,
+    };
     // A thread that waits for somebody to type cannot be ended otherwise.
     runtime.shutdown_background();
     done.map_err(|fault| auth::hinted(fault, target.as_ref()))
@@ -62,11 +82,20 @@ fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
 }
 
 /// When we are told to stop, lets whatever is going on end in order, for a while.
-async fn stop_in_order(stopped: &CancellationToken) -> Result<()> {
-    told_to_stop(stopped.clone()).await?;
-    tokio::time::sleep(FAREWELL).await;
-    Ok(())
+async fn stop_in_order(mut signals: Signals, stopped: &CancellationToken, heard: &OnceLock<Heard>) {
+    let first = signals.next().await;
+    // It is set here alone.
+    let _ = heard.set(first);
+    stopped.cancel();
+    tokio::select! {
+        () = tokio::time::sleep(FAREWELL) => {}
+        // Told twice, it does not wait.
+        _ = signals.next() => {}
+    }
 }
+
+/// How long a connection to a server that does not answer may take to end in order.
+const HURRIED_FAREWELL: Duration = Duration::from_millis(500);
 
 /// How long a connection may take to end in order once somebody has had enough.
 const FAREWELL: Duration = Duration::from_secs(6);
@@ -77,7 +106,8 @@ async fn carry_out(
     stopped: &CancellationToken,
 ) -> Result<ExitReason> {
     let (target, command) = match command {
-        ClientCommand::List { target, what } => (target, OneShot::List(what)),
+        ClientCommand::List { target, what } => (target, OneShot::List(what, Vec::new())),
+        ClientCommand::Show { target, what, names } => (target, OneShot::List(what, names)),
         ClientCommand::Call { target, tool, arguments } => (target, OneShot::Call(tool, arguments)),
         ClientCommand::Read { target, uri } => (target, OneShot::Read(uri)),
         ClientCommand::Prompt { target, name, arguments } => (target, OneShot::Prompt(name, arguments)),
@@ -122,13 +152,21 @@ async fn carry_out(
             _ => Err(fault::interrupted()),
         },
     };
-    session.close().await;
+    match done.as_ref().map_err(ExitReason::of) {
+        // A server that gave no answer in time is not waited for once more; a program is ended in any case.
+        Err(ExitReason::Unreachable) if !matches!(target, Target::Command(_) | Target::Named(_)) => {
+            if tokio::time::timeout(HURRIED_FAREWELL, session.close()).await.is_err() {
+                tracing::debug!("the server was left without a farewell");
+            }
+        }
+        _ => session.close().await,
+    }
     done
 }
 
 /// A command that connects to one server, does one thing, and is done.
 enum OneShot {
-    List(Listing),
+    List(Listing, Vec<String>),
     Call(String, ArgumentWords),
     Read(String),
     Prompt(String, ArgumentWords),
@@ -145,7 +183,7 @@ impl OneShot {
     async fn run(&self, session: &Session) -> Result<ExitReason> {
         match self {
             Self::Call(tool, words) => return call::call(session, tool, words).await,
-            Self::List(what) => list::list(session, *what).await,
+            Self::List(what, names) => return list::list(session, *what, names).await,
             Self::Read(uri) => requests::read(session, uri).await,
             Self::Prompt(name, words) => requests::prompt(session, name, words).await,
             Self::Complete { of, argument, prefix, context } => {

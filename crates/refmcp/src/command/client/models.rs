@@ -1,5 +1,7 @@
 //! `models` and `--model`: the models that a server knows, and the one its sampling requests name.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use refmcp_client::Lifecycle;
 use refmcp_client::model::JsonObject;
@@ -8,8 +10,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::declared::Family;
-use super::fault;
 use super::session::Session;
+use super::written::Written;
 use crate::args::{Exit, ExitReason};
 use crate::ui::render;
 
@@ -24,6 +26,13 @@ pub(crate) struct ModelList {
     pub(crate) models: Vec<Model>,
     #[serde(default)]
     pub(crate) active: Option<String>,
+}
+
+impl ModelList {
+    /// Whether a model of the list is the active one.
+    pub(crate) fn is_active(&self, model: &Model) -> bool {
+        model.active || self.active.as_ref() == Some(&model.name)
+    }
 }
 
 /// One model.
@@ -41,20 +50,22 @@ pub(crate) struct Model {
 
 /// `list models`: the models, and which is active.
 pub(crate) async fn list(session: &Session) -> Result<()> {
-    let (written, list) = fetch(session).await?;
-    session.printer.show(&written, |view| render::models(&list, view))
+    let fetched = fetch(session).await?;
+    session.printer.show(&fetched.text, |view| render::models(&fetched.item, view))
 }
 
-/// The models as the server wrote them, and read.
-pub(crate) async fn fetch(session: &Session) -> Result<(Box<RawValue>, ModelList)> {
+/// The models, and as the server wrote them.
+pub(crate) async fn fetch(session: &Session) -> Result<Written<ModelList>> {
     Family::Models.require(session)?;
-    let request = session.client.raw("models/list", JsonObject::new()).read_as::<Box<RawValue>>();
-    let written = request.await.map_err(|fault| fault::of_request(&fault))?;
-    let list = serde_json::from_str(written.get()).map_err(|fault| {
-        let what = format!("the answer to models/list is not a list of models: {fault}");
-        Exit::new(ExitReason::Failed, what)
-    })?;
-    Ok((written, list))
+    let request = session.client.raw("models/list", JsonObject::new()).read_as();
+    session.ask(request).await.map_err(|fault| session.fault("models/list", &fault))
+}
+
+/// The text of each model in an answer to `models/list`.
+pub(crate) fn texts(answer: &RawValue) -> Result<Vec<Box<RawValue>>> {
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(answer.get())?;
+    let texts = members.remove("models").map(|texts| serde_json::from_str(texts.get())).transpose()?;
+    Ok(texts.unwrap_or_default())
 }
 
 /// `models select`: selects a model and tells how long that lasts.
@@ -83,7 +94,8 @@ pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> 
     } else {
         client.raw("models/select", JsonObject::from_iter([("name".to_owned(), name.into())]))
     };
-    let answer = request.await.map_err(|fault| fault::of_request(&fault))?;
+    let method = if per_request { "models/list" } else { "models/select" };
+    let answer = session.ask(request).await.map_err(|fault| session.fault(method, &fault))?;
     let active = answer.get("active").and_then(Value::as_str);
     if active != Some(name) {
         let active = active.unwrap_or("none");

@@ -5,28 +5,37 @@ use std::io;
 
 use anyhow::Result;
 use refmcp_client::model::{
-    CompletionArgument, CompletionRef, JsonObject, LogLevel, PromptReference, ResourceTemplateReference,
+    CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
+    PromptReference, ReadResourceResult, ResourceTemplateReference,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::call;
 use super::output::laid_out;
 use super::session::Session;
-use super::{call, fault};
+use super::written::Written;
 use crate::args::{Completable, UsageError};
 use crate::arguments::{ArgumentWords, Inputs, json_document, prompt_schema};
 use crate::ui::render::{self, ServerSummary};
+use crate::ui::suggest::unknown;
 use crate::ui::text::{multi_line, one_line};
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
-    let result = session.client.read_resource(uri).await.map_err(|fault| fault::of_request(&fault))?;
-    session.printer.show_bytes(&result, render::exact_bytes(&result), |view| render::resource(&result, view))
+    let request = session.client.read_resource(uri).read_as::<Written<ReadResourceResult>>();
+    let read = session.ask(request).await.map_err(|fault| session.fault("resources/read", &fault))?;
+    if read.item.contents.is_empty() {
+        session.remark("the resource is empty");
+    }
+    session
+        .printer
+        .show_bytes(&read.text, render::exact_bytes(&read.item), |view| render::resource(&read.item, view))
 }
 
 /// `prompt`: a prompt, filled in.
 pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentWords) -> Result<()> {
-    let prompts = session.client.list_prompts().await.map_err(|fault| fault::of_request(&fault))?;
+    let prompts = session.list::<Prompt>().await.map_err(|fault| session.fault("prompts/list", &fault))?;
     let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
         let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
         return Err(UsageError::new(unknown("prompt", name, &names)).into());
@@ -40,9 +49,12 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentWords)
             other => (name, other.to_string()),
         })
         .collect();
-    let result =
-        session.client.get_prompt(name, &arguments).await.map_err(|fault| fault::of_request(&fault))?;
-    session.printer.show(&result, |view| render::prompt(&result, view))
+    let request = session.client.get_prompt(name, &arguments).read_as::<Written<GetPromptResult>>();
+    let got = session.ask(request).await.map_err(|fault| session.fault("prompts/get", &fault))?;
+    if got.item.messages.is_empty() {
+        session.remark("the prompt has no messages");
+    }
+    session.printer.show(&got.text, |view| render::prompt(&got.item, view))
 }
 
 /// `complete`: how an argument may go on.
@@ -58,8 +70,11 @@ pub(crate) async fn complete(
         CompletionArgument { name: argument.to_owned(), value: prefix.to_owned(), extra: JsonObject::new() };
     let context: BTreeMap<String, String> = context.iter().cloned().collect();
     let request = session.client.complete(&reference, &argument, &context);
-    let result = request.await.map_err(|fault| fault::of_request(&fault))?;
-    session.printer.show(&result, |view| match view.width {
+    let request = request.read_as::<Written<CompleteResult>>();
+    let completed =
+        session.ask(request).await.map_err(|fault| session.fault("completion/complete", &fault))?;
+    let Written { item: result, text } = completed;
+    session.printer.show(&text, |view| match view.width {
         // A program that reads would take a remark for a value.
         None => result.completion.values.iter().map(|value| format!("{}\n", one_line(value))).collect(),
         Some(_) => render::completion(&result.completion, view),
@@ -122,9 +137,10 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
     let tool = params.get("name").and_then(Value::as_str).map(str::to_owned);
     let result = match tool.filter(|_| method == "tools/call") {
         Some(tool) => call::raw(session, &tool, params).await,
-        None => session.client.raw(method, params).read_as::<Box<RawValue>>().await,
+        None => session.ask(session.client.raw(method, params).read_as::<Box<RawValue>>()).await,
     };
-    let result = result.map_err(|fault| fault::of_request(&fault))?;
+    // What was typed as a request is answered as one: its error is the server's own.
+    let result = result.map_err(|fault| session.fault("", &fault))?;
     session.printer.show(&result, |_| format!("{}\n", multi_line(&laid_out(result.get()))))
 }
 
@@ -132,24 +148,4 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
 pub(crate) async fn set_level(session: &Session, level: LogLevel) -> Result<()> {
     session.set_level(level).await?;
     session.printer.show(&json!({}), |_| String::new())
-}
-
-/// So many names are told in one line.
-const FEW: usize = 8;
-
-/// Names something that is not there, and what is.
-pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> String {
-    let nearest = names
-        .iter()
-        .max_by(|one, other| strsim::jaro_winkler(one, name).total_cmp(&strsim::jaro_winkler(other, name)));
-    match (names, nearest) {
-        ([], _) | (_, None) => format!("the server has no {what}s"),
-        (few, _) if few.len() <= FEW => {
-            format!("the server has no {what} {name:?}; it has {}", few.join(", "))
-        }
-        (many, Some(nearest)) => {
-            let count = many.len();
-            format!("the server has no {what} {name:?}; did you mean {nearest:?}? It has {count} of them")
-        }
-    }
 }

@@ -1,20 +1,29 @@
 //! One server that a command talks to, and the person in front of the terminal.
 
+use std::future::IntoFuture;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
-use refmcp_client::{Client, Era, Event};
+use refmcp_client::{CallError, Client, Era, Error, Event, Listed, Request};
+use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
+use super::budget::Budget;
 use super::connect::{Servers, remember, remembered};
 use super::fault;
+use super::hint;
 use super::host::{Person, host};
 use super::models;
 use super::output::Printer;
-use crate::args::{Output, Shared, Target, TargetName};
+use super::unread::UnreadInput;
+use crate::args::{Exit, ExitReason, Output, Shared, Target, TargetName};
 use crate::ui::progress::Bars;
 use crate::ui::render;
+
+/// How much later than the opening itself its end may come.
+const LATEST: Duration = Duration::from_millis(500);
 
 /// Events that are kept for a listener who is slow.
 const KEPT_EVENTS: usize = 4096;
@@ -31,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) name: TargetName,
     /// What happens without being asked for.
     pub(crate) events: Events,
+    /// What is left of the time for the command.
+    pub(crate) budget: Budget,
 }
 
 impl Session {
@@ -38,29 +49,50 @@ impl Session {
     pub(crate) async fn open(target: &Target, shared: &Shared, person: &Person, bars: &Bars) -> Result<Self> {
         let server = Servers::new(shared, person)?.beside(bars).find(target).await?;
         let printer = Printer::new(shared);
+        let budget = Budget::new(shared);
         let events = Events::default();
-        let listen = listener(printer.clone(), bars.clone(), events.clone());
+        let unread = UnreadInput::new(bars);
+        let listen = listener(printer.clone(), bars.clone(), events.clone(), unread);
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
             .era(shared.era)
             .timeout(shared.timeout)
             .total_timeout(shared.total_timeout)
-            .open_timeout(shared.timeout)
+            .open_timeout(budget.silence())
             .meta(shared.meta.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect());
         if let Some(revision) = remembered(&server.name) {
             builder = builder.spoken(&server.connector.name(), revision);
         }
-        let client = builder.connect_to(server.connector).await;
-        let client = client.map_err(|fault| fault::of_connecting(&fault, &server.last_lines))?;
+        let address = server.connector.name();
+        let connecting = budget.spend(builder.connect_to(server.connector));
+        // Nobody logs in where nobody is: whatever is waited for, it is not a person.
+        let is_far = matches!(target, Target::Url { .. }) && !person.is_there();
+        let connected = if is_far {
+            let limit = budget.silence() + LATEST;
+            let over = |_| Exit::new(ExitReason::Unreachable, format!("{address}: {}", budget.over()));
+            tokio::time::timeout(limit, connecting).await.map_err(over)?
+        } else {
+            connecting.await
+        };
+        let client = match connected {
+            Ok(client) => client,
+            Err(why) => {
+                let fault = fault::of_connecting(&why, &server.last_lines);
+                return Err(match hint::of_connecting(&address, &why).await {
+                    Some(hint) => Exit::new(ExitReason::of(&fault), format!("{fault}; {hint}")).into(),
+                    None => fault,
+                });
+            }
+        };
         // What somebody insisted on says nothing about what the server would rather speak.
         if shared.era == Era::Auto {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
-        let session = Self { client, printer, person, bars, shared, name: server.name, events };
+        let session = Self { client, printer, person, bars, shared, name: server.name, events, budget };
         if let Some(level) = session.shared.log_level {
-            session.set_level(level).await?;
+            session.want_log(level).await?;
         }
         if let Some(model) = &session.shared.model {
             models::select_quietly(&session, model).await?;
@@ -70,7 +102,59 @@ impl Session {
 
     /// From which level on the server's log messages are wanted.
     pub(crate) async fn set_level(&self, level: LogLevel) -> Result<()> {
-        self.client.set_log_level(level).await.map_err(|fault| fault::of_request(&fault))
+        let set = self.budget.within(self.client.set_log_level(level)).await;
+        set.map_err(|fault| self.fault("logging/setLevel", &fault))
+    }
+
+    /// Asks for log messages beside what is wanted; a server that has none is no reason not to go on.
+    async fn want_log(&self, level: LogLevel) -> Result<()> {
+        match self.set_level(level).await {
+            Err(fault) if self.client.server().capabilities.logging.is_none() => {
+                self.bars.say(&format!("refmcp: --log-level has no effect: {fault:#}\n"));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Says something about a result on stderr, before the result is shown; nothing where programs read it.
+    pub(crate) fn remark(&self, what: &str) {
+        if self.printer.output() == Output::Text {
+            eprintln!("{what}");
+        }
+    }
+
+    /// Makes a request, on what is left of the command's time; progress gives it the whole time once more.
+    pub(crate) async fn ask<R: DeserializeOwned + Send + 'static>(
+        &self,
+        request: Request<R>,
+    ) -> Result<R, Error> {
+        let request = request.timeout(self.budget.silence()).total_timeout(self.budget.total());
+        self.budget.spend(request.into_future()).await
+    }
+
+    /// A whole list, on what is left of the command's time.
+    pub(crate) async fn list<T: Listed>(&self) -> Result<Vec<T>, Error> {
+        self.budget.within(self.client.pages().all()).await
+    }
+
+    /// Why a request of this method brought no result.
+    pub(crate) fn fault(&self, method: &str, fault: &Error) -> anyhow::Error {
+        match fault {
+            Error::Call(CallError::TimedOut { .. }) => {
+                Exit::new(ExitReason::Unreachable, self.budget.over()).into()
+            }
+            fault => {
+                let said = fault::of_method(method, &self.client.server().capabilities, fault);
+                match fault.rpc().and_then(hint::of_capability) {
+                    Some(hint) => {
+                        let what = format!("{said}; {hint}");
+                        Exit::new(ExitReason::of(&said), what).answered(fault.rpc()).into()
+                    }
+                    None => said,
+                }
+            }
+        }
     }
 
     /// Ends the connection in order.
@@ -80,12 +164,18 @@ impl Session {
 }
 
 /// Log messages are shown as they come; the rest is for whoever listens.
-fn listener(printer: Printer, bars: Bars, events: Events) -> impl Fn(&Event) + Send + Sync {
+fn listener(
+    printer: Printer,
+    bars: Bars,
+    events: Events,
+    unread: UnreadInput,
+) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
             Event::Told(ServerNotification::Log(log)) if printer.output() == Output::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
+            Event::Ignored(what) => unread.tell(what),
             Event::Finding(finding) if finding.is_violation() => {
                 tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
             }

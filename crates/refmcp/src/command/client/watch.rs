@@ -1,16 +1,18 @@
 //! `watch`: what changes, as it changes.
 
+use std::future::IntoFuture;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use refmcp_client::model::{ServerNotification, SubscriptionFilter};
+use refmcp_client::model::{Resource, ServerNotification, SubscriptionFilter};
 use refmcp_client::{CallError, Error, Event, Lifecycle, WireError};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::fault;
 use super::output;
 use super::session::Session;
-use crate::args::{Exit, ExitReason, Output};
+use crate::args::{Exit, ExitReason, Output, UsageError};
+use crate::ui::suggest::nearest;
 use crate::ui::text::one_line;
 
 /// Whoever listened this long listens again when the stream breaks; a server that ends streams at once does not want it.
@@ -21,6 +23,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     let mut events = session.events.subscribe();
     let client = &session.client;
     let stateless = client.server().rules().lifecycle == Lifecycle::PerRequest;
+    check(session, uris).await?;
     let listening = async {
         if stateless {
             let filter = SubscriptionFilter {
@@ -44,7 +47,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
             }
         } else {
             for uri in uris {
-                client.subscribe(uri).await?;
+                session.budget.within(client.subscribe(uri).into_future()).await?;
             }
             if session.shared.output == Output::Text
                 && let Err(fault) = output::write(b"listening\n")
@@ -78,9 +81,33 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
         }
     };
     tokio::select! {
-        ended = listening => ended.map_err(|fault| fault::of_request(&fault)),
+        ended = listening => ended.map_err(|fault| session.fault("resources/subscribe", &fault)),
         shown = showing => shown,
     }
+}
+
+/// Whether there is something at each address. Not every revision, and not every server, tells that when it is
+/// subscribed to: nothing would ever come.
+pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
+    if uris.is_empty() {
+        return Ok(());
+    }
+    let capabilities = &session.client.server().capabilities;
+    if capabilities.resources.as_ref().is_none_or(|resources| resources.subscribe != Some(true)) {
+        let what = "the server declares no subscriptions to resources: leave the URIs out to watch its lists";
+        return Err(UsageError::new(what).into());
+    }
+    // A server that does not list its resources can still be asked for one.
+    let listed = session.list::<Resource>().await.unwrap_or_default();
+    for uri in uris.iter().filter(|uri| !listed.iter().any(|resource| resource.uri == **uri)) {
+        let Err(fault) = session.ask(session.client.read_resource(uri)).await else { continue };
+        let fault = session.fault("resources/read", &fault);
+        let known: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
+        let near = nearest(uri, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        let what = format!("{uri} cannot be watched: {fault:#}{near}");
+        return Err(Exit::new(ExitReason::of(&fault), one_line(&what)).into());
+    }
+    Ok(())
 }
 
 fn show(session: &Session, told: &ServerNotification) -> Result<()> {

@@ -13,7 +13,7 @@ pub(crate) use info::{ServerSummary, server_info};
 pub(crate) use lists::{prompts, resources, templates, tools};
 pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
-pub(crate) use whole::{whole_prompt, whole_resource, whole_template, whole_tool};
+pub(crate) use whole::{whole_model, whole_prompt, whole_resource, whole_template, whole_tool};
 
 use super::media::{Inline, Media};
 use super::style::Paint;

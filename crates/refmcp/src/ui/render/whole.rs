@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::content::pretty;
 use super::lists::{bytes, heading, schema_arguments};
 use super::{View, hints};
+use crate::command::client::models::Model;
 use crate::ui::text::{indent, multi_line, one_line};
 
 /// A tool: its whole description, its arguments one by one, what it says about itself, its schemas.
@@ -66,6 +67,19 @@ pub(crate) fn whole_template(template: &ResourceTemplate, view: &View) -> String
         ("title", template.title.clone()),
         ("type", template.mime_type.clone()),
         ("annotations", template.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
+    ];
+    section(&mut out, view, "facts", &known(facts));
+    out
+}
+
+/// A model.
+pub(crate) fn whole_model(model: &Model, active: bool, view: &View) -> String {
+    let mut out = String::new();
+    heading(&mut out, view, &model.name, None);
+    description(&mut out, model.description.as_deref());
+    let facts = [
+        ("active", active.then(|| "yes".to_owned())),
+        ("context", model.context_length.map(|tokens| format!("{tokens} tokens"))),
     ];
     section(&mut out, view, "facts", &known(facts));
     out

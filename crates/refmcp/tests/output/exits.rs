@@ -1,0 +1,90 @@
+//! Exit codes: of signals, and of servers that do not speak the protocol.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::serving::Server;
+use crate::{REFMCP, User, scripted};
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Starts a command, waits for this on its standard output or error, sends the signal, and gives the exit code.
+fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &str) -> (i32, String) {
+    let mut command = user.command(words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut err = child.stderr.take().unwrap();
+    if wait_for.is_empty() {
+        thread::sleep(Duration::from_millis(2000));
+    } else {
+        let mut line = String::new();
+        while !line.contains(wait_for) {
+            line.clear();
+            assert!(out.read_line(&mut line).unwrap() > 0, "{words:?} did not say {wait_for:?}");
+        }
+    }
+    signal(&child, name);
+    let code = child.wait().unwrap().code().unwrap_or(-1);
+    let mut said = String::new();
+    err.read_to_string(&mut said).unwrap();
+    (code, said)
+}
+
+#[test]
+fn a_signal_that_ends_a_command_is_its_exit_code() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    let slow = ["call", url.as_str(), "long_task", "steps=600", "step_ms=100"];
+    let watch = ["watch", url.as_str()];
+    let shell = ["shell", url.as_str()];
+    let to_stdio = ["bridge", "--from", "stdio", "--to", url.as_str()];
+    let listens = ["bridge", "--from", "ws://127.0.0.1:0/", "--", REFMCP, "stdio"];
+    let silent = ["list", "--", "sleep", "100"];
+    for (words, input, wait_for, speaks) in [
+        (&slow[..], "", "", true),
+        (&silent, "", "", true),
+        (&watch, "", "listening", false),
+        (&shell, "long_task steps=600 step_ms=100\n", "", true),
+        (&to_stdio, "", "", false),
+        (&listens, "", "listening on", false),
+    ] {
+        for (name, code, said) in [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] {
+            let (ended, err) = code_after(&user, words, input, wait_for, name);
+            assert_eq!(ended, code, "{words:?} {name}: {err}");
+            assert_eq!(err.contains(said), speaks, "{words:?} {name}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_is_a_server_that_cannot_be_reached() {
+    let user = User::new();
+    let list = |answer: &str| scripted(r#"{"tools":{}}"#, &[("tools/list", answer)]);
+    let other_revision = scripted("{}", &[]).replace("2025-06-18", "1999-01-01");
+    for script in [
+        list(r#""result":{"tools":7}"#),
+        list(r#""result":{"tools":[],"nextCursor":"again"}"#),
+        other_revision,
+        scripted("{}", &[]).replace("\"protocolVersion\"", "\"version\""),
+        "read -r line; exit 0".to_owned(),
+    ] {
+        let ended = user.with_script(&["list", "tools"], &script);
+        assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{script}: {ended:?}");
+    }
+    // An error that the server answers with is its right.
+    let refused = r#""error":{"code":-32000,"message":"closed today"}"#;
+    assert_eq!(user.with_script(&["list", "tools"], &list(refused)).code, 1);
+    let ended = user.command(&["shell", "--", "sh", "-c", &list(r#""result":{"tools":7}"#)]);
+    let mut shell =
+        { ended }.stdin(Stdio::piped()).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    shell.stdin.take().unwrap().write_all(b"list tools\n").unwrap();
+    assert_eq!(shell.wait().unwrap().code(), Some(4));
+}

@@ -1,0 +1,115 @@
+//! Mistakes that are common: each says what to do.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::thread;
+
+use crate::certificates::SecureServer;
+use crate::serving::Server;
+use crate::{REFMCP, User, scripted};
+
+#[test]
+fn words_in_the_wrong_order_are_put_right() {
+    let user = User::new();
+    for (words, right) in [
+        (&["call", "echo", "http://h/mcp", "a=1"][..], "write http://h/mcp echo in place of"),
+        (&["prompt", "p", "http://h/mcp"], "write http://h/mcp p in place of"),
+        (&["raw", "tools/list", "ws://h/"], "write ws://h/ tools/list in place of"),
+        (&["read", "file:///a", "http://h/mcp"], "write http://h/mcp file:///a in place of"),
+        (&["watch", "memo://a", "http://h/mcp"], "write http://h/mcp memo://a in place of"),
+    ] {
+        let ended = user.run(words);
+        assert_eq!(ended.code, 1, "{words:?}");
+        assert!(ended.err.contains("the target comes first") && ended.err.contains(right), "{ended:?}");
+    }
+}
+
+#[test]
+fn the_other_scheme_or_path_is_proposed() {
+    let (user, plain, secure) = (User::new(), Server::start(&[]), SecureServer::start(&User::new()));
+    let (plain, secure) = (&plain.address, &secure.address);
+    for (url, hint) in [
+        (format!("https://{plain}/mcp"), format!("does not speak TLS at this port; try http://{plain}/mcp")),
+        (format!("wss://{plain}/mcp/ws"), format!("try ws://{plain}/mcp/ws")),
+        (format!("http://{secure}/mcp"), format!("speaks TLS at this port: try https://{secure}/mcp")),
+        (format!("ws://{secure}/mcp/ws"), format!("speaks TLS at this port: try wss://{secure}/mcp/ws")),
+        (format!("https://{secure}/mcp"), "with --cacert FILE".to_owned()),
+        (format!("http://{plain}/"), format!("have their endpoint at /mcp, try http://{plain}/mcp")),
+        (format!("http://{plain}/other"), format!("try http://{plain}/mcp")),
+        (not_found() + "/mcp", "check the path of the URL".to_owned()),
+    ] {
+        let ended = user.run(&["list", "tools", &url]);
+        assert_eq!(ended.code, 4, "{url}: {ended:?}");
+        assert!(ended.err.contains(&hint), "{url}: {ended:?}");
+    }
+}
+
+/// A server that has nothing anywhere.
+fn not_found() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ =
+                stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    url
+}
+
+#[test]
+fn a_broken_configuration_file_says_where() {
+    let user = User::new();
+    let file = user.write("servers.json", "{\n  \"mcpServers\": {\n    \"a\": }\n}");
+    let ended = user.run(&["list", "--config", &file, "a"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.contains("servers.json") && ended.err.contains("line 3 column 10"), "{ended:?}");
+    user.write("mcp.json", "{ \"mcpServers\": ");
+    let ended = user.run(&["list", "a"]);
+    assert!(ended.err.contains("no server is called \"a\"") && ended.err.contains("mcp.json"), "{ended:?}");
+    assert!(ended.err.contains("line 1 column"), "{ended:?}");
+    // A file that is whole beside one that is broken is used.
+    user.write(".mcp.json", r#"{ "mcpServers": { "b": { "url": "http://127.0.0.1:1/mcp" } } }"#);
+    assert!(user.run(&["list", "b"]).err.contains("cannot reach"));
+}
+
+#[test]
+fn only_names_that_are_near_are_proposed() {
+    let user = User::new();
+    let ended = user.with_reference(&["call", "ecco"]);
+    assert!(ended.err.contains("did you mean \"echo\"?"), "{ended:?}");
+    let ended = user.with_reference(&["call", "frobnicate_widgets"]);
+    assert!(!ended.err.contains("did you mean"), "{ended:?}");
+    let list = r#""result":{"prompts":[{"name":"a"},{"name":"b"}]}"#;
+    let ended =
+        user.with_script(&["prompt", "zzz"], &scripted(r#"{"prompts":{}}"#, &[("prompts/list", list)]));
+    assert!(ended.err.contains("the server has no prompt \"zzz\"; it has a, b"), "{ended:?}");
+}
+
+#[test]
+fn an_address_that_nothing_is_at_is_not_watched_in_any_revision() {
+    let user = User::new();
+    for era in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        let ended = user.with_reference(&["watch", "--era", era, "file:///notes/todo.tx"]);
+        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{era}: {ended:?}");
+        assert!(ended.err.contains("file:///notes/todo.tx cannot be watched"), "{era}: {ended:?}");
+        assert!(ended.err.contains("did you mean file:///notes/todo.txt?"), "{era}: {ended:?}");
+    }
+}
+
+#[test]
+fn nor_in_the_shell() {
+    let user = User::new();
+    for era in ["2025-06-18", "2026-07-28"] {
+        let mut command = user.command(&["shell", "--era", era, "--", REFMCP, "stdio"]);
+        let mut shell = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(b"subscribe file:///nothing\n").unwrap();
+        let output = shell.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{era}: {said}");
+        assert!(said.contains("file:///nothing cannot be watched"), "{era}: {said}");
+    }
+}

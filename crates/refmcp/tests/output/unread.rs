@@ -1,0 +1,105 @@
+//! Servers that print what is no message.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::{REFMCP, User};
+
+#[test]
+fn a_server_that_prints_and_then_works_is_used_with_a_warning() {
+    let user = User::new();
+    let script = r#"echo 'Listening'; echo '{"level":30,"msg":"up"}'; exec "$0" stdio"#;
+    let ended = user.with(&["call", "echo", "message=hi"], &["sh", "-c", script, REFMCP]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "hi\n"), "{ended:?}");
+    let warnings = "refmcp: ignored from the server: not a message: Listening\n\
+                    refmcp: ignored from the server: not a message: {\"level\":30,\"msg\":\"up\"}\n";
+    assert_eq!(ended.err, warnings);
+}
+
+#[test]
+fn a_server_that_only_prints_is_left_soon_and_quoted() {
+    let user = User::new();
+    for (script, quoted) in [
+        ("echo 'usage: server DIR'", "usage: server DIR"),
+        ("while read -r line; do echo what; done", "what"),
+        ("exec yes", "no message: y"),
+        (
+            r#"while read -r line; do echo '{"jsonrpc":"2.0","id":1,"result":'; done"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":",
+        ),
+        (r#"while read -r line; do echo '{"jsonrpc":"2.0","id":77,"result":{}}'; done"#, "with the id 77"),
+        ("cat", "refuses to open a session"),
+    ] {
+        let ended = user.with_script(&["list"], script);
+        assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{script}: {ended:?}");
+        let fault = ended.err.lines().last().unwrap();
+        assert!(fault.contains(quoted), "{script}: {ended:?}");
+        assert!(ended.took < Duration::from_secs(15), "{script}: {ended:?}");
+    }
+    // What a server prints cannot steer the terminal, and a lot of it is not shown.
+    let ended = user.with_script(&["list"], r"printf '\033[2J\n'; seq 100");
+    assert!(!ended.err.contains('\x1b') && ended.err.lines().count() < 10, "{ended:?}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_ends_the_call_and_not_its_time() {
+    let user = User::new();
+    let server = crate::scripted(r#"{"tools":{}}"#, &[("tools/list", r#""result":{"tools":[}"#)]);
+    let ended = user.with_script(&["list", "tools"], &server);
+    assert_eq!(ended.code, 4, "{ended:?}");
+    assert!(
+        ended.err.contains("the server broke the protocol: it sent an answer that cannot be read"),
+        "{ended:?}"
+    );
+    assert!(ended.took < Duration::from_secs(15), "{ended:?}");
+}
+
+#[test]
+fn the_same_over_websocket() {
+    let (user, url) = (User::new(), babbling());
+    let ended = user.run(&["list", &url]);
+    assert_eq!(ended.code, 4, "{ended:?}");
+    assert!(ended.err.contains("ignored from the server: not a message: hello"), "{ended:?}");
+    assert!(ended.err.lines().last().unwrap().contains("what is no message: hello"), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(15), "{ended:?}");
+}
+
+/// A server over WebSocket that answers each frame with a greeting.
+fn babbling() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ws://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = vec![0; 4096];
+            let length = stream.read(&mut head).unwrap();
+            let head = String::from_utf8_lossy(&head[..length]).into_owned();
+            let key = head.lines().find_map(|line| {
+                line.to_lowercase().starts_with("sec-websocket-key").then(|| line[18..].trim().to_owned())
+            });
+            let accept = accept_key(&key.unwrap());
+            let answer = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+            let mut frame = [0; 4096];
+            while stream.read(&mut frame).is_ok_and(|length| length > 0) {
+                if stream.write_all(b"\x81\x05hello").is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    url
+}
+
+fn accept_key(key: &str) -> String {
+    let script = format!(
+        "printf %s '{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11' | openssl dgst -sha1 -binary | openssl base64 -A"
+    );
+    let output = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
