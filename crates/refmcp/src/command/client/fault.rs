@@ -17,7 +17,7 @@ use crate::ui::text::one_line;
 pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
     let reason = match fault.why() {
         _ if fault.needs_authorization() => ExitReason::Authorization,
-        // Whoever knows no way to open a session speaks something else.
+        // A server that knows no way to open a session speaks something else.
         OpenError::Refused(error) if error.code != code::METHOD_NOT_FOUND => ExitReason::Failed,
         _ => ExitReason::Unreachable,
     };

@@ -66,7 +66,7 @@ impl Session {
         }
         let address = server.connector.name();
         let connecting = budget.spend(builder.connect_to(server.connector));
-        // Nobody logs in where nobody is: whatever is waited for, it is not a person.
+        // Without a terminal no person logs in, so everything that is waited for is on the command's time.
         let is_far = matches!(target, Target::Url { .. }) && !person.is_there();
         let connected = if is_far {
             let limit = budget.silence() + LATEST;

@@ -1,4 +1,4 @@
-//! What is answered where nobody is there to be asked and `--yes` was given. Whatever is declined is said on stderr.
+//! What is answered without a terminal where `--yes` was given. Everything that is declined is said on stderr.
 
 use refmcp_client::Host;
 use refmcp_client::model::{ElicitAction, ElicitResult};
