@@ -53,7 +53,7 @@ fn what_the_server_never_declared_is_said_to_be_undeclared() {
         (&["read", "a:b"], "declares no resources"),
         (&["prompt", "x"], "declares no prompts"),
         (&["complete", "--prompt", "x", "a="], "declares no completions"),
-        (&["watch", "a:b"], "declares no subscriptions to resources"),
+        (&["watch", "a:b"], "a:b cannot be watched: the server declares no resources"),
     ] {
         let ended = user.with_script(words, &server);
         assert_eq!(ended.code, 1, "{words:?}: {ended:?}");
@@ -63,6 +63,14 @@ fn what_the_server_never_declared_is_said_to_be_undeclared() {
     let ended = user.with_script(&["list", "tools", "--log-level", "debug"], &server);
     assert!(ended.code == 0 && ended.out.starts_with("one\n"), "{ended:?}");
     assert!(ended.err.contains("--log-level has no effect: the server declares no logging"), "{ended:?}");
+    let contents = r#""result":{"contents":[{"uri":"a:b","text":"x"}]}"#;
+    let unsubscribed = scripted(r#"{"resources":{}}"#, &[("resources/read", contents)]);
+    let ended = user.with_script(&["watch", "a:b"], &unsubscribed);
+    assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
+    assert!(
+        ended.err.contains("the server declares no subscriptions to resources: Method not found"),
+        "{ended:?}"
+    );
     let ended = user.with_script(&["raw", "prompts/list"], &server);
     assert_eq!(ended.err, "refmcp: Method not found (-32601)\n", "raw says what the server says");
 }

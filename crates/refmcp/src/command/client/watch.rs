@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::fault;
 use super::output;
 use super::session::Session;
-use crate::args::{Exit, ExitReason, Output, UsageError};
+use crate::args::{Exit, ExitReason, Output};
 use crate::ui::suggest::nearest;
 use crate::ui::text::one_line;
 
@@ -94,8 +94,10 @@ pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
     }
     let capabilities = &session.client.server().capabilities;
     if capabilities.resources.as_ref().is_none_or(|resources| resources.subscribe != Some(true)) {
-        let what = "the server declares no subscriptions to resources: leave the URIs out to watch its lists";
-        return Err(UsageError::new(what).into());
+        // Some servers that take subscriptions do not say so; those that do not may still fail to say that.
+        session
+            .bars
+            .say("refmcp: the server declares no subscriptions to resources: perhaps nothing comes\n");
     }
     // A server that does not list its resources can still be asked for one.
     let listed = session.list::<Resource>().await.unwrap_or_default();
