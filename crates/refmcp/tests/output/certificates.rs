@@ -14,6 +14,10 @@ pub(crate) struct SecureServer {
 
 impl SecureServer {
     pub(crate) fn start(user: &User) -> Self {
+        Self::start_with(user, &[])
+    }
+
+    fn start_with(user: &User, options: &[&str]) -> Self {
         let (key, certificate) = (user.write("key.pem", ""), user.write("cert.pem", ""));
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-keyout", &key])
@@ -24,6 +28,7 @@ impl SecureServer {
         assert!(made.unwrap().success());
         let mut child = Command::new(REFMCP)
             .args(["serve", "--port", "0", "--tls-cert", &certificate, "--tls-key", &key])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -78,4 +83,18 @@ fn a_file_without_certificates_is_refused() {
     assert_eq!((ended.code, ended.err.contains("has no certificate in it")), (1, true), "{ended:?}");
     let ended = user.run(&["list", "--cacert", "/no/such/file", "https://127.0.0.1:1/mcp"]);
     assert_eq!((ended.code, ended.err.contains("/no/such/file cannot be read")), (1, true), "{ended:?}");
+}
+
+#[test]
+fn a_login_trusts_the_same_certificates() {
+    let user = User::new();
+    let server = SecureServer::start_with(&user, &["--auth", "builtin", "--auth-client", "robot:a-secret"]);
+    let url = format!("https://{}/mcp", server.address);
+    let login = ["auth", "login", &url, "--cacert", &server.certificate, "--grant", "client-credentials"];
+    let mut command = user.command(&login);
+    command.args(["--client-id", "robot", "--client-secret-env", "ROBOT"]).env("ROBOT", "a-secret");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let ended = user.run(&["call", "--cacert", &server.certificate, &url, "echo", "message=hi"]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "hi\n"), "{ended:?}");
 }
