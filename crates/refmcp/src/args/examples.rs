@@ -27,6 +27,8 @@ Examples:
       everything that a server offers
   refmcp list tools -- npx -y @modelcontextprotocol/server-everything
       the tools of a server that is started for this
+  refmcp list tools http://127.0.0.1:3000/mcp sum
+      one tool whole, with its description and schemas
   refmcp list prompts weather --output json
       the prompts of a server that mcp.json calls weather, for a script";
 

@@ -141,7 +141,9 @@ mod tests {
             "list -e hush http://h/",
             "list --env hush -- x",
             "list --meta hush http://h/",
-            "list tools http://h/?key=hush a http://h/?key=hush",
+            "list http://h/?key=hush http://h/?key=hush",
+            "list tools a http://h/?key=hush",
+            "read file://me:hush@h/ http://h/?key=hush",
             "list http://[h?key=hush",
             "list ftp://me:hush@h/",
             "list h:80/?key=hush",
@@ -170,7 +172,7 @@ mod tests {
             ("list --tokn", "unexpected argument '--tokn'"),
             ("list -H foo x", "'--header <NAME: VALUE>'"),
             ("log x", "unexpected argument 'x'"),
-            ("--log info list tools http://h/ x", "refmcp list … --"),
+            ("--log info info http://h/ x", "refmcp info … --"),
         ] {
             let said = fault(line);
             assert!(said.contains(tip), "{line}: {said}");

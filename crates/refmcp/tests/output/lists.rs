@@ -97,3 +97,43 @@ fn one_thing_is_shown_whole() {
     let ended = user.with_reference(&["list", "resources", "file:///notes/todo.txt"]);
     assert!(ended.out.starts_with("file:///notes/todo.txt\n    What is left to do\n"), "{ended:?}");
 }
+
+#[test]
+fn models_are_listed_whole_and_refused_like_the_rest() {
+    let user = User::new();
+    let models = r#""result":{"active":"m1","models":[{"name":"m1","description":"First line\nSecond line","contextLength":8},{"name":"m2","z":1,"a":2}]}"#;
+    let server = scripted(r#"{"models":{}}"#, &[("models/list", models)]);
+    let ended = user.with_script(&["list", "models", "m1"], &server);
+    let whole =
+        "m1\n    First line\n    Second line\n  facts\n    active  yes\n    context  8 tokens\n".to_owned();
+    assert_eq!((ended.code, ended.out), (0, whole), "{}", ended.err);
+    let ended = user.with_script(&["list", "models", "m2", "-o", "json"], &server);
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(document, json!({ "models": [{ "name": "m2", "z": 1, "a": 2 }] }));
+    let ended = user.with_script(&["list", "models", "m3"], &server);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.contains("model") && ended.err.contains("m3"), "{ended:?}");
+
+    let refused = r#""error":{"code":-32000,"message":"no models today"}"#;
+    let answers = [("tools/list", TOOLS), ("models/list", refused)];
+    let server = scripted(r#"{"tools":{},"models":{}}"#, &answers);
+    let ended = user.with_script(&["list", "-o", "json"], &server);
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((ended.code, &document["tools"][0]["name"]), (1, &json!("one")), "{ended:?}");
+    assert_eq!(document["errors"]["models"], json!({ "code": -32000, "message": "no models today" }));
+    assert!(ended.err.contains("refmcp: models: no models today (-32000)"), "{ended:?}");
+}
+
+#[test]
+fn an_error_in_json_has_what_the_server_answered_whatever_is_said_beside_it() {
+    let user = User::new();
+    for (capabilities, words) in [
+        ("{}", &["list", "tools", "-o", "json"][..]),
+        (r#"{"tools":{}}"#, &["list", "tools", "-o", "json"]),
+        ("{}", &["watch", "a:b", "-o", "json"]),
+    ] {
+        let ended = user.with_script(words, &scripted(capabilities, &[]));
+        let error: Value = serde_json::from_str(ended.err.lines().last().unwrap()).unwrap();
+        assert_eq!(error["error"]["rpc"]["code"], -32601, "{words:?}: {ended:?}");
+    }
+}

@@ -52,6 +52,25 @@ fn connecting_and_asking_share_the_time() {
 }
 
 #[test]
+fn methods_beyond_the_protocol_have_no_more_time() {
+    let user = User::new();
+    let server = scripted(r#"{"tools":{},"models":{},"metadata":{}}"#, &[]).replace(
+        "printf '{\"jsonrpc\"",
+        "case \"$line\" in *models/*|*metadata/*) sleep 100 ;; esac; printf '{\"jsonrpc\"",
+    );
+    for words in [
+        &["list", "models", "--timeout", "2"][..],
+        &["models", "select", "m", "--timeout", "2"],
+        &["metadata", "--timeout", "2"],
+        &["list", "tools", "--model", "m", "--timeout", "2"],
+    ] {
+        let ended = user.with_script(words, &server);
+        in_time(&ended, 2);
+        assert!(ended.err.contains("--timeout SECONDS gives the server more time"), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
 fn a_server_that_sends_anything_but_the_answer_is_left() {
     let user = User::new();
     let address = listening(|stream| {

@@ -176,7 +176,7 @@ fn listener(
                 bars.say(&render::log_message(log, printer.view()));
             }
             Event::Ignored(what) => unread.tell(what),
-            Event::Finding(finding) if finding.is_violation() => {
+            Event::Finding(finding) if finding.is_violation() && !unread.is_latest(&finding.what) => {
                 tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
             }
             Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),

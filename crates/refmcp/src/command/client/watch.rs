@@ -12,6 +12,7 @@ use super::fault;
 use super::output;
 use super::session::Session;
 use crate::args::{Exit, ExitReason, Output};
+use crate::ui::error::rpc_of;
 use crate::ui::suggest::nearest;
 use crate::ui::text::one_line;
 
@@ -107,7 +108,7 @@ pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
         let known: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
         let near = nearest(uri, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let what = format!("{uri} cannot be watched: {fault:#}{near}");
-        return Err(Exit::new(ExitReason::of(&fault), one_line(&what)).into());
+        return Err(Exit::new(ExitReason::of(&fault), one_line(&what)).answered(rpc_of(&fault)).into());
     }
     Ok(())
 }
