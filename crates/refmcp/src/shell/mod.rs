@@ -101,10 +101,8 @@ fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<Stri
             return Ok(Vec::new());
         }
     };
-    // No name is looked for that a file which cannot be used would be told of with.
-    for problem in known.problems.iter().filter(|problem| wanted && is_of_whole_file(problem)) {
-        tracing::warn!("{problem}");
-    }
+    let broken = known.problems.iter().filter(|problem| is_of_whole_file(problem));
+    let broken: Vec<String> = broken.map(ToString::to_string).collect();
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     let names: Vec<String> = usable.map(|entry| entry.name.clone()).collect();
     if wanted && names.is_empty() {
@@ -113,7 +111,14 @@ fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<Stri
             None => usual_files().iter().map(|place| place.display().to_string()).collect(),
         };
         let what = "missing: a target or a command after `--`; no server that may be used is named in";
-        return Err(UsageError::new(format!("{what} {}", places.join(", "))).into());
+        let what = format!("{what} {}", places.join(", "));
+        return Err(
+            UsageError::new(std::iter::once(what).chain(broken).collect::<Vec<_>>().join("; ")).into()
+        );
+    }
+    // No name was looked for that a file which cannot be used would be told of with.
+    for problem in broken.iter().filter(|_| wanted) {
+        tracing::warn!("{problem}");
     }
     Ok(names)
 }

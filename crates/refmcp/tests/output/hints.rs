@@ -74,6 +74,13 @@ fn a_broken_configuration_file_says_where() {
     // A file that is whole beside one that is broken is used.
     user.write(".mcp.json", r#"{ "mcpServers": { "b": { "url": "http://127.0.0.1:1/mcp" } } }"#);
     assert!(user.run(&["list", "b"]).err.contains("cannot reach"));
+    // A session with all servers that are named says which file it goes without.
+    let ended = user.run(&["shell"]);
+    assert!(ended.err.contains("mcp.json: ") && ended.err.contains("line 1 column"), "{ended:?}");
+    user.write(".mcp.json", "{}");
+    let ended = user.run(&["shell"]);
+    assert!(ended.err.contains("no server that may be used is named in"), "{ended:?}");
+    assert!(ended.err.contains("line 1 column"), "{ended:?}");
 }
 
 #[test]
