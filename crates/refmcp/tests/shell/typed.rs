@@ -214,7 +214,7 @@ fn what_is_logged_is_shown_above_the_line_that_is_typed() {
     screen.press("servers");
     screen.expect("servers");
     std::fs::write(&pipe, "go").unwrap();
-    screen.expect("WARN");
+    screen.expect("INFO");
     screen.expect("the server: ");
     // The line is drawn again below.
     screen.expect("muddled> servers");

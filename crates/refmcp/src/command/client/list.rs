@@ -224,7 +224,7 @@ impl Listing {
             Self::Templates => "resource template",
             Self::Prompts => "prompt",
             Self::Models => "model",
-            Self::All => "tool, resource or prompt",
+            Self::All => "tool, resource, prompt or model",
         }
     }
 }
