@@ -8,11 +8,12 @@ use anyhow::{Result, bail};
 use crate::shell;
 
 /// Programs, and the packages of Debian that have them.
-const NEEDED: [(&str, &str); 2] = [("nginx", "nginx-light"), ("haproxy", "haproxy")];
+const NEEDED: [(&str, &str); 5] =
+    [("nginx", "nginx-light"), ("haproxy", "haproxy"), ("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")];
 
 /// Where programs are, also those that are not for everybody.
-const FOLDERS: [&str; 5] =
-    ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+const FOLDERS: [&str; 6] =
+    ["/usr/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /// Installs what is missing, as root on Debian; elsewhere says what to install.
 pub(crate) fn install() -> Result<()> {
@@ -39,8 +40,8 @@ pub(crate) fn install() -> Result<()> {
 fn what_to_install(missing: &[(&str, &str)]) -> String {
     let (programs, packages): (Vec<&str>, Vec<&str>) = missing.iter().copied().unzip();
     format!(
-        "the tests run {}, which are not installed: sudo apt-get install {}, or what your system has for it",
-        programs.join(" and "),
+        "the tests run programs that are not installed ({}): sudo apt-get install {}, or what your system has for it",
+        programs.join(", "),
         packages.join(" ")
     )
 }
@@ -70,7 +71,8 @@ mod tests {
         assert!(is_there("env") && !is_there("no-such-program"));
         let said = what_to_install(&NEEDED);
         assert!(
-            said.contains("nginx and haproxy") && said.contains("apt-get install nginx-light haproxy"),
+            said.contains("(nginx, haproxy, bash, zsh, fish)")
+                && said.contains("apt-get install nginx-light haproxy bash zsh fish,"),
             "{said}"
         );
     }
