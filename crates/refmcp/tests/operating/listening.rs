@@ -100,7 +100,8 @@ fn everything_that_names_a_path_follows_it() {
     let place = format!("http://{}/.well-known/oauth-protected-resource/api/mcp", server.address);
     assert!(refused.starts_with("HTTP/1.1 401 ") && refused.contains(&place), "{refused}");
     assert!(get("/mcp").starts_with("HTTP/1.1 404 "));
-    assert!(get("/metrics").contains("route=\"/api/mcp/ws\""));
+    let open = Server::start(&["--path", "/api/mcp"]);
+    assert!(open.get("/metrics").contains("route=\"/api/mcp/ws\""));
 }
 
 #[test]
