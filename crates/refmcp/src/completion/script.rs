@@ -41,18 +41,25 @@ complete -o nospace -F _refmcp refmcp
 const ZSH: &str = r#"#compdef refmcp
 # Completion of refmcp in zsh: a file _refmcp in $fpath, or: source <(refmcp completions zsh)
 _refmcp() {
-    local line kind word shown
+    local kind word shown files result=1 typed=$PREFIX
     local -a open open_shown closed closed_shown
+    # Nothing is special between single quotes.
+    [[ $compstate[quote] == \' ]] || typed=${(Q)typed}
     while IFS=$'\t' read -r kind word shown; do
         case $kind in
-            :files) _files ;;
+            :files) files=1 ;;
             open) open+=("$word"); open_shown+=("$shown") ;;
             closed) closed+=("$word"); closed_shown+=("$shown") ;;
         esac
-    done < <(command refmcp __complete zsh -- "${(@Q)words[1,CURRENT]}" 2>/dev/null)
-    (( $#closed )) && compadd -l -d closed_shown -a closed
-    (( $#open )) && compadd -l -d open_shown -S '' -a open
-    return 0
+    done < <(command refmcp __complete zsh -- "${(@Q)words[1,CURRENT-1]}" "$typed" 2>/dev/null)
+    (( $#closed )) && compadd -l -d closed_shown -a closed && result=0
+    (( $#open )) && compadd -l -d open_shown -S '' -a open && result=0
+    if [[ -n $files ]]; then
+        # The value of --option=value is the name.
+        [[ $PREFIX == --*=* ]] && compset -P '[^=]#='
+        _files && result=0
+    fi
+    return result
 }
 if [[ $funcstack[1] == _refmcp ]]; then
     _refmcp "$@"
@@ -64,10 +71,13 @@ fi
 /// A line is the word and what is said about it, with a tab between them.
 const FISH: &str = r#"# Completion of refmcp in fish: refmcp completions fish | source
 function __refmcp_complete
-    set -l last (commandline -ct)
+    # What is typed may have quotes, the last of which may be open.
+    set -l token (commandline -ct)
+    set -l last (string unescape -- $token; or string unescape -- $token\'; or string unescape -- $token\")
     for line in (command refmcp __complete fish -- (commandline -opc) "$last" 2>/dev/null)
         if test "$line" = :files
-            __fish_complete_path "$last"
+            # The files that fish completes for a command that it knows nothing about.
+            complete -C "'' $token"
         else
             printf '%s\n' "$line"
         end

@@ -120,7 +120,7 @@ fn a_server_that_does_not_answer_is_given_up_soon() {
 }
 
 /// A server whose tools have names that a shell or a terminal would act upon.
-fn hostile() -> String {
+pub(super) fn hostile() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     thread::spawn(move || {

@@ -1,12 +1,16 @@
-//! Completion of command lines: the answers to the scripts of the shells, and bash itself at a terminal.
+//! Completion of command lines: the answers to the scripts of the shells, and bash, zsh and fish themselves at a terminal.
 
 #![cfg(target_os = "linux")]
 
 mod answers;
 mod bash;
 mod consent;
+mod fish;
 #[path = "../serving/mod.rs"]
 mod serving;
+mod session;
+mod terminal;
+mod zsh;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
