@@ -427,7 +427,7 @@ fn a_command_becomes_a_child_process() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("vars"), "A=file\nB=file\n").unwrap();
     let text = r#"{"mcpServers":{"a":{"command":"x","args":["y"],"env":{"B":"entry"},"envFile":"vars"},
-        "b":{"command":"x","envFile":"none"},"c":{"url":"http://h"}}}"#;
+        "b":{"command":"x","envFile":"none"},"c":{"url":"http://h"},"d":{"command":"x","envFile":"/dev/zero"}}}"#;
     let servers = parse(text, &directory.path().join("mcp.json"));
     let ask = |_: &refmcp_client::config::Input| Err("not asked".to_owned());
     let child = |name| servers.resolve(servers.get(name).unwrap(), &ask, &env).unwrap().child();
@@ -439,6 +439,8 @@ fn a_command_becomes_a_child_process() {
         "{problem}"
     );
     assert!(child("c").unwrap().is_none());
+    let endless = child("d").unwrap_err().to_string();
+    assert!(endless.contains("/dev/zero is not a file"), "{endless}");
 }
 
 #[cfg(all(feature = "child", feature = "http", feature = "websocket"))]

@@ -124,7 +124,10 @@ pub(crate) fn resolve(
         return Ok(client);
     }
     let refused = |why: &'static str| Refusal::bad(Reason::Forwarded, why);
-    let Some(claim) = claimed(trusted, request.headers()).map_err(refused)? else { return Ok(client) };
+    let Some(claim) = claimed(trusted, request.headers()).map_err(refused)? else {
+        warn_of_silent_proxy();
+        return Ok(Client { forwarded: true, ..client });
+    };
     request.extensions_mut().insert(claim.called);
     let address = claim.address.or(client.address);
     Ok(Client { address, forwarded: true, ..client })
@@ -147,6 +150,17 @@ fn warn_of_unknown_proxy(headers: &HeaderMap) {
         tracing::warn!(
             "a proxy on this machine says who its clients are and is not believed, so they are taken to be on this machine \
              too; name it as a trusted proxy (--trusted-proxy)"
+        );
+    }
+}
+
+/// Warns once that a trusted proxy does not say who its clients are: they are counted together, and none is local.
+fn warn_of_silent_proxy() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.load(Ordering::Relaxed) && !SAID.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "a request of a trusted proxy says neither in Forwarded nor in X-Forwarded-For who its client is; such clients \
+             share one rate limit, and none is taken to be on this machine"
         );
     }
 }

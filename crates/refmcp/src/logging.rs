@@ -2,6 +2,7 @@
 //! server down, so a thread of its own writes, and what it cannot keep up with is left out. The thread is there from
 //! the first line on: most commands have nothing to log.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write, stderr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -112,6 +113,25 @@ impl<'a> MakeWriter<'a> for Writer {
     }
 }
 
+/// An event as one line: a line break inside it, in a file's name or a peer's words, could forge another event.
+fn in_one_line(line: &[u8]) -> Cow<'_, [u8]> {
+    let end = line.strip_suffix(b"\n").map_or(line.len(), <[u8]>::len);
+    let (text, rest) = line.split_at(end);
+    if !text.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return line.into();
+    }
+    let mut shown = Vec::with_capacity(line.len() + 8);
+    for byte in text {
+        match byte {
+            b'\n' => shown.extend(b"\\n"),
+            b'\r' => shown.extend(b"\\r"),
+            other => shown.push(*other),
+        }
+    }
+    shown.extend(rest);
+    shown.into()
+}
+
 /// Where one line goes, which is written at once.
 enum Line {
     Written(NonBlocking),
@@ -120,19 +140,36 @@ enum Line {
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let shown = in_one_line(line);
         match self {
-            Self::Written(lines) => lines.write(line),
-            Self::Said(say) => {
-                say(&String::from_utf8_lossy(line));
-                Ok(line.len())
-            }
+            Self::Written(lines) => lines.write_all(&shown)?,
+            Self::Said(say) => say(&String::from_utf8_lossy(&shown)),
         }
+        Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Written(lines) => lines.flush(),
             Self::Said(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        for (written, shown) in [
+            (&b"WARN a\n"[..], &b"WARN a\n"[..]),
+            (b"WARN a\nERROR forged\r\n", b"WARN a\\nERROR forged\\r\n"),
+            (b"no end", b"no end"),
+            (b"\n", b"\n"),
+            (b"", b""),
+        ] {
+            assert_eq!(&*in_one_line(written), shown);
         }
     }
 }

@@ -163,8 +163,8 @@ impl ServerEntry {
         let Launch::Command { program, args, env, cwd, env_file } = &self.launch else { return Ok(None) };
         let mut child = crate::child::ChildProcess::new(program).args(args);
         if let Some(path) = env_file {
-            let text = std::fs::read_to_string(path).map_err(|fault| {
-                let why = format!("{} cannot be read: {fault}", path.display());
+            let text = places::text_of(path).map_err(|problem| {
+                let why = format!("{} {}", path.display(), problem.message);
                 Problem::error(&self.source, why).of_server(&self.name).of_member("envFile")
             })?;
             child = child.envs(parse_env_file(&text).iter().map(|(name, value)| (name, value.reveal())));

@@ -46,7 +46,7 @@ fn read_with(file: &Path, parse: fn(&str, &Path) -> Servers) -> Servers {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Problem> {
+pub(super) fn text_of(path: &Path) -> Result<String, Problem> {
     let cannot = |fault: io::Error| Problem::error(path, format!("cannot be read: {fault}"));
     // Opening a pipe would wait for somebody to write to it.
     if !path.metadata().map_err(cannot)?.is_file() {

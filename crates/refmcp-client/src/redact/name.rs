@@ -1,7 +1,8 @@
 //! Which names and which words are taken for secrets.
 
 /// Parts of a name that say that its value is a secret.
-const SECRET_PARTS: [&str; 25] = [
+const SECRET_PARTS: [&str; 29] = [
+    "accesskeyid",
     "apikey",
     "auth",
     "authorization",
@@ -14,11 +15,14 @@ const SECRET_PARTS: [&str; 25] = [
     "jwt",
     "key",
     "keys",
+    "otp",
     "pass",
+    "passcode",
     "passphrase",
     "passwd",
     "password",
     "pat",
+    "pin",
     "private",
     "pwd",
     "secret",

@@ -115,3 +115,25 @@ fn any_text_is_taken() {
         assert_eq!(shown.len(), 4, "{text}");
     }
 }
+
+#[test]
+fn connection_strings_logins_and_colons_are_masked() {
+    for (words, shown) in [
+        (
+            &["run", "--storage", "AccountName=x;AccountKey=hush=="][..],
+            "run --storage 'AccountName=x;AccountKey=***'",
+        ),
+        (&["run", "--db", "Server=db;User=me;Password=hush;"], "run --db 'Server=db;User=me;Password=***;'"),
+        (&["run", "--api_key:hush", "/token:hush"], "run --api_key:*** /token:***"),
+        (
+            &["run", "/password", "hush", "--passcode", "hush", "--otp", "1", "--pin", "2"],
+            "run /password *** --passcode *** --otp *** --pin ***",
+        ),
+        (&["run", "me:hush@host/db", "amqp:hush:pw@host"], "run ***@host/db ***@host"),
+        (&["run", "http:/hush:hush@h/mcp?x=hush"], "run '***@h/mcp?x=***'"),
+        (&["run", "https://h/x;token=hush/y"], "run 'https://h/x;token=***/y'"),
+        (&["run", "C:/Users/me", "a:b", "12:30", "key:"], "run C:/Users/me a:b 12:30 key:"),
+    ] {
+        assert_eq!(line(words), shown);
+    }
+}

@@ -16,7 +16,6 @@ pub fn url(text: &str) -> String {
         Some((_, host)) => shown.extend([MASK, "@", host]),
         None => shown.push_str(authority),
     }
-    let segment = |segment| if is_random(segment) { MASK } else { segment };
     shown.push_str(&path.split('/').map(segment).collect::<Vec<_>>().join("/"));
     if let Some(query) = query {
         shown.push('?');
@@ -26,6 +25,15 @@ pub fn url(text: &str) -> String {
         shown.extend(["#", if fragment.is_empty() { "" } else { MASK }]);
     }
     shown
+}
+
+/// A segment of a path, without a token in its place and without the values of its parameters (`;name=value`).
+fn segment(segment: &str) -> String {
+    let mut parts = segment.split(';');
+    let name = parts.next().unwrap_or_default();
+    let name = if is_random(name) { MASK } else { name };
+    let parameters = parts.map(parameter);
+    std::iter::once(name.to_owned()).chain(parameters).collect::<Vec<_>>().join(";")
 }
 
 /// A query without the values in it.

@@ -97,6 +97,10 @@ impl Masking {
             (word, _) if word.strip_suffix(':').is_some_and(|name| is_name(name) && is_secret(name)) => {
                 Next::Secret
             }
+            // An option as Windows programs have them.
+            (word, _) if word.strip_prefix('/').is_some_and(|name| is_name(name) && is_secret(name)) => {
+                Next::Secret
+            }
             _ => Next::Anything,
         }
     }
@@ -111,6 +115,10 @@ impl Masking {
     }
 
     fn any(&self, word: &str) -> String {
+        // A connection string: `Server=db;Password=…`.
+        if word.contains(';') && word.contains('=') && !word.contains("://") {
+            return word.split(';').map(|part| self.setting(part)).collect::<Vec<_>>().join(";");
+        }
         if let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_name(name)) {
             let short = name.strip_prefix("-e").is_some_and(is_variable);
             let value = match name {
@@ -134,9 +142,33 @@ impl Masking {
         }
         // An address whose scheme was left out.
         if let Some((place, query)) = word.split_once('?').filter(|(_, query)| query.contains('=')) {
-            return format!("{place}?{}", masked_query(query));
+            return format!("{}?{}", self.any(place), masked_query(query));
+        }
+        // A login without a scheme: `user:password@host`.
+        if let Some((login, host)) = word.rsplit_once('@').filter(|(login, _)| login.contains(':')) {
+            return format!("{}@{host}", self.hidden(login));
+        }
+        // `--token:VALUE`, `/token:VALUE`.
+        if let Some((name, value)) = word.split_once(':')
+            && name
+                .strip_prefix('/')
+                .unwrap_or(name)
+                .starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+            && is_name(name.strip_prefix('/').unwrap_or(name))
+            && is_secret(name)
+        {
+            return format!("{name}:{}", self.hidden(value));
         }
         if is_random(word) { self.hidden(word) } else { word.to_owned() }
+    }
+
+    /// A part of a connection string. Its names may have blanks in them.
+    fn setting(&self, part: &str) -> String {
+        match part.split_once('=') {
+            Some((name, value)) if is_secret(name) => format!("{name}={}", self.hidden(value)),
+            Some((name, value)) => format!("{name}={}", self.any(value)),
+            None => self.any(part),
+        }
     }
 
     fn header(&self, header: &str) -> String {

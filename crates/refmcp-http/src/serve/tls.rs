@@ -1,7 +1,7 @@
 //! TLS, with rustls.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -115,7 +115,7 @@ impl Tls {
 
 impl Acceptors {
     fn read(certificate: &Path, key: &Path) -> Result<Self, BadTls> {
-        let read = |path: &Path| fs::read(path).map_err(|fault| BadTls::File(path.to_owned(), fault));
+        let read = |path: &Path| read_bounded(path).map_err(|fault| BadTls::File(path.to_owned(), fault));
         let bad_certificate = |fault| BadTls::Certificate(certificate.to_owned(), fault);
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
         let chain = chain.map_err(bad_certificate)?;
@@ -136,4 +136,19 @@ impl Acceptors {
         };
         Ok(Self { any: speaking(&["h2", "http/1.1"]), http1: speaking(&["http/1.1"]) })
     }
+}
+
+/// Reads a file of a certificate or a key. The files are read again while the server runs: a pipe in their place would
+/// block, and a device has no end.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    const MAX_BYTES: u64 = 1 << 20;
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("longer than 1 MiB"));
+    }
+    Ok(bytes)
 }

@@ -44,8 +44,12 @@ async fn each_client_behind_a_trusted_proxy_has_a_rate_of_its_own() {
         let others = |turn: usize| claim(header, format!("{before}198.51.{}.{turn}", before.len()));
         assert_eq!(served(&site, 12, others).await, 12, "{header}: all are different");
     }
-    // Who says nothing is who it is: on this machine, where there is no rate.
-    assert_eq!(served(&site, 12, |_| Vec::new()).await, 12);
+    // A proxy that does not say who its client is does not free it of the rate: it may be anyone.
+    for silent in [Vec::new(), claim("X-Forwarded-For", ",".to_owned()), claim("Via", "1.1 proxy".to_owned())]
+    {
+        let count = served(&site, 12, |_| silent.clone()).await;
+        assert!(count < 12, "{silent:?}: {count}");
+    }
     // Who says that its client is on this machine, or that it does not know, does not free it of the rate.
     for unknown in ["127.0.0.1", "unknown", "nonsense"] {
         let count = served(&site, 12, |_| claim("X-Forwarded-For", unknown.to_owned())).await;

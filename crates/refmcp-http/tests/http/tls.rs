@@ -191,6 +191,15 @@ async fn files_that_cannot_be_used_change_nothing() {
     fs::remove_file(site.certificate.key()).unwrap();
     assert!(matches!(site.tls.reload(), Err(BadTls::File(..))));
     serves().await;
+    // A pipe in place of a file would block, and a device has no end.
+    #[cfg(unix)]
+    for make in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
+        let made = std::process::Command::new(make[0]).args(&make[1..]).arg(site.certificate.key()).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(site.tls.reload(), Err(BadTls::File(..))));
+        serves().await;
+        fs::remove_file(site.certificate.key()).unwrap();
+    }
     site.certificate.renew();
     site.tls.reload().unwrap();
     site.serves().await;

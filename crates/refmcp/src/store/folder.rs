@@ -140,6 +140,24 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Opens a file for appending that only its owner can read. A named pipe without a reader is an error at once: opening it
+/// would block, and no signal would end the command.
+pub(crate) fn append_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    private(options.create(true).append(true));
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = options.open(path)?;
+        fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    options.open(path)
+}
+
 fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = private(OpenOptions::new().write(true).create_new(true)).open(path)?;
     file.write_all(content)?;
@@ -168,6 +186,19 @@ pub(super) fn read_open(file: &File) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_without_a_reader_is_an_error_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(append_private(&pipe).is_err());
+        let file = folder.path().join("file");
+        append_private(&file).unwrap().write_all(b"a").unwrap();
+        append_private(&file).unwrap().write_all(b"b").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"ab");
+    }
 
     #[test]
     fn the_environment_says_where() {

@@ -13,4 +13,4 @@ pub(crate) mod tokens;
 pub(crate) mod trust;
 mod vault;
 
-pub(crate) use folder::{StateFolder, private};
+pub(crate) use folder::{StateFolder, append_private};

@@ -245,7 +245,7 @@ impl<'a> Servers<'a> {
             _ => format!("there is {}", names.join(", ")),
         };
         let hint = std::iter::once(hint).chain(broken).collect::<Vec<_>>().join("; ");
-        UsageError::new(format!("no server is called {name:?}: {hint}")).into()
+        UsageError::new(format!("no server is called {:?}: {hint}", redact::word(name))).into()
     }
 
     /// The entry with its variables filled in; those that a person has to know are asked for.

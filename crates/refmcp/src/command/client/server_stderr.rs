@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use refmcp_client::child::{Complaint, StderrTo};
 
 use crate::args::{ServerStderr, Shared};
-use crate::store::private;
+use crate::store::append_private;
 use crate::ui::progress::Bars;
 use crate::ui::style::Paint;
 use crate::ui::text::one_line;
@@ -80,9 +80,7 @@ pub(crate) fn stderr_to(shared: &Shared, bars: &Bars, last: &LastLines) -> Resul
 
 /// A file that only its owner reads: servers write all kinds of things.
 fn opened(path: &Path) -> Result<File> {
-    private(File::options().create(true).append(true))
-        .open(path)
-        .with_context(|| format!("--server-stderr: cannot write to {}", path.display()))
+    append_private(path).with_context(|| format!("--server-stderr: cannot write to {}", path.display()))
 }
 
 fn words(complaint: Complaint<'_>) -> String {

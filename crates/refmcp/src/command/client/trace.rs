@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::output;
-use crate::store::private;
+use crate::store::append_private;
 
 /// Where messages are written.
 #[derive(Clone, Default)]
@@ -65,7 +65,7 @@ impl Tracer {
     pub(crate) fn new(file: Option<&Path>, stdout: bool) -> Result<Self> {
         let file = match file {
             Some(path) => {
-                let file = private(File::options().create(true).append(true)).open(path);
+                let file = append_private(path);
                 let file = file.with_context(|| format!("cannot write the trace to {}", path.display()))?;
                 Some(Arc::new(Mutex::new(file)))
             }

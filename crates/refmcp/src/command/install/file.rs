@@ -31,6 +31,15 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), real, text })
     }
 
+    /// What it is called, and where a link leads: the file that is written may be elsewhere.
+    pub(super) fn shown(&self) -> String {
+        let is_link = fs::symlink_metadata(&self.path).is_ok_and(|facts| facts.file_type().is_symlink());
+        match is_link {
+            true => format!("{} (a link to {})", self.path.display(), self.real.display()),
+            false => self.path.display().to_string(),
+        }
+    }
+
     /// The folders that have to be made before the file can be written, the outermost first.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
         let ancestors = self.real.ancestors().skip(1);

@@ -47,7 +47,7 @@ fn scope(options: &InstallOptions) -> ConfigScope {
 fn install(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
     let own = std::env::current_exe().context("cannot find out where refmcp itself is")?;
     let (name, entry) = entry::wanted(options, &own)?;
-    let shown = one_line(&file.path.to_string_lossy()).into_owned();
+    let shown = one_line(&file.shown()).into_owned();
     let before = file.text.as_deref();
     let edited = with_entry(before.unwrap_or_default(), options.host.host().member(), &name, &entry);
     let after =
@@ -70,7 +70,7 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
 }
 
 fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
-    let shown = one_line(&file.path.to_string_lossy()).into_owned();
+    let shown = one_line(&file.shown()).into_owned();
     let state = StateFolder::from_env()?;
     let changes = installs::of_file(&state, &file.real)?;
     let Some(last) = changes.last() else {
@@ -104,7 +104,7 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
 fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, question: &str) -> Result<bool> {
     let before = file.text.as_deref();
     let paint = Paint::for_stdout(&std::io::stdout(), false);
-    let name = file.path.to_string_lossy();
+    let name = file.shown();
     let change = diff::unified(&name, before, after, paint);
     said(&change)?;
     let secrets = [before, after].into_iter().flatten().flat_map(names_of_secrets);

@@ -43,7 +43,11 @@ impl Signals {
             tokio::select! {
                 _ = self.terminate.recv() => shutdown.trigger(),
                 _ = self.interrupt.recv() => shutdown.trigger(),
-                _ = self.hangup.recv() => reload(tls.as_ref()),
+                _ = self.hangup.recv() => {
+                    let tls = tls.clone();
+                    // Reading files may block; the signals that end the server must still be heard.
+                    tokio::task::spawn_blocking(move || reload(tls.as_ref()));
+                }
             }
         }
     }
