@@ -16,7 +16,7 @@ use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
 use crate::pipe::{Between, DEFAULT_MAX_MESSAGE, Outbox, PipeWire, Task, listen};
-use crate::redact;
+use crate::redact::{self, Secrets};
 use crate::wire::{BoxFuture, Connector, Ear, Wire};
 
 mod environment;
@@ -29,6 +29,7 @@ pub use stderr::Complaint;
 
 use environment::Environment;
 use group::Group;
+use stderr::LastWords;
 use supervisor::Supervisor;
 
 /// Where a server's standard error goes.
@@ -70,6 +71,7 @@ pub struct ChildProcess {
     environment: Environment,
     directory: Option<PathBuf>,
     stderr: StderrTo,
+    quotes_stderr: bool,
     max_message: usize,
     patience: Patience,
 }
@@ -84,6 +86,7 @@ impl ChildProcess {
             environment: Environment::default(),
             directory: None,
             stderr: StderrTo::default(),
+            quotes_stderr: true,
             max_message: DEFAULT_MAX_MESSAGE,
             patience: Patience { closed: grace, terminated: grace },
         }
@@ -151,6 +154,23 @@ impl ChildProcess {
         self
     }
 
+    /// Whether an error that tells of its end quotes the last lines of its standard error, without the secrets that
+    /// it was given. It does unless this says otherwise, which it should where the lines are shown anyway.
+    #[must_use]
+    pub fn quote_stderr(mut self, quotes: bool) -> Self {
+        self.quotes_stderr = quotes;
+        self
+    }
+
+    /// The secrets that it is given: the values of its variables, and what is hidden of its arguments.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
+        let secrets = Secrets::default().with_words(&words.collect::<Vec<_>>());
+        let values = self.environment.given().map(|(_, value)| value.to_string_lossy());
+        values.fold(secrets, |secrets, value| secrets.with_value(&value))
+    }
+
     /// Takes no message of more bytes than this.
     #[must_use]
     pub fn max_message(mut self, bytes: usize) -> Self {
@@ -198,7 +218,7 @@ impl ChildProcess {
             let outbox = outbox.clone();
             async move { outbox.run().await }
         });
-        let last_words = Arc::default();
+        let last_words = Arc::new(LastWords::new(self.quotes_stderr.then(|| self.secrets())));
         let draining =
             Task::spawn(stderr::drain(child.stderr.take(), self.stderr.clone(), Arc::clone(&last_words)));
         let supervisor = Supervisor {

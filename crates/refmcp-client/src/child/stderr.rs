@@ -9,6 +9,7 @@ use tokio::process::ChildStderr;
 use tokio::time::{Instant, sleep_until};
 
 use super::StderrTo;
+use crate::redact::Secrets;
 
 /// Bytes of the longest line that is handed on whole.
 const LONGEST_LINE: usize = 8 << 10;
@@ -30,12 +31,20 @@ pub enum Complaint<'a> {
 }
 
 /// The last that a server wrote.
-#[derive(Debug, Default)]
-pub(super) struct LastWords(Mutex<Vec<u8>>);
+#[derive(Debug)]
+pub(super) struct LastWords {
+    kept: Mutex<Vec<u8>>,
+    /// What is not quoted of it; without this, nothing is.
+    secrets: Option<Secrets>,
+}
 
 impl LastWords {
+    pub(super) fn new(secrets: Option<Secrets>) -> Self {
+        Self { kept: Mutex::default(), secrets }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, bytes: &[u8]) {
@@ -46,21 +55,30 @@ impl LastWords {
         kept.extend_from_slice(bytes);
     }
 
-    /// The end of it on one line, harmless to any terminal.
+    /// The end of it, without secrets and harmless to any terminal: a line behind a space, or several lines that are
+    /// indented below.
     pub(super) fn quote(&self) -> Option<String> {
+        let secrets = self.secrets.as_ref()?;
         let kept = self.lock();
         let text = String::from_utf8_lossy(&kept);
-        let text = text.trim();
+        // Before it is cut: a part of a secret would not be known.
+        let text = secrets.masked(text.trim());
         let surplus = text.chars().count().saturating_sub(TOLD);
         let mut quote = if surplus > 0 { "…".to_owned() } else { String::new() };
         for character in text.chars().skip(surplus) {
-            if character.is_control() {
-                quote.extend(character.escape_default());
-            } else {
-                quote.push(character);
+            match character {
+                '\n' => quote.push('\n'),
+                '\r' => {}
+                character if character.is_control() => quote.extend(character.escape_default()),
+                character => quote.push(character),
             }
         }
-        (!quote.is_empty()).then_some(quote)
+        let lines: Vec<&str> = quote.lines().filter(|line| !line.trim().is_empty()).collect();
+        match lines.as_slice() {
+            [] => None,
+            [line] => Some(format!(" {line}")),
+            lines => Some(lines.iter().map(|line| format!("\n  {line}")).collect()),
+        }
     }
 }
 
@@ -225,13 +243,14 @@ mod tests {
 
     #[test]
     fn last_words_are_the_last() {
-        let words = LastWords::default();
+        let words = LastWords::new(Some(Secrets::default().with_value("hush")));
         assert_eq!(words.quote(), None);
         words.keep(b" \n");
         assert_eq!(words.quote(), None);
         words.keep(b"one\n");
-        words.keep(b"two\n");
-        assert_eq!(words.quote().unwrap(), "one\\ntwo");
+        assert_eq!(words.quote().unwrap(), " one");
+        words.keep(b"\r\nkey hush\n");
+        assert_eq!(words.quote().unwrap(), "\n  one\n  key ***");
         for _ in 0..100 {
             words.keep(&[b'x'; KEPT - 1]);
             words.keep(&[b'y'; KEPT * 3]);
@@ -239,7 +258,7 @@ mod tests {
             assert_eq!(words.lock().len(), KEPT);
         }
         let quote = words.quote().unwrap();
-        assert!(quote.starts_with("…yy") && quote.ends_with("yz"), "{quote}");
-        assert_eq!(quote.chars().count(), TOLD + 1);
+        assert!(quote.starts_with(" …yy") && quote.ends_with("yz"), "{quote}");
+        assert_eq!(quote.chars().count(), TOLD + 2);
     }
 }

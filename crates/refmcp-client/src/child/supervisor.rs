@@ -75,7 +75,7 @@ impl Supervisor {
             Err(fault) => format!("the server's exit status is unknown: {fault}"),
         };
         if let Some(words) = self.last_words.quote() {
-            why.push_str("; it last wrote: ");
+            why.push_str("; it last wrote:");
             why.push_str(&words);
         }
         WireError::Broken(why)

@@ -6,10 +6,12 @@
 
 mod name;
 mod script;
+mod secrets;
 mod url;
 mod words;
 
 pub use self::url::url;
+pub use secrets::Secrets;
 
 use words::{Mode, masked};
 

@@ -20,7 +20,7 @@ async fn a_server_that_ends_says_how() {
         ),
         (
             r"read line; printf 'a\n\033[31mbad\033[0m\n' >&2; exit 2",
-            r"the server ended with exit status 2; it last wrote: a\n\u{1b}[31mbad\u{1b}[0m",
+            "the server ended with exit status 2; it last wrote:\n  a\n  \\u{1b}[31mbad\\u{1b}[0m",
         ),
     ];
     for (text, expected) in table {

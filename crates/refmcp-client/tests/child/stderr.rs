@@ -36,7 +36,7 @@ async fn lines_are_handed_on() {
     let text = r"printf 'one\ntwo\r\n\n\377\nlast' >&2; exit 1";
     let mut running = start(&script(text).stderr(to)).await;
     let why = running.why_broken().await;
-    assert!(why.contains("it last wrote: one") && why.ends_with("last"), "{why}");
+    assert!(why.contains("it last wrote:\n  one\n  two\n") && why.ends_with("\n  last"), "{why}");
     assert_eq!(seen.lock().unwrap().lines, ["one", "two", "", "\u{fffd}", "last"]);
 }
 
@@ -70,7 +70,7 @@ async fn what_is_discarded_still_explains_an_end() {
     let text = "yes complaint | head -c 1000000 >&2; echo finally >&2; exit 7";
     let mut running = start(&script(text).stderr(StderrTo::Discard)).await;
     let why = running.why_broken().await;
-    assert!(why.starts_with("the server ended with exit status 7; it last wrote: …"), "{why}");
+    assert!(why.starts_with("the server ended with exit status 7; it last wrote:\n  …"), "{why}");
     assert!(why.ends_with("finally"), "{why}");
     assert!(why.chars().count() < 700, "{}", why.len());
 }
@@ -82,4 +82,14 @@ async fn ours_may_be_theirs() {
     let mut running = start(&script(text).env("EXPECTED", ours).stderr(StderrTo::Inherit)).await;
     assert_eq!(running.message().await, r#"{"same":1}"#);
     running.close().await;
+}
+
+#[tokio::test]
+async fn secrets_that_it_was_given_are_not_quoted() {
+    let text = "echo key $API_KEY, option $1 >&2; exit 1";
+    let child = script(text).args(["--token", "in-option"]).env("API_KEY", "hush");
+    let why = start(&child).await.why_broken().await;
+    assert!(why.ends_with("; it last wrote: key ***, option ***"), "{why}");
+    let why = start(&child.quote_stderr(false)).await.why_broken().await;
+    assert_eq!(why, "the server ended with exit status 1");
 }

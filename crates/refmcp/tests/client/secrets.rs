@@ -329,3 +329,25 @@ fn of_a_configured_server_nothing_secret_is_told() {
     watched.run_with(&["shell", "--yes", "-o", "json"], &script);
     watched.check();
 }
+
+#[test]
+fn what_a_server_writes_is_quoted_once_as_lines_and_without_secrets() {
+    let user = User::new();
+    let script = "echo \"API_KEY=$API_KEY\" >&2; echo \"NAME=$NAME $1\" >&2; exit 1";
+    let words = |options: &[&'static str]| {
+        let target = ["--", "API_KEY=hush", "sh", "-c", script, "--token", "planted-option"];
+        [&["list", "tools", "-e", "NAME=quiet"], options, &target].concat()
+    };
+    let hidden = user.run(&words(&["--server-stderr", "hide"]));
+    let quoted = "exit status 1; it last wrote:\n  API_KEY=***\n  NAME=*** ***\n";
+    assert!(hidden.code == 4 && hidden.err.ends_with(quoted), "{hidden:?}");
+    // What the program wrote is its own; our error does not repeat it.
+    let shown = user.run(&words(&[]));
+    assert_eq!(shown.err.matches("API_KEY=hush").count(), 1, "{shown:?}");
+    assert!(shown.err.ends_with("the server ended with exit status 1\n"), "{shown:?}");
+    // A server that answers with an error that quotes them.
+    let answer =
+        r#"read l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no hush"}}'; cat"#;
+    let came = user.run(&["list", "--era", "legacy", "-e", "KEY=hush", "--", "sh", "-c", answer]);
+    assert!(came.code != 0 && came.err.contains("no ***") && !came.err.contains("hush"), "{came:?}");
+}

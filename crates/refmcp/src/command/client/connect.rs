@@ -10,15 +10,18 @@ use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
 use refmcp_client::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
+use refmcp_client::redact::{self, Secrets};
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::wire::Connector;
-use refmcp_client::{Client, Revision, redact};
+use refmcp_client::{Client, Revision};
 use url::Url;
 
 use super::host::Person;
 use super::server_stderr::{LastLines, stderr_to};
 use super::trace::Tracer;
-use crate::args::{Exit, ExitReason, Output, Shared, Target, TargetName, UrlTransport, UsageError};
+use crate::args::{
+    Exit, ExitReason, Output, ServerStderr, Shared, Target, TargetName, UrlTransport, UsageError,
+};
 use crate::command::{auth, configured};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
@@ -39,6 +42,8 @@ pub(crate) struct Server {
     pub(crate) name: TargetName,
     /// The last that it wrote to its stderr, where that is not shown.
     pub(crate) last_lines: LastLines,
+    /// What is masked where something that it wrote is quoted.
+    pub(crate) secrets: Secrets,
 }
 
 /// Where a server is, and how it is talked to.
@@ -73,7 +78,7 @@ impl<'a> Servers<'a> {
 
     /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
-        let connector = match target {
+        let (connector, secrets) = match target {
             Target::Url { url, transport } => {
                 let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
                 self.at(&place).await?
@@ -82,7 +87,7 @@ impl<'a> Servers<'a> {
             Target::Named(name) => self.configured(name).await?,
         };
         let last_lines = self.last_lines.clone();
-        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines })
+        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines, secrets })
     }
 
     /// Where the server is that is meant; one that is started is nowhere.
@@ -102,9 +107,17 @@ impl<'a> Servers<'a> {
     }
 
     /// The server at an address, with the tokens that are kept for it.
-    async fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
+    async fn at(&self, place: &Place) -> Result<(Arc<dyn Connector>, Secrets)> {
         let authorization = auth::kept(&place.url, self.shared, self.person, &self.bars).await;
-        self.connector(place, authorization)
+        Ok((self.connector(place, authorization)?, self.secrets(place)))
+    }
+
+    /// The secrets in an address, and in the headers for it.
+    pub(crate) fn secrets(&self, place: &Place) -> Secrets {
+        let typed = self.shared.headers.iter().map(|header| &header.value);
+        let headers = place.headers.iter().map(|(_, value)| value).chain(typed);
+        let secrets = Secrets::default().with_url(place.url.as_str());
+        headers.fold(secrets, |secrets, value| secrets.with_value(value))
     }
 
     /// The server at an address, where one gets in like this.
@@ -155,7 +168,7 @@ impl<'a> Servers<'a> {
 
     /// A command that was typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
     /// a shell.
-    fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
+    fn typed(&self, words: &[String]) -> Result<(Arc<dyn Connector>, Secrets)> {
         let is_variable =
             |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_variable_name(name));
         let count = words.iter().take_while(is_variable).count();
@@ -164,28 +177,32 @@ impl<'a> Servers<'a> {
             return Err(UsageError::new("there is no command after `--`").into());
         };
         let variables = variables.iter().filter_map(|word| word.split_once('='));
-        Ok(Arc::new(self.child(ChildProcess::new(program).args(args).envs(variables))?))
+        self.child(ChildProcess::new(program).args(args).envs(variables))
     }
 
-    fn child(&self, child: ChildProcess) -> Result<ChildProcess> {
+    fn child(&self, child: ChildProcess) -> Result<(Arc<dyn Connector>, Secrets)> {
         let stderr = stderr_to(self.shared, &self.bars, &self.last_lines)?;
         let child = child.envs(self.shared.env.iter().cloned()).stderr(stderr);
+        // What was shown is not said once more.
+        let child = child.quote_stderr(self.shared.server_stderr != ServerStderr::Show);
         // A server that was given little time to answer is given no more to end.
         let child = child.grace(GRACE.min(self.shared.timeout / 5), GRACE);
-        Ok(match &self.shared.cwd {
+        let child = match &self.shared.cwd {
             Some(folder) => child.current_dir(folder),
             None => child,
-        })
+        };
+        let secrets = child.secrets();
+        Ok((Arc::new(child), secrets))
     }
 
     /// A server that a configuration file names.
-    async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
+    async fn configured(&self, name: &str) -> Result<(Arc<dyn Connector>, Secrets)> {
         let entry = self.entry(name).await?;
         if let Launch::Command { program, args, .. } = &entry.launch {
             let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
             self.agreed(name, &words, &entry.source).await?;
             let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
-            return Ok(Arc::new(self.child(child.context("a command that is none")?)?));
+            return self.child(child.context("a command that is none")?);
         }
         let strange = || UsageError::new(format!("{name} is reached in a way that is not known here"));
         self.at(&place_of(&entry.launch)?.ok_or_else(strange)?).await

@@ -1,9 +1,12 @@
 //! What went wrong, and what the process exits with for it.
 
+use std::borrow::Cow;
+
 use anyhow::Error as Fault;
 use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
 use refmcp_client::model::ServerCapabilities;
+use refmcp_client::redact::Secrets;
 use refmcp_client::wire::WireError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
@@ -11,10 +14,10 @@ use refmcp_proto::jsonrpc::code;
 use super::server_stderr::LastLines;
 use crate::args::{Exit, ExitReason};
 use crate::shell::signals::Heard;
-use crate::ui::text::one_line;
+use crate::ui::text::{multi_line, one_line};
 
 /// There is no connection.
-pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
+pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines, secrets: &Secrets) -> Fault {
     let reason = match fault.why() {
         _ if fault.needs_authorization() => ExitReason::Authorization,
         // A server that knows no way to open a session speaks something else.
@@ -26,7 +29,9 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fau
         _ => String::new(),
     };
     let what = last_lines.added_to(&format!("{fault}{wanted}"));
-    Exit::new(reason, one_line(&what)).into()
+    let what = secrets.masked(&what);
+    let is_of_wire = matches!(fault.why(), OpenError::Wire(_)) || !last_lines.is_empty();
+    Exit::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
 }
 
 /// A request brought no result.
@@ -46,7 +51,11 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
         _ => ExitReason::Failed,
     };
     let more = match fault {
-        Error::Call(CallError::Wire(why) | CallError::NotOpen(OpenError::Wire(why))) => wanted(why),
+        Error::Call(CallError::Wire(why) | CallError::NotOpen(OpenError::Wire(why))) => {
+            // What a program last wrote may be several lines.
+            let what = format!("{fault}{}", wanted(why));
+            return Exit::new(reason, multi_line(&what)).answered(fault.rpc()).into();
+        }
         _ => {
             let data = fault.rpc().and_then(|error| error.data.as_ref());
             data.map(|data| format!(" {data}")).unwrap_or_default()
@@ -57,10 +66,15 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
 
 /// A request of this method brought no result from a server that declares these capabilities: a server that does not
 /// know what it never declared is said to declare it not.
-pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Error) -> Fault {
-    let Some(error) = fault.rpc() else { return of_request(fault) };
-    let Some((capability, is_declared)) = capability(method, declared) else { return of_request(fault) };
-    let said = of_request(fault);
+pub(crate) fn of_method(
+    method: &str,
+    declared: &ServerCapabilities,
+    fault: &Error,
+    secrets: &Secrets,
+) -> Fault {
+    let said = masked(of_request(fault), fault, secrets);
+    let Some(error) = fault.rpc() else { return said };
+    let Some((capability, is_declared)) = capability(method, declared) else { return said };
     if !is_declared {
         let what = format!("the server declares no {capability}: {said}");
         return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
@@ -70,6 +84,15 @@ pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Err
         return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
     }
     said
+}
+
+/// An error that may quote the server, without the secrets of its target.
+fn masked(said: Fault, fault: &Error, secrets: &Secrets) -> Fault {
+    let text = said.to_string();
+    match secrets.masked(&text) {
+        Cow::Borrowed(_) => said,
+        Cow::Owned(text) => Exit::new(ExitReason::of(&said), text).answered(fault.rpc()).into(),
+    }
 }
 
 /// What a server has to declare before a method can be expected of it, and whether it does.

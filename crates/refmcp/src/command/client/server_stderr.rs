@@ -33,14 +33,21 @@ impl LastLines {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// What went wrong with the server, and the last that it wrote where that is not said already.
     pub(crate) fn added_to(&self, what: &str) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() || what.contains("; it last wrote: ") {
-            return what.to_owned();
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match lines.make_contiguous() {
+            lines if lines.is_empty() || what.contains("; it last wrote:") => what.to_owned(),
+            [line] => format!("{what}; it last wrote: {line}"),
+            lines => {
+                let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+                format!("{what}; it last wrote:{lines}")
+            }
         }
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        format!("{what}; it last wrote: {}", lines.join("\\n"))
     }
 }
 
@@ -103,10 +110,10 @@ mod tests {
         }
         let told = last.added_to("it failed");
         assert!(
-            told.starts_with("it failed; it last wrote: line 2x") && told.contains("\\nline 11x"),
+            told.starts_with("it failed; it last wrote:\n  line 2x") && told.contains("\n  line 11x"),
             "{told}"
         );
-        assert!(told.len() < KEPT_LINES * (LONGEST + 2) + 40, "{told}");
+        assert!(told.len() < KEPT_LINES * (LONGEST + 12) + 40, "{told}");
         assert_eq!(last.added_to(&told), told);
     }
 }

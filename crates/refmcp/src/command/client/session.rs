@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
+use refmcp_client::redact::Secrets;
 use refmcp_client::{CallError, Client, Era, Error, Event, Listed, Request};
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) events: Events,
     /// What is left of the time for the command.
     pub(crate) budget: Budget,
+    /// What is masked where something that the server wrote is quoted.
+    pub(crate) secrets: Secrets,
 }
 
 impl Session {
@@ -78,9 +81,13 @@ impl Session {
         let client = match connected {
             Ok(client) => client,
             Err(why) => {
-                let fault = fault::of_connecting(&why, &server.last_lines);
+                let fault = fault::of_connecting(&why, &server.last_lines, &server.secrets);
                 return Err(match hint::of_connecting(&address, &why).await {
-                    Some(hint) => Exit::new(ExitReason::of(&fault), format!("{fault}; {hint}")).into(),
+                    Some(hint) => {
+                        let said = fault.to_string();
+                        let between = if said.contains('\n') { "\n" } else { "; " };
+                        Exit::new(ExitReason::of(&fault), format!("{said}{between}{hint}")).into()
+                    }
                     None => fault,
                 });
             }
@@ -90,7 +97,8 @@ impl Session {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
-        let session = Self { client, printer, person, bars, shared, name: server.name, events, budget };
+        let (name, secrets) = (server.name, server.secrets);
+        let session = Self { client, printer, person, bars, shared, name, events, budget, secrets };
         if let Some(level) = session.shared.log_level {
             session.want_log(level).await?;
         }
@@ -145,7 +153,8 @@ impl Session {
                 Exit::new(ExitReason::Unreachable, self.budget.over()).into()
             }
             fault => {
-                let said = fault::of_method(method, &self.client.server().capabilities, fault);
+                let capabilities = &self.client.server().capabilities;
+                let said = fault::of_method(method, capabilities, fault, &self.secrets);
                 match fault.rpc().and_then(hint::of_capability) {
                     Some(hint) => {
                         let what = format!("{said}; {hint}");

@@ -1,0 +1,195 @@
+//! Secrets of a target that are known: masked in what a server wrote before it is quoted.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::MASK;
+
+/// A shorter value is no secret worth the name: masking every `1` would hide what went wrong.
+const SHORTEST: usize = 4;
+
+/// A value of this length or more is masked within longer words too.
+const DISTINCT: usize = 8;
+
+/// The secrets that a command, its variables, its headers or a URL hold.
+///
+/// ```
+/// use refmcp_client::redact::Secrets;
+///
+/// let secrets = Secrets::default().with_words(&["API_KEY=hush", "server", "--token", "quiet"]);
+/// assert_eq!(secrets.masked("no access for hush, quiet"), "no access for ***, ***");
+/// ```
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// The longest first, so that a part of one does not break another.
+    values: Vec<String>,
+}
+
+impl Secrets {
+    /// Knows what [`words`](super::words) hides of these as well.
+    #[must_use]
+    pub fn with_words<S: AsRef<str>>(mut self, words: &[S]) -> Self {
+        for (word, shown) in words.iter().zip(super::words(words)) {
+            self.add_hidden(word.as_ref(), &shown);
+        }
+        self
+    }
+
+    /// Knows the secrets of a URL as well.
+    #[must_use]
+    pub fn with_url(mut self, url: &str) -> Self {
+        self.add_hidden(url, &super::url(url));
+        self
+    }
+
+    /// Knows this value as well: one of a variable or a header.
+    #[must_use]
+    pub fn with_value(mut self, value: &str) -> Self {
+        self.add(value);
+        self
+    }
+
+    /// The text with every known secret masked.
+    #[must_use]
+    pub fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.values.iter().fold(Cow::Borrowed(text), |text, secret| {
+            if text.contains(secret.as_str()) { Cow::Owned(without(&text, secret)) } else { text }
+        })
+    }
+
+    fn add(&mut self, value: &str) {
+        let value = value.trim_matches(|c: char| c.is_whitespace() || c == '\'' || c == '"');
+        if value.contains(MASK) || matches!(value, "true" | "false") {
+            return;
+        }
+        let decoded = percent_decoded(value);
+        // A header's value has a scheme before its secret.
+        let behind_scheme = value.rsplit_once(' ').map_or("", |(_, last)| last);
+        for form in [value, &decoded, behind_scheme] {
+            if form.chars().count() >= SHORTEST && !self.values.iter().any(|known| known == form) {
+                self.values.push(form.to_owned());
+            }
+        }
+        self.values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    }
+
+    /// Adds what stands in a word where the masks stand in the word as it is shown.
+    fn add_hidden(&mut self, word: &str, shown: &str) {
+        if word == shown {
+            return;
+        }
+        if word.starts_with(['{', '['])
+            && let Ok(value) = serde_json::from_str(word)
+        {
+            return self.add_texts(&value);
+        }
+        let mut between = shown.split(MASK);
+        let start = between.next().unwrap_or_default();
+        let Some(mut rest) = word.strip_prefix(start) else { return self.add(word) };
+        let mut between = between.peekable();
+        while let Some(next) = between.next() {
+            let at = match between.peek() {
+                None => rest.strip_suffix(next).map(str::len),
+                Some(_) => rest.find(next),
+            };
+            // The shown word has another form, so nothing is known of where the secret begins.
+            let Some((secret, behind)) = at.and_then(|at| rest.split_at_checked(at)) else {
+                return self.add(rest);
+            };
+            self.add(secret);
+            rest = behind.strip_prefix(next).unwrap_or(behind);
+        }
+    }
+
+    fn add_texts(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Array(items) => items.iter().for_each(|item| self.add_texts(item)),
+            Value::Object(members) => members.values().for_each(|member| self.add_texts(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.values.len())
+    }
+}
+
+/// What a value of a query stands for.
+fn percent_decoded(value: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(value.len()), value.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let encoded =
+            digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(encoded.unwrap_or(*first));
+        rest = if encoded.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The text without a secret. A short one is masked only where it is a word of its own.
+fn without(text: &str, secret: &str) -> String {
+    let alone = |before: &str, behind: &str| {
+        !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric)
+    };
+    let anywhere = secret.chars().count() >= DISTINCT;
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, behind)) = rest.split_once(secret) {
+        out.push_str(before);
+        out.push_str(if anywhere || alone(&out, behind) { MASK } else { secret });
+        rest = behind;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_in_a_target_is_masked_in_a_text() {
+        let secrets = Secrets::default()
+            .with_words(&[
+                "KEY=hush",
+                "sh",
+                "-c",
+                "TOKEN='in script' exec server",
+                "--header",
+                "Authorization: Bearer in-header",
+                "https://me:in-user@host/?a=in%20query&b=second-one",
+                "{\"password\":\"in-json\"}",
+            ])
+            .with_url("http://host/?key=in-url")
+            .with_value("in-variable");
+        for secret in [
+            "hush",
+            "in script",
+            "in-header",
+            "in-user",
+            "in query",
+            "in%20query",
+            "second-one",
+            "in-json",
+            "in-url",
+            "in-variable",
+        ] {
+            let text = format!("it is {secret}!");
+            let masked = secrets.masked(&text);
+            assert!(!masked.contains(secret) && masked.contains(MASK), "{secret}: {masked}");
+        }
+        assert_eq!(secrets.masked("hushed in-variables"), "hushed ***s");
+        assert_eq!(secrets.masked("nothing"), "nothing");
+        assert!(!format!("{secrets:?}").contains("hush"));
+    }
+
+    #[test]
+    fn what_is_too_short_or_too_common_stays() {
+        let secrets = Secrets::default().with_value("1").with_value("true").with_value("");
+        assert_eq!(secrets.masked("1 is true"), "1 is true");
+    }
+}
