@@ -52,10 +52,15 @@ refmcp info [OPTIONS] <TARGET>
        refmcp info [OPTIONS] -- <COMMAND>...", after_help = examples::INFO)]
     Info(InfoWords),
     /// Show or select the models that a server knows (a method beyond the protocol).
-    #[command(alias = "model", after_help = examples::MODELS)]
+    #[command(alias = "model", args_conflicts_with_subcommands = true, override_usage = "\
+refmcp models [OPTIONS] <TARGET>
+       refmcp models [OPTIONS] -- <COMMAND>...
+       refmcp models <list|select> ...", after_help = examples::MODELS)]
     Models {
         #[command(subcommand)]
-        words: ModelsWords,
+        words: Option<ModelsWords>,
+        #[command(flatten)]
+        list: InfoWords,
     },
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
     #[command(override_usage = "\

@@ -9,7 +9,7 @@ use super::client::{
     BridgeWords, CallWords, ClientWords, CompleteWords, ListWords, PromptWords, RawWords, ServerCommand,
     ShellWords, WatchWords,
 };
-use super::models;
+use super::models::{self, ModelsWords};
 use super::{
     BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError, join_words,
 };
@@ -41,7 +41,7 @@ impl ClientWords {
                 line.end()?;
                 Ok((ClientCommand::Info { target }, words.shared))
             }
-            Self::Models { words } => words.resolve(),
+            Self::Models { words, list } => words.unwrap_or(ModelsWords::List(list)).resolve(),
             Self::Metadata(words) => models::metadata(words),
             Self::Raw(words) => raw(words),
             Self::Shell(words) => shell(words),

@@ -90,6 +90,7 @@ fn commands_mean_what_they_say() {
             },
         ),
         ("list models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
+        ("models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
         ("models list named", ClientCommand::List { target: at("named"), what: Listing::Models }),
         (
             "models select named gpt-4",
@@ -217,7 +218,7 @@ fn words_that_make_no_sense_are_explained() {
         ("info a b", "unexpected argument"),
         ("info a -- s", "one word too many"),
         ("models select named", "missing: the model's name"),
-        ("models", "Usage: refmcp models"),
+        ("models", "missing: the target"),
         ("metadata", "missing: the target"),
         ("raw named", "missing: the request's method"),
         ("bridge --to http://a", "--from"),

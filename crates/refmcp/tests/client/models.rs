@@ -30,6 +30,11 @@ fn models_are_listed_in_every_revision() {
         assert_eq!(document["active"], "gpt-4", "{came:?}");
         assert_eq!(document["models"][2]["contextLength"], 100_000, "{came:?}");
     }
+    // Without a subcommand they are listed.
+    let server = Server::start(&[]);
+    let listed = user.with_stdio(&["list", "models"]).out;
+    assert_eq!(user.with_stdio(&["models"]).out, listed);
+    assert_eq!(user.run(&["models", &format!("http://{}/mcp", server.address)]).out, listed);
     let all = user.with_stdio(&["list", "-o", "json"]);
     let all: Value = serde_json::from_str(&all.out).unwrap();
     assert_eq!(all["models"][1]["name"], "gpt-3.5-turbo");
