@@ -83,7 +83,7 @@ impl Target {
     }
 
     /// Whether a word can only be an address.
-    pub(super) fn is_address(word: &str) -> bool {
+    pub(crate) fn is_address(word: &str) -> bool {
         let scheme = word.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         scheme.is_some_and(|scheme| SCHEMES.iter().any(|(name, ..)| *name == scheme))
     }

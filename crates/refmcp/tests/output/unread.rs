@@ -15,6 +15,7 @@ fn a_server_that_prints_and_then_works_is_used_with_a_warning() {
     let ended = user.with(&["call", "echo", "message=hi"], &["sh", "-c", script, REFMCP]);
     assert_eq!((ended.code, ended.out.as_str()), (0, "hi\n"), "{ended:?}");
     let warnings = "refmcp: ignored from the server: not a message: Listening\n\
+                    refmcp: a stdio server must write nothing but messages to standard output; log to stderr instead\n\
                     refmcp: ignored from the server: not a message: {\"level\":30,\"msg\":\"up\"}\n";
     assert_eq!(ended.err, warnings);
 }
@@ -39,6 +40,15 @@ fn a_server_that_only_prints_is_left_soon_and_quoted() {
         assert!(fault.contains(quoted), "{script}: {ended:?}");
         assert!(ended.took < Duration::from_secs(15), "{script}: {ended:?}");
     }
+    // A banner of a server that then waits for something else.
+    let ended =
+        user.with_script(&["list", "--timeout", "2"], "echo listening on port 3000; exec cat >/dev/null");
+    let fault = ended.err.lines().last().unwrap();
+    assert!(
+        ended.code == 4 && fault.ends_with("it wrote what is no message: listening on port 3000"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.err.matches("log to stderr").count(), 1, "{ended:?}");
     // What a server prints cannot steer the terminal, and a lot of it is not shown.
     let ended = user.with_script(&["list"], r"printf '\033[2J\n'; seq 100");
     assert!(!ended.err.contains('\x1b') && ended.err.lines().count() < 10, "{ended:?}");

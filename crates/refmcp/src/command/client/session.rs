@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
 use refmcp_client::redact::Secrets;
-use refmcp_client::{CallError, Client, Era, Error, Event, Listed, Request};
+use refmcp_client::{CallError, Client, ConnectError, Era, Error, Event, Listed, OpenError, Request};
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
@@ -22,6 +22,7 @@ use super::unread::UnreadInput;
 use crate::args::{Exit, ExitReason, Output, Shared, Target, TargetName};
 use crate::ui::progress::Bars;
 use crate::ui::render;
+use crate::ui::text::one_line;
 
 /// How much later than the opening itself its end may come.
 const LATEST: Duration = Duration::from_millis(500);
@@ -54,8 +55,9 @@ impl Session {
         let printer = Printer::new(shared);
         let budget = Budget::new(shared);
         let events = Events::default();
-        let unread = UnreadInput::new(bars);
-        let listen = listener(printer.clone(), bars.clone(), events.clone(), unread);
+        let address = server.connector.name();
+        let unread = Arc::new(UnreadInput::new(bars, !Target::is_address(&address)));
+        let listen = listener(printer.clone(), bars.clone(), events.clone(), unread.clone());
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
@@ -67,7 +69,6 @@ impl Session {
         if let Some(revision) = remembered(&server.name) {
             builder = builder.spoken(&server.connector.name(), revision);
         }
-        let address = server.connector.name();
         let connecting = budget.spend(builder.connect_to(server.connector));
         // Without a terminal no person logs in, so everything that is waited for is on the command's time.
         let is_far = matches!(target, Target::Url { .. }) && !person.is_there();
@@ -82,7 +83,15 @@ impl Session {
             Ok(client) => client,
             Err(why) => {
                 let fault = fault::of_connecting(&why, &server.last_lines, &server.secrets);
-                return Err(match hint::of_connecting(&address, &why).await {
+                let hint = match unread.first_line() {
+                    // It is alive, but what it says is not the protocol.
+                    Some(line) if is_timeout(&why) => Some(format!(
+                        "it wrote what is no message: {}",
+                        one_line(&server.secrets.masked(&line))
+                    )),
+                    _ => hint::of_connecting(&address, &why).await,
+                };
+                return Err(match hint {
                     Some(hint) => {
                         let said = fault.to_string();
                         let between = if said.contains('\n') { "\n" } else { "; " };
@@ -172,12 +181,17 @@ impl Session {
     }
 }
 
+/// Whether the server gave no answer in time.
+fn is_timeout(why: &ConnectError) -> bool {
+    matches!(why.why(), OpenError::TimedOut { .. })
+}
+
 /// Log messages are shown as they come; the rest is for whoever listens.
 fn listener(
     printer: Printer,
     bars: Bars,
     events: Events,
-    unread: UnreadInput,
+    unread: Arc<UnreadInput>,
 ) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
