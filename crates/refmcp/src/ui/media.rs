@@ -1,4 +1,4 @@
-//! Images and sounds from servers: shown where the terminal can, saved otherwise.
+//! Images and sounds from servers: shown where the terminal can, saved on other terminals, left out elsewhere.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,7 +10,8 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 /// What to do with what is neither text nor a link.
 #[derive(Debug, Clone)]
 pub(crate) struct Media {
-    folder: PathBuf,
+    /// Where it is saved; nowhere if nobody asked for files.
+    folder: Option<PathBuf>,
     inline: Option<Inline>,
 }
 
@@ -46,6 +47,8 @@ pub(crate) enum Shown {
     Inline(String),
     /// It is in this file, and so long.
     Saved(PathBuf, usize),
+    /// It is so long, and nowhere.
+    LeftOut(usize),
 }
 
 /// Bytes of base64 in one piece of Kitty's protocol.
@@ -54,10 +57,15 @@ const KITTY_PIECE: usize = 4096;
 impl Media {
     /// Saves to the folder, and shows images as the terminal can.
     pub(crate) fn new(folder: impl Into<PathBuf>, inline: Option<Inline>) -> Self {
-        Self { folder: folder.into(), inline }
+        Self { folder: Some(folder.into()), inline }
     }
 
-    /// Shows or saves what the base64 stands for.
+    /// Leaves it out: where no terminal is, a program reads the output, and nobody finds files.
+    pub(crate) fn left_out() -> Self {
+        Self { folder: None, inline: None }
+    }
+
+    /// Shows, saves or leaves out what the base64 stands for.
     ///
     /// # Errors
     ///
@@ -66,7 +74,10 @@ impl Media {
         let bytes = decode(data)?;
         match self.inline.and_then(|inline| sequence(inline, &bytes, mime_type)) {
             Some(sequence) => Ok(Shown::Inline(sequence)),
-            None => save(&self.folder, &bytes, mime_type).map(|path| Shown::Saved(path, bytes.len())),
+            None => match &self.folder {
+                Some(folder) => save(folder, &bytes, mime_type).map(|path| Shown::Saved(path, bytes.len())),
+                None => Ok(Shown::LeftOut(bytes.len())),
+            },
         }
     }
 }
@@ -165,6 +176,12 @@ mod tests {
             assert_eq!(path.extension().unwrap(), ending);
             assert_eq!((std::fs::read(&path).unwrap().as_slice(), length), (PNG, PNG.len()));
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_in_no_file() {
+        assert_eq!(Media::left_out().show("aGk=", "image/png").unwrap(), Shown::LeftOut(2));
+        assert!(Media::left_out().show("?", "image/png").is_err());
     }
 
     #[test]

@@ -84,11 +84,15 @@ fn media(what: &str, data: &str, mime_type: &str, view: &View) -> String {
             let length = bytes(length as u64);
             format!("[{what} {kind}, {length}] saved to {}\n", view.paint.value(&path.display().to_string()))
         }
+        Ok(Shown::LeftOut(length)) => {
+            let length = bytes(length as u64);
+            format!("[{what} {kind}, {length}] not shown: no terminal is there; --output json has the data\n")
+        }
         Err(fault) => {
             let fault = fault.to_string();
             format!(
                 "[{what} {kind}] {}\n",
-                view.paint.wrong(&format!("cannot be saved: {}", one_line(&fault)))
+                view.paint.wrong(&format!("cannot be shown: {}", one_line(&fault)))
             )
         }
     }

@@ -44,7 +44,7 @@ impl View {
             } else {
                 None
             },
-            media: Media::new(std::env::temp_dir(), inline),
+            media: if seen { Media::new(std::env::temp_dir(), inline) } else { Media::left_out() },
         }
     }
 

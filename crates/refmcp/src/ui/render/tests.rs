@@ -78,7 +78,7 @@ fn every_kind_of_block_is_shown() {
             Content::embedded(ResourceContents::text("file:///b", "text").mime_type("text/plain")),
             "file:///b  text/plain\ntext\n",
         ),
-        (Content::image("\x1b[2J", "image/png"), "[image image/png] cannot be saved: no base64: "),
+        (Content::image("\x1b[2J", "image/png"), "[image image/png] cannot be shown: no base64: "),
     ] {
         let text = shown(|view| content::content(&block, view));
         assert!(text.starts_with(expected), "{text}");
