@@ -7,6 +7,7 @@ mod declined;
 mod exits;
 mod hints;
 mod lists;
+mod lost;
 mod media;
 mod results;
 #[path = "../serving/mod.rs"]

@@ -14,10 +14,13 @@ use super::session::Session;
 use crate::args::{Exit, ExitReason, Output};
 use crate::ui::error::rpc_of;
 use crate::ui::suggest::nearest;
-use crate::ui::text::one_line;
+use crate::ui::text::{multi_line, one_line};
 
 /// Whoever listened this long listens again when the stream breaks; a server that ends streams at once does not want it.
 pub(crate) const LASTED: Duration = Duration::from_secs(1);
+
+/// How often a server with sessions is asked whether it is there.
+const ASKED_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows changes until somebody has had enough, or the server has.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
@@ -34,28 +37,38 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                 resource_subscriptions: Some(uris.to_vec()).filter(|uris| !uris.is_empty()),
                 ..SubscriptionFilter::default()
             };
+            let mut listened = false;
             loop {
                 let since = Instant::now();
-                match client.listen(&filter).await {
-                    // Streams end with the token they were opened by, or with a proxy's patience.
-                    Err(Error::Call(CallError::Wire(WireError::Broken(why))))
-                        if since.elapsed() >= LASTED =>
-                    {
-                        tracing::info!(why, "listening anew; changes in between are not shown");
-                    }
-                    ended => return ended.map(drop),
+                let ended = client.listen(&filter).await.map(drop);
+                let lasted = since.elapsed() >= LASTED;
+                let why = match ended {
+                    Ok(()) => "the server ended the stream of changes".to_owned(),
+                    Err(Error::Call(CallError::Wire(WireError::Broken(why)))) => why,
+                    Err(fault) if listened => return Err(lost(&fault.to_string())),
+                    Err(fault) => return Err(session.fault("resources/subscribe", &fault)),
+                };
+                if !lasted {
+                    return Err(lost(&why));
                 }
+                // Streams end with the token they were opened by, with a proxy's patience, or with the server.
+                listened = true;
+                let why = one_line(&why);
+                session.bars.say(&format!(
+                    "refmcp: the connection is lost: {why}; listening anew, changes in between are not shown\n"
+                ));
             }
         } else {
             for uri in uris {
-                session.budget.within(client.subscribe(uri).into_future()).await?;
+                let subscribed = session.budget.within(client.subscribe(uri).into_future()).await;
+                subscribed.map_err(|fault| session.fault("resources/subscribe", &fault))?;
             }
             if session.shared.output == Output::Text
                 && let Err(fault) = output::write(b"listening\n")
             {
                 tracing::warn!("nobody reads: {fault:#}");
             }
-            std::future::pending().await
+            notice_loss(session).await
         }
     };
     let showing = async {
@@ -63,7 +76,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
             match events.recv().await {
                 Ok(Event::Told(told)) => show(session, &told)?,
                 Ok(Event::Closed(why)) => {
-                    return Err(Exit::new(ExitReason::Unreachable, one_line(&why.to_string())).into());
+                    return Err(lost(&why.to_string()));
                 }
                 Ok(Event::Reopened(_)) => {
                     tracing::warn!("the session was lost and opened anew");
@@ -82,8 +95,27 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
         }
     };
     tokio::select! {
-        ended = listening => ended.map_err(|fault| session.fault("resources/subscribe", &fault)),
+        ended = listening => ended,
         shown = showing => shown,
+    }
+}
+
+/// The server is gone, and with it what was watched.
+fn lost(why: &str) -> anyhow::Error {
+    Exit::new(ExitReason::Unreachable, multi_line(&format!("the connection is lost: {why}"))).into()
+}
+
+/// Asks a server with sessions now and then whether it is there: over HTTP nothing else tells of its end.
+async fn notice_loss(session: &Session) -> Result<()> {
+    loop {
+        tokio::time::sleep(ASKED_EVERY).await;
+        match tokio::time::timeout(session.shared.timeout, session.client.ping()).await {
+            // A server that refuses a ping is there.
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) if fault.rpc().is_some() => {}
+            Ok(Err(fault)) => return Err(lost(&fault.to_string())),
+            Err(_) => return Err(lost(&session.budget.over())),
+        }
     }
 }
 
