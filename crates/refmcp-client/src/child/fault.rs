@@ -59,6 +59,11 @@ fn missing(child: &ChildProcess) -> String {
         // A script whose first line names an interpreter, or a program whose loader is for another system.
         Some(path) if path.exists() => "the interpreter that it names is not there".to_owned(),
         Some(_) => "there is no such file".to_owned(),
+        None if child.program.to_string_lossy().contains(char::is_whitespace) => {
+            "there is no such command in PATH; its arguments have to be words of their own, which a configuration file \
+             has in \"args\""
+                .to_owned()
+        }
         None => "there is no such command in PATH".to_owned(),
     }
 }

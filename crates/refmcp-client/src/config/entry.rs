@@ -40,6 +40,13 @@ pub(super) fn read(
 ) -> Result<ServerEntry, Problem> {
     let mut entry = Entry { source, name, members, seen: Vec::new() };
     let launch = entry.launch()?;
+    if let Launch::Command { program, args, .. } = &launch
+        && args.is_empty()
+        && has_arguments(program)
+    {
+        let hint = Problem::hint(source, "has blanks in it: arguments stand in \"args\", a list of strings");
+        problems.push(hint.of_server(name).of_member("command"));
+    }
     let disabled = entry.flag("disabled")?.unwrap_or(false) || !entry.flag("enabled")?.unwrap_or(true);
     for (member, _) in members {
         if !entry.seen.contains(&member.as_str()) && !FOR_OTHERS.contains(&member.as_str()) {
@@ -48,6 +55,11 @@ pub(super) fn read(
         }
     }
     Ok(ServerEntry { name: name.to_owned(), source: source.to_owned(), launch, disabled })
+}
+
+/// Whether a program seems to have its arguments behind it. Folders may have blanks in their names.
+fn has_arguments(program: &str) -> bool {
+    program.trim().split_once(char::is_whitespace).is_some_and(|(_, behind)| !behind.contains(['/', '\\']))
 }
 
 struct Entry<'a> {

@@ -43,6 +43,12 @@ pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error 
     }
     let Some(ContextValue::String(word)) = fault.get(ContextKind::InvalidArg) else { return fault };
     let word = word.clone();
+    if let Some(command) = command_behind(&word, words) {
+        let tip = format!("options of a command stand behind it: refmcp {command} {word} …");
+        fault.remove(ContextKind::SuggestedArg);
+        fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return fault;
+    }
     let command = command(words).filter(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
     let has_suggestion = fault.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
     let tip = match (command, word.strip_prefix("--")) {
@@ -64,6 +70,26 @@ pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error 
     fault.remove(ContextKind::SuggestedArg);
     fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     fault
+}
+
+/// The command that stands behind an option which is its own.
+fn command_behind<'a>(option: &str, words: &'a [OsString]) -> Option<&'a str> {
+    let name = option.split('=').next().unwrap_or_default();
+    let before = |word: &str| word == option || word.split('=').next() == Some(name);
+    let mut words = words.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--"));
+    let command = words.by_ref().scan(false, |seen, word| {
+        *seen |= word.starts_with('-') && before(word);
+        Some((*seen, word))
+    });
+    let (is_behind, command) = command.into_iter().find(|(_, word)| COMMANDS_WITH_TARGET.contains(word))?;
+    let definition = super::definition();
+    let known = definition.find_subcommand(command)?.get_arguments().any(|known| {
+        known.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long))
+            || known
+                .get_short()
+                .is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4])))
+    });
+    (is_behind && known).then_some(command)
 }
 
 /// The name of the command: the first word that is neither an option nor the value of one.
@@ -105,8 +131,11 @@ pub(super) fn print(fault: &clap::Error, words: &[OsString]) -> std::io::Result<
     let text = fault.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     // The usage and where there is more help are for people.
-    let message = text.split("\n\n").next().unwrap_or(text).trim();
-    eprintln!("{}", document(message, ExitReason::Usage, None));
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let what = paragraphs.next().unwrap_or(text);
+    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: "));
+    let message = tip.map_or_else(|| what.to_owned(), |tip| format!("{what}; {tip}"));
+    eprintln!("{}", document(&message, ExitReason::Usage, None));
     Ok(())
 }
 
@@ -172,6 +201,9 @@ mod tests {
             ("list --tokn", "unexpected argument '--tokn'"),
             ("list -H foo x", "'--header <NAME: VALUE>'"),
             ("log x", "unexpected argument 'x'"),
+            ("--output json list x", "options of a command stand behind it: refmcp list --output …"),
+            ("-y call x y", "refmcp call -y …"),
+            ("list --timeout 0 x", "must be more than 0"),
             ("--log info info http://h/ x", "refmcp info … --"),
         ] {
             let said = fault(line);

@@ -10,7 +10,7 @@ use refmcp_client::Era;
 use refmcp_proto::model::LogLevel;
 
 use super::ServerStderr;
-use super::value::{Header, header, pair, seconds};
+use super::value::{Header, header, pair, timeout};
 
 // How to connect, how long to wait, and how to show what comes back. (A doc comment would become what each command
 // says of itself, since what it takes is put together last.)
@@ -26,11 +26,11 @@ pub(crate) struct Shared {
 
     /// How many seconds the server is waited for in the whole command, from the connection to the last answer;
     /// progress of a call begins them anew.
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = "Connection")]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = timeout, help_heading = "Connection")]
     pub(crate) timeout: Duration,
 
     /// How many seconds the server is waited for in the whole command, whatever progress there is.
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds, help_heading = "Connection")]
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = timeout, help_heading = "Connection")]
     pub(crate) total_timeout: Duration,
 
     /// A file of certificates in PEM that are trusted besides those of the system, for https, wss and logins; can be
@@ -67,7 +67,8 @@ pub(crate) struct Shared {
     #[arg(long, help_heading = "Connection")]
     pub(crate) explain: bool,
 
-    /// Do not ask before a tool runs or a configured server is started.
+    /// Do not ask before a tool runs or a configured server is started, and accept forms of the server with their
+    /// defaults.
     #[arg(long, short = 'y', help_heading = "Questions")]
     pub(crate) yes: bool,
 

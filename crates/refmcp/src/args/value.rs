@@ -12,6 +12,14 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
 }
 
+/// A time to wait, in seconds: at least a millisecond, since what gets no time always fails.
+pub(super) fn timeout(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        none if none < Duration::from_millis(1) => Err("must be more than 0".to_owned()),
+        some => Ok(some),
+    }
+}
+
 /// `HOST:PORT` to listen on; a port alone is one of this machine.
 pub(super) fn ops_address(text: &str) -> Result<String, String> {
     if text.parse::<u16>().is_ok() {

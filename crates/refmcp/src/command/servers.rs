@@ -8,6 +8,7 @@ use refmcp_client::config::{self, Launch, Problem, Secret, ServerEntry, Severity
 use serde::Serialize;
 
 use crate::args::{ExitReason, ServersOptions, ServersOutput, UsageError};
+use crate::command::client::is_of_whole_file;
 use crate::command::configured;
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
@@ -43,7 +44,8 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
         }
     };
     print(shown.as_bytes()).context("cannot write to standard output")?;
-    Ok(ExitReason::Done)
+    let is_broken = files.iter().flat_map(|file| &file.problems).any(is_of_whole_file);
+    Ok(if is_broken && listing.servers.is_empty() { ExitReason::Usage } else { ExitReason::Done })
 }
 
 /// What the files name, and what is wrong with them.
@@ -104,6 +106,9 @@ impl<'a> Listing<'a> {
     }
 
     fn text(&self, view: &View) -> String {
+        if self.servers.is_empty() && self.problems.iter().any(|problem| problem.severity == "error") {
+            return "no configuration file can be used\n".to_owned();
+        }
         if self.servers.is_empty() {
             return "no configuration file names a server\n".to_owned();
         }

@@ -8,13 +8,23 @@ use crate::ui::text::multi_line;
 
 /// Says on stderr what went wrong.
 pub(crate) fn report(fault: &anyhow::Error, as_json: bool) {
-    let message = format!("{fault:#}");
+    let message = message(fault);
     if as_json {
         eprintln!("{}", document(&message, ExitReason::of(fault), rpc_of(fault)));
     } else {
         // An error may quote what a server said.
         eprintln!("refmcp: {}", multi_line(&message));
     }
+}
+
+/// What went wrong and why. A cause that is part of what was said before it is not said again.
+fn message(fault: &anyhow::Error) -> String {
+    let causes = fault.chain().map(ToString::to_string);
+    causes.fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        text if text.ends_with(&cause) => said,
+        text => format!("{text}: {cause}"),
+    })
 }
 
 /// The error that the server answered with, if that is what went wrong.
@@ -30,4 +40,19 @@ pub(crate) fn document(message: &str, reason: ExitReason, rpc: Option<&RpcError>
         members.insert("rpc".to_owned(), json!(rpc));
     }
     json!({ "error": error })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let fault = anyhow!("no such file").context("cannot open x: no such file").context("outer");
+        assert_eq!(message(&fault), "outer: cannot open x: no such file");
+        let fault = Err::<(), _>(anyhow!("inner")).context("outer").unwrap_err();
+        assert_eq!(message(&fault), "outer: inner");
+    }
 }

@@ -131,3 +131,25 @@ fn a_broken_file_does_not_hide_the_others() {
     let came = user.run(&["servers", "--config", "none.json"]);
     assert!(came.code == 1 && came.err.contains("there is no file none.json"), "{came:?}");
 }
+
+#[test]
+fn files_that_cannot_be_used_fail_where_nothing_else_is_there() {
+    let user = User::new();
+    user.write("work/mcp.json", "{");
+    let ended = user.run(&["servers"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let (said, shown) = (ended.err, ended.out);
+    assert!(said.contains("mcp.json: is not a list of servers"), "{said}");
+    assert_eq!(shown, "no configuration file can be used\n");
+    user.write("work/mcp.json", r#"{"mcpServers":{"a":{"command":"refmcp stdio"}}}"#);
+    let ended = user.run(&["servers"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let said = ended.err;
+    assert!(
+        said.contains("server \"a\": \"command\": has blanks in it: arguments stand in \"args\""),
+        "{said}"
+    );
+    let ended = user.run(&["list", "a", "--yes"]);
+    let said = ended.err;
+    assert!(said.contains("a configuration file has in \"args\""), "{said}");
+}
