@@ -14,6 +14,7 @@ use super::{
     BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError, join_words,
 };
 use crate::arguments::ArgumentWords;
+use crate::ui::suggest::nearest;
 
 impl ClientWords {
     /// What the words mean.
@@ -132,8 +133,10 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
             let word = line.next("what to list")?;
             if !Target::is_address(&word) {
                 let kinds = "tools, resources, templates, prompts, models or all";
-                let word = redact::word(&word);
-                return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}")));
+                let names = ["tools", "resources", "templates", "prompts", "models", "all"];
+                let near = nearest(&word, &names).map(|near| format!("; did you mean {near}?"));
+                let (word, near) = (redact::word(&word), near.unwrap_or_default());
+                return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}{near}")));
             }
             line.words.push_front(word);
             Listing::All

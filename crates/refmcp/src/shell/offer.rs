@@ -3,8 +3,13 @@
 use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use refmcp_client::{Client, Listed};
 
+use super::parse::COMMANDS;
 use crate::command::client::declared::Family;
 use crate::command::client::models::ModelList;
+use crate::ui::suggest::nearest;
+
+/// How alike a word and a command have to be, of 1.
+const SLIP: f64 = 0.7;
 
 /// What one server offers.
 #[derive(Debug, Clone, Default)]
@@ -113,6 +118,19 @@ impl Offers {
                 Err(Unresolved::Several(several.iter().map(|server| format!("{server}.{word}")).collect()))
             }
         }
+    }
+
+    /// The command of the shell that may have been meant by a word, unless a tool is as near.
+    pub(super) fn command_like(&self, word: &str) -> Option<&'static str> {
+        let commands: Vec<&'static str> = COMMANDS.iter().map(|(name, ..)| *name).chain(["exit"]).collect();
+        let near = nearest(word, &commands)?;
+        // A tool whose name only has a command in it is not a slip of the pen.
+        if strsim::normalized_damerau_levenshtein(word, near) < SLIP {
+            return None;
+        }
+        let offered = self.servers.iter().flat_map(|(_, offer)| tools(offer));
+        let names: Vec<&str> = offered.chain([near]).collect();
+        (nearest(word, &names) == Some(near)).then_some(near)
     }
 
     /// The server that is written before a name and is not connected.

@@ -156,6 +156,16 @@ impl Shell {
             if let Some(server) = offers.absent_of(word) {
                 self.roster.named(server)?;
             }
+            if what == "tool"
+                && let Some(command) = offers.command_like(word)
+                && {
+                    self.roster.refresh().await;
+                    self.roster.offers().await.find(word, names) == Err(Unresolved::Unknown)
+                }
+            {
+                let what = format!("there is no command and no tool {word:?}; did you mean {command}?");
+                return Err(UsageError::new(what).into());
+            }
             // Its own server says best what is wrong with a name.
             if let Some((server, name)) = offers.only(word) {
                 return Ok((self.roster.named(&server)?, name));

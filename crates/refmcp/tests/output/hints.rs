@@ -26,6 +26,20 @@ fn words_in_the_wrong_order_are_put_right() {
 }
 
 #[test]
+fn names_that_are_nearly_right_are_proposed() {
+    let user = User::new();
+    for (words, proposed) in [
+        (&["read", "file:///notes/tod.txt"][..], "did you mean file:///notes/todo.txt?"),
+        (&["complete", "--prompt", "code_reviw", "language=r"], "did you mean code_review?"),
+        (&["list", "tool"], "did you mean tools?"),
+    ] {
+        let ended = user.with_reference(words);
+        assert_eq!(ended.code, 1, "{ended:?}");
+        assert!(ended.err.contains(proposed), "{ended:?}");
+    }
+}
+
+#[test]
 fn the_other_scheme_or_path_is_proposed() {
     let (user, plain, secure) = (User::new(), Server::start(&[]), SecureServer::start(&User::new()));
     let (plain, secure) = (&plain.address, &secure.address);

@@ -41,6 +41,14 @@ fn a_script_is_carried_out_and_nothing_of_it_repeated() {
 }
 
 #[test]
+fn a_slip_of_a_command_is_put_right() {
+    let output = run("hlep\nsrvers\necko\n", &[]);
+    let said = text(&output.stderr);
+    assert!(said.contains("no command and no tool \"hlep\"; did you mean help?"), "{said}");
+    assert!(said.contains("did you mean servers?") && said.contains("did you mean \"echo\"?"), "{said}");
+}
+
+#[test]
 fn it_ends_as_the_last_command_that_failed() {
     for (script, code, complaint) in [
         ("sum a=1 b=2\n", 0, ""),

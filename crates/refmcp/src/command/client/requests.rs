@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use anyhow::Result;
+use refmcp_client::Listed;
 use refmcp_client::model::{
     CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
-    PromptReference, ReadResourceResult, ResourceTemplateReference,
+    PromptReference, ReadResourceResult, Resource, ResourceTemplate, ResourceTemplateReference,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -15,16 +16,23 @@ use super::call;
 use super::output::laid_out;
 use super::session::Session;
 use super::written::Written;
-use crate::args::{Completable, UsageError};
+use crate::args::{Completable, Exit, ExitReason, UsageError};
 use crate::arguments::{ArgumentWords, Inputs, json_document, prompt_schema};
+use crate::ui::error::rpc_of;
 use crate::ui::render::{self, ServerSummary};
-use crate::ui::suggest::unknown;
+use crate::ui::suggest::{nearest, unknown};
 use crate::ui::text::{multi_line, one_line};
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
     let request = session.client.read_resource(uri).read_as::<Written<ReadResourceResult>>();
-    let read = session.ask(request).await.map_err(|fault| session.fault("resources/read", &fault))?;
+    let read = match session.ask(request).await {
+        Ok(read) => read,
+        Err(fault) => {
+            let said = session.fault("resources/read", &fault);
+            return Err(proposing(session, said, uri, |resource: &Resource| &resource.uri).await);
+        }
+    };
     if read.item.contents.is_empty() {
         session.remark("the resource is empty");
     }
@@ -71,14 +79,46 @@ pub(crate) async fn complete(
     let context: BTreeMap<String, String> = context.iter().cloned().collect();
     let request = session.client.complete(&reference, &argument, &context);
     let request = request.read_as::<Written<CompleteResult>>();
-    let completed =
-        session.ask(request).await.map_err(|fault| session.fault("completion/complete", &fault))?;
+    let completed = match session.ask(request).await {
+        Ok(completed) => completed,
+        Err(fault) => {
+            let said = session.fault("completion/complete", &fault);
+            return Err(match of {
+                Completable::Prompt(name) => {
+                    proposing(session, said, name, |prompt: &Prompt| &prompt.name).await
+                }
+                Completable::Template(uri) => {
+                    proposing(session, said, uri, |template: &ResourceTemplate| &template.uri_template).await
+                }
+            });
+        }
+    };
     let Written { item: result, text } = completed;
     session.printer.show(&text, |view| match view.width {
         // A program that reads would take a remark for a value.
         None => result.completion.values.iter().map(|value| format!("{}\n", one_line(value))).collect(),
         Some(_) => render::completion(&result.completion, view),
     })
+}
+
+/// An error that the server answered with; where it has no such thing, with the name that may have been meant.
+async fn proposing<T: Listed>(
+    session: &Session,
+    said: anyhow::Error,
+    name: &str,
+    name_of: impl Fn(&T) -> &String,
+) -> anyhow::Error {
+    let Some(rpc) = rpc_of(&said).cloned() else { return said };
+    // A server that does not list them has nothing to propose.
+    let listed = session.list::<T>().await.unwrap_or_default();
+    let names: Vec<&str> = listed.iter().map(|item| name_of(item).as_str()).collect();
+    match nearest(name, &names).filter(|_| !names.contains(&name)) {
+        Some(near) => {
+            let what = format!("{said:#}; did you mean {}?", one_line(near));
+            Exit::new(ExitReason::of(&said), what).answered(Some(&rpc)).into()
+        }
+        None => said,
+    }
 }
 
 /// What is completed, as the protocol names it.
