@@ -30,6 +30,19 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
             Some(found)
         }
         (["list"], [kind]) if Listing::from_word(kind).is_some() => targets(),
+        (["list"], [kind, target, ..]) => match Listing::from_word(kind)? {
+            Listing::Tools => ask(target, Question::Tools),
+            Listing::Resources => ask(target, Question::Resources),
+            Listing::Templates => ask(target, Question::Templates),
+            Listing::Prompts => ask(target, Question::Prompts),
+            Listing::Models | Listing::All => Some(Candidates::default()),
+        },
+        (["models"], []) => {
+            let mut found = position.declared();
+            found.words.extend(names::servers(position, last).words);
+            Some(found)
+        }
+        (["models", "list" | "select"] | ["metadata"], []) => targets(),
         (["call" | "read" | "prompt" | "complete" | "watch" | "info" | "raw"], [])
         | (["shell"], _)
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {

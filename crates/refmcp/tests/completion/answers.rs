@@ -88,6 +88,18 @@ fn names_of_servers_come_from_the_files() {
 }
 
 #[test]
+fn names_of_what_is_listed_whole_come_from_the_server() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    assert_eq!(user.fish(&["list", "tools", &url, "su"]), ["sum"]);
+    assert_eq!(user.fish(&["list", "tools", &url, "sum", "ech"]), ["echo"]);
+    assert_eq!(user.fish(&["list", "prompts", &url, "code_r"]), ["code_review"]);
+    assert_eq!(user.fish(&["list", "resources", &url, "file:///notes/to"]), ["file:///notes/todo.txt"]);
+    assert_eq!(user.fish(&["list", "templates", &url, "memo:"]), ["memo://{shelf}/{name}"]);
+    assert_eq!(user.fish(&["models", "se"]), ["select"]);
+}
+
+#[test]
 fn a_list_is_remembered_for_a_while_and_for_its_owner_alone() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
