@@ -99,6 +99,10 @@ impl Secrets {
                 return self.add(rest);
             };
             self.add(secret);
+            // Of the user in a URL, the password alone is a secret too.
+            if let Some((_, password)) = secret.split_once(':').filter(|_| next.starts_with('@')) {
+                self.add(password);
+            }
             rest = behind.strip_prefix(next).unwrap_or(behind);
         }
     }

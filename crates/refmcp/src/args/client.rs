@@ -60,7 +60,7 @@ refmcp models [OPTIONS] <TARGET>
         #[command(subcommand)]
         words: Option<ModelsWords>,
         #[command(flatten)]
-        list: InfoWords,
+        list: Box<InfoWords>,
     },
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
     #[command(override_usage = "\

@@ -42,7 +42,7 @@ impl ClientWords {
                 line.end()?;
                 Ok((ClientCommand::Info { target }, words.shared))
             }
-            Self::Models { words, list } => words.unwrap_or(ModelsWords::List(list)).resolve(),
+            Self::Models { words, list } => words.unwrap_or(ModelsWords::List(*list)).resolve(),
             Self::Metadata(words) => models::metadata(words),
             Self::Raw(words) => raw(words),
             Self::Shell(words) => shell(words),
