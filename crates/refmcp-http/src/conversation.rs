@@ -13,6 +13,7 @@ use foldhash::HashMap;
 use refmcp_proto::engine::{
     CallId, Change, Channel, CloseReason, Dispatch, Kind, Outcome, Output, Sending, ServerEngine, To,
 };
+use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Message, RequestId};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{
@@ -180,6 +181,11 @@ impl Conversation {
     pub(crate) fn receive_bytes(&self, channel: u64, bytes: &[u8]) {
         let now = self.now();
         self.with_engine(|engine| engine.receive(now, Channel(channel), bytes));
+    }
+
+    /// Notes what the client did wrong beside its messages, such as a header that is missing.
+    pub(crate) fn note(&self, finding: Finding) {
+        self.with_engine(|engine| engine.note_finding(finding));
     }
 
     /// An exchange has broken off.

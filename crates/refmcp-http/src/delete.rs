@@ -7,13 +7,13 @@ use crate::client::Caller;
 use crate::endpoint::Inner;
 use crate::headers::names_stateless;
 use crate::refusal::Refusal;
-use crate::sessions::find;
+use crate::sessions::find_and_note;
 
 pub(crate) fn delete(endpoint: &Inner, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
     if names_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
-    let session = find(endpoint, caller, headers)?;
+    let session = find_and_note(endpoint, caller, headers)?;
     endpoint.sessions.close(&session.id);
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -13,9 +13,10 @@ use refmcp_server::backplane::{Attached, ReadFrom, StreamNumber, Unavailable};
 use crate::client::Caller;
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
+use crate::headers::AcceptRule;
 use crate::post::style;
 use crate::refusal::{Reason, Refusal};
-use crate::sessions::find;
+use crate::sessions::find_and_note;
 use crate::sse::{self, Source, Style};
 use crate::{error_log, headers, websocket};
 
@@ -31,9 +32,12 @@ pub(crate) async fn get(
     if headers::names_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
-    let session = find(endpoint, &caller, headers)?;
+    let session = find_and_note(endpoint, &caller, headers)?;
     headers::check_accepts_events(headers, endpoint.options.require_accept)?;
     let conversation = &session.conversation;
+    if let Some(finding) = headers::absent_accept(headers, AcceptRule::Get) {
+        conversation.note(finding);
+    }
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
     let style = style(endpoint, rules);
     match last_event(headers)? {

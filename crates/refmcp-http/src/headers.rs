@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Params, RpcError, code, excerpt};
-use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::revision::{Lifecycle, Revision, Rules};
 use refmcp_server::{Headers, Policy, Server};
 use serde_json::Value;
 
@@ -120,6 +121,44 @@ pub(crate) fn check_accept<const KINDS: usize>(
 /// The same for a request that is answered with a stream of events.
 pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<(), Refusal> {
     check_accept(headers, required, ["text/event-stream"])
+}
+
+/// What is wrong with a request that was served without an `Accept` header, by the rule of its transport.
+pub(crate) fn absent_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Finding> {
+    if headers.contains_key(header::ACCEPT) {
+        return None;
+    }
+    let (rule, what) = match rule {
+        AcceptRule::Post => ("HTTP-03", NO_ACCEPT),
+        AcceptRule::PostAlone => ("MHTTP-02", NO_ACCEPT),
+        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
+    };
+    Some(Finding { rule, what: what.into() })
+}
+
+const NO_ACCEPT: &str = "POST without an Accept header; send Accept: application/json, text/event-stream";
+
+/// Which rule asks for an `Accept` header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AcceptRule {
+    /// That of a `POST` in a session.
+    Post,
+    /// That of a `POST` without a session.
+    PostAlone,
+    /// That of a `GET` that opens a stream.
+    Get,
+}
+
+/// What is wrong with a request of a session that was served without its revision in the headers.
+pub(crate) fn absent_version(headers: &HeaderMap, rules: &Rules) -> Option<Finding> {
+    if !rules.version_header || headers.contains_key(PROTOCOL_VERSION) {
+        return None;
+    }
+    let what = format!(
+        "no MCP-Protocol-Version header; send MCP-Protocol-Version: {} with every request after initialize",
+        rules.revision
+    );
+    Some(Finding { rule: "LIFE-09", what: what.into() })
 }
 
 /// Whether the headers name a revision without sessions.

@@ -13,6 +13,7 @@ use refmcp_server::backplane::SessionId;
 use crate::client::Caller;
 use crate::conversation::STANDING;
 use crate::endpoint::{Inner, original};
+use crate::headers::AcceptRule;
 use crate::post::{check_body, read};
 use crate::refusal::{Reason, Refusal};
 use crate::routes::{EndpointPath, Target};
@@ -31,6 +32,9 @@ pub(crate) async fn open(
     let mut connection = caller.connection(headers::of_session(request.headers()));
     connection.transport = "http+sse";
     let session = endpoint.open_session(Kind::Legacy, &caller, endpoint.converse(connection)).await?;
+    if let Some(finding) = headers::absent_accept(request.headers(), AcceptRule::Get) {
+        session.conversation.note(finding);
+    }
     // Should anything fail from here on, the session ends.
     let ends = EndsSession { endpoint: endpoint.clone(), id: session.id.clone() };
     let reading = session.conversation.read_by();

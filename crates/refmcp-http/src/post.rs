@@ -25,8 +25,9 @@ use crate::client::Caller;
 use crate::conversation::Conversation;
 use crate::endpoint::Inner;
 use crate::exchange::{BreaksOff, Commit, Exchange};
+use crate::headers::AcceptRule;
 use crate::refusal::{Reason, Refusal};
-use crate::sessions::{Kind, find};
+use crate::sessions::{Kind, find, find_and_note};
 use crate::sse::Style;
 use crate::{error_log, headers, scopes, status};
 
@@ -244,6 +245,13 @@ fn unsupported(endpoint: &Inner, requested: &str) -> RpcError {
         .with_data(json!({ "supported": supported, "requested": excerpt(requested) }))
 }
 
+/// Notes that a request came without an `Accept` header and is served nevertheless.
+fn note_accept(conversation: &Conversation, headers: &HeaderMap, rule: AcceptRule) {
+    if let Some(finding) = headers::absent_accept(headers, rule) {
+        conversation.note(finding);
+    }
+}
+
 /// A message that stands for itself.
 fn stateless(
     endpoint: &Arc<Inner>,
@@ -260,9 +268,13 @@ fn stateless(
     if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
         return Ok(bad_request(&message, &error));
     }
+    let absent_accept = headers::absent_accept(&headers, AcceptRule::PostAlone);
     let connection =
         Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(headers)) };
     let conversation = endpoint.converse(connection);
+    if let Some(finding) = absent_accept {
+        conversation.note(finding);
+    }
     if Method::known(&request.method) == Some(Method::Listen) {
         endpoint.listens(&conversation);
     }
@@ -289,7 +301,7 @@ fn in_session(
         return initialize(endpoint, caller, headers, message);
     }
     let id = id_of(&message);
-    let session = find(endpoint, caller, headers).map_err(|refusal| refusal.said_to(id))?;
+    let session = find_and_note(endpoint, caller, headers).map_err(|refusal| refusal.said_to(id))?;
     let conversation = session.conversation.clone();
     let Message::Request(request) = &message else {
         conversation.receive(crate::conversation::STANDING, message);
@@ -306,6 +318,7 @@ fn in_session(
     } else {
         Commit::InTime
     };
+    note_accept(&conversation, headers, AcceptRule::Post);
     let outlet = conversation.open_outlet(Some(request.id.clone()));
     conversation.receive(outlet.number, message);
     let (lifecycle, style) = (rules.lifecycle, style(endpoint, rules));
@@ -323,6 +336,7 @@ fn initialize(
         return Ok(bad_request(&message, &why));
     }
     let conversation = endpoint.converse(caller.connection(headers::of_session(headers)));
+    note_accept(&conversation, headers, AcceptRule::Post);
     let outlet = conversation.open_outlet(id_of(&message).cloned());
     conversation.receive(outlet.number, message);
     let unanswered = || Refusal::fault("the session cannot be opened");
@@ -348,7 +362,7 @@ async fn open(
 
 /// A batch, which only one revision has; the engine of the session knows whether it is that one.
 fn batch(endpoint: &Inner, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
-    let session = find(endpoint, caller, headers).map_err(|refusal| refusal.said_to(None))?;
+    let session = find_and_note(endpoint, caller, headers).map_err(|refusal| refusal.said_to(None))?;
     let conversation = session.conversation.clone();
     let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
     let outlet = conversation.open_outlet(None);
@@ -361,6 +375,7 @@ fn batch(endpoint: &Inner, caller: &Caller, headers: &HeaderMap, body: &[u8]) ->
             None => accepted(),
         });
     }
+    note_accept(&conversation, headers, AcceptRule::Post);
     let (lifecycle, style, commit) = (rules.lifecycle, style(endpoint, rules), Commit::InTime);
     Ok(Step::of(endpoint, Exchange { conversation, outlet, lifecycle, style, commit, guard: None }))
 }

@@ -245,6 +245,21 @@ pub(crate) fn find(
     }
 }
 
+/// The session that a request is for. What its headers lack, and what is served nevertheless, is noted.
+pub(crate) fn find_and_note(
+    endpoint: &Inner,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Arc<HttpSession>, Refusal> {
+    let session = find(endpoint, caller, headers)?;
+    if let Some(rules) = session.conversation.session_rules()
+        && let Some(finding) = headers::absent_version(headers, rules)
+    {
+        session.conversation.note(finding);
+    }
+    Ok(session)
+}
+
 /// An id that nobody can guess: 192 random bits, in visible characters.
 fn new_id() -> Result<SessionId, getrandom::Error> {
     let mut bits = [0; 24];

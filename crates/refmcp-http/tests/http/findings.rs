@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, request, with_meta};
+use crate::policy::lenient;
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request, with_meta};
 
 fn note(method: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": {} })
@@ -49,4 +50,40 @@ async fn without_a_session() {
         assert!(error["message"].as_str().unwrap().starts_with("params._meta must have"), "{error}");
     }
     assert_eq!(found(&site, "RPC-01").await, 2.0);
+}
+
+#[tokio::test]
+async fn what_a_lenient_endpoint_serves_without_headers() {
+    let site = Site::open(lenient()).await;
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let ping = request("ping", json!({}));
+    let complete = Client::open(&site, LATEST_SESSION).await;
+    complete.is_served().await;
+    let page = site.send("GET", "/metrics", &[], b"").await.text().await;
+    assert!(!page.contains("refmcp_findings_total{"), "nothing is missing: {page}");
+
+    let initialize = request("initialize", opening(LATEST_SESSION)).to_string();
+    let opened = site.bare("POST", "/mcp", &[], &initialize).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    assert_eq!(found(&site, "HTTP-03").await, 1.0, "no Accept with initialize");
+    let named = [("Mcp-Session-Id", &*session)];
+    assert_eq!(site.bare("POST", "/mcp", &named, &ready.to_string()).await.status, 202);
+    assert_eq!(found(&site, "LIFE-09").await, 1.0, "no MCP-Protocol-Version with a notification");
+    for _ in 0..3 {
+        assert_eq!(site.bare("POST", "/mcp", &named, &ping.to_string()).await.status, 200);
+    }
+    assert_eq!((found(&site, "HTTP-03").await, found(&site, "LIFE-09").await), (1.0, 1.0), "once each");
+    assert!(site.bare("GET", "/mcp", &named, "").await.is_sse());
+    assert_eq!(found(&site, "HTTP-13").await, 1.0);
+
+    let alone = [("MCP-Protocol-Version", STATELESS), ("Mcp-Method", "tools/list")];
+    let list = request("tools/list", with_meta(json!({}))).to_string();
+    assert_eq!(site.bare("POST", "/mcp", &alone, &list).await.status, 200);
+    assert_eq!(found(&site, "MHTTP-02").await, 1.0);
+
+    // An older revision does not have this header.
+    let older = Client::open(&site, "2025-03-26").await;
+    let named = [("Mcp-Session-Id", &*older.session), ("Accept", "*/*")];
+    assert_eq!(site.bare("POST", "/mcp", &named, &ping.to_string()).await.status, 200);
+    assert_eq!(found(&site, "LIFE-09").await, 1.0);
 }

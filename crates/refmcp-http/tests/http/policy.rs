@@ -9,13 +9,13 @@ use crate::wire::{Reply, send};
 
 const LENIENT_SERVES: &str = "; --policy lenient serves it";
 
-fn lenient() -> Options {
+pub(crate) fn lenient() -> Options {
     Options { require_version: false, require_accept: false, serve_duplicate_ids: true, ..Options::default() }
 }
 
 impl Site {
     /// Sends exactly these headers, and `Content-Type`.
-    async fn bare(&self, method: &str, path: &str, more: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) async fn bare(&self, method: &str, path: &str, more: &[(&str, &str)], body: &str) -> Reply {
         let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
         headers.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         send(self.address, method, path, &headers, body.as_bytes()).await

@@ -198,7 +198,11 @@ impl ServerEngine {
     }
 
     fn note(&mut self, rule: &'static str, what: impl Into<Cow<'static, str>>) {
-        let finding = Finding { rule, what: what.into() };
+        self.note_finding(Finding { rule, what: what.into() });
+    }
+
+    /// Notes what the transport saw and no message shows, such as a header that is missing.
+    pub fn note_finding(&mut self, finding: Finding) {
         if self.findings.note(&finding) {
             self.outputs.push_back(Output::Note(finding));
         }
