@@ -2,7 +2,7 @@
 //! not have. Such messages are served without what is wrong, or ignored; the finding says what to send instead.
 
 use crate::finding::Finding;
-use crate::jsonrpc::{Message, Notification};
+use crate::jsonrpc::{DecodeError, Message, Notification};
 
 /// A name that the protocol does not have, the rule for the notification that was meant, and what to send.
 type Misnamed = (&'static str, &'static str, &'static str);
@@ -62,6 +62,13 @@ pub fn of_client(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<>
 /// The same for a message of a server.
 pub(super) fn of_server(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
     [misplaced_meta(message), misnamed(message, &FROM_SERVERS)].into_iter().flatten()
+}
+
+/// What is wrong with bytes that are no message.
+pub fn of_malformed(fault: &DecodeError) -> Finding {
+    let example = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let what = format!("{}; send a JSON-RPC 2.0 message such as {example}", fault.error.message);
+    Finding { rule: "RPC-01", what: what.into() }
 }
 
 /// The name of the notification that a client means by this method, if it means one.

@@ -169,7 +169,10 @@ impl ClientEngine {
         // The answer to a request that is over comes too late, and that is nobody's fault.
         let Some(id) = self.call_of(exchange) else { return };
         if from.is_some_and(|from| from != exchange) {
-            self.note("HTTP-14", "an answer on the stream of another request");
+            self.note(
+                "HTTP-14",
+                "an answer on the stream of another request; send it on the stream of its own request",
+            );
         }
         self.reopened = false;
         match response.result {

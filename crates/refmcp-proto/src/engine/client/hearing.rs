@@ -27,12 +27,13 @@ impl ClientEngine {
                     let late =
                         exchange_of(&progress.progress_token).is_some_and(|it| it.0 <= self.last_number);
                     if !late {
-                        self.note("PROG-01", "progress of a request that was never made");
+                        self.note("PROG-01", "progress of a request that was never made; send the progressToken of the request");
                     }
                     return;
                 };
                 if !self.moves_on(call, progress.progress.as_f64()) {
-                    return self.note("PROG-02", "progress that does not grow");
+                    return self
+                        .note("PROG-02", "progress that does not grow; send a greater number each time");
                 }
                 self.moved(now, call);
                 Some(call)

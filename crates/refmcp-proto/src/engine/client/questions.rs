@@ -8,7 +8,7 @@ use super::io::{Ask, ClientOutput, Exchange, Outgoing, OutgoingKind, QuestionId}
 use super::{ClientEngine, handshake::Phase};
 use crate::engine::CallId;
 use crate::jsonrpc::encode::{self, AnswerTo};
-use crate::jsonrpc::{Request, RequestId, RpcError, without_place};
+use crate::jsonrpc::{Request, RequestId, RpcError, excerpt, without_place};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
 use crate::time::Timestamp;
 
@@ -58,7 +58,13 @@ impl ClientEngine {
     /// What is asked; nothing for a question that has but one answer.
     fn judge(&mut self, request: &Request<'_>) -> Result<Option<InputRequest>, RpcError> {
         if self.is_stateless() {
-            self.note("RPC-15", format!("a request of the server: {}", request.method));
+            self.note(
+                "RPC-15",
+                format!(
+                    "a request of the server: {}; send it as an input request of a result",
+                    excerpt(&request.method)
+                ),
+            );
             return Err(RpcError::invalid_request("a server makes no requests in this revision"));
         }
         if request.method == "ping" {

@@ -179,7 +179,13 @@ impl ServerEngine {
     pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
         if self.calls.has(id) || listening || self.held.iter().any(|held| held.id == *id) {
-            self.note("RPC-04", format!("id {} is already in flight", excerpt(&id.to_string())));
+            self.note(
+                "RPC-04",
+                format!(
+                    "id {} is already in flight; send each request with an id of its own",
+                    excerpt(&id.to_string())
+                ),
+            );
             let refused = "a request with this id is already in flight";
             return match self.config.policy.duplicate_ids {
                 DuplicateIds::Serve => Ok(()),
@@ -207,7 +213,7 @@ impl ServerEngine {
     fn check_cursor(&mut self, request: &Request<'_>) -> Result<(), RpcError> {
         let params: serde_json::Map<String, serde_json::Value> = read_params(request.params.text)?;
         if params.get("cursor").is_some_and(serde_json::Value::is_null) {
-            self.note("PAGE-01", "a cursor that is null instead of absent");
+            self.note("PAGE-01", "a cursor that is null; leave cursor out to ask for the first page");
         }
         Ok(())
     }
@@ -264,7 +270,7 @@ impl ServerEngine {
         let named = read_params::<Cancelled>(notification.params.text).ok();
         match named.and_then(|named| RequestId::from_json(named.request_id?.get())) {
             Some(id) => self.cancel_id(&id),
-            None => self.note("CANC-01", "a cancellation without a request id"),
+            None => self.note("CANC-01", "a cancellation without a request id; send params.requestId"),
         }
     }
 

@@ -12,6 +12,13 @@ use crate::peer::Peer;
 use crate::revision::{Lifecycle, Revision, lift, lower};
 use crate::time::Timestamp;
 
+/// What is wrong with a request that comes too early.
+const TOO_EARLY: &str = "a request before notifications/initialized; send notifications/initialized first";
+
+/// What is wrong with an `initialize` that cannot be understood.
+const BAD_INITIALIZE: &str =
+    "initialize without what it must have; send protocolVersion, capabilities and clientInfo in params";
+
 /// How far a session has come.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -51,13 +58,14 @@ impl ServerEngine {
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
         if self.phase.peer().is_some() {
-            self.note("LIFE-01", "initialize in a session that is already open");
+            self.note("LIFE-01", "initialize in a session that is already open; send it once in a session");
             return Err(RpcError::invalid_request("the session is already initialized"));
         }
         let Some(newest) = self.config.spoken(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
-        let peer = self.opening_peer(request, newest)?;
+        let peer =
+            self.opening_peer(request, newest).inspect_err(|_| self.note("LIFE-01", BAD_INITIALIZE))?;
         let revision = peer.revision;
         let mut server_info = (*self.config.server_info).clone();
         lower::implementation(peer.rules(), &mut server_info);
@@ -113,8 +121,13 @@ impl ServerEngine {
 
     pub(super) fn initialized(&mut self, now: Timestamp) {
         match &self.phase {
-            Phase::Fresh => self.note("LIFE-02", "initialized before initialize"),
-            Phase::Ready(_) => self.note("LIFE-02", "initialized twice"),
+            Phase::Fresh => {
+                self.note("LIFE-02", "notifications/initialized before initialize; send initialize first")
+            }
+            Phase::Ready(_) => self.note(
+                "LIFE-02",
+                "notifications/initialized a second time; send it once, after the answer to initialize",
+            ),
             Phase::Opening(peer) => {
                 self.phase = Phase::Ready(peer.clone());
                 for held in std::mem::take(&mut self.held) {
@@ -136,7 +149,7 @@ impl ServerEngine {
     ) -> Result<bool, RpcError> {
         match self.config.policy.early_requests {
             Early::Serve => {
-                self.note("LIFE-02", "a request before initialized");
+                self.note("LIFE-02", TOO_EARLY);
                 Ok(true)
             }
             Early::Hold(time) if to.batch.is_none() => {
@@ -152,7 +165,7 @@ impl ServerEngine {
                 Ok(false)
             }
             Early::Refuse | Early::Hold(_) => {
-                self.note("LIFE-02", "a request before initialized");
+                self.note("LIFE-02", TOO_EARLY);
                 Err(too_early(&request.method))
             }
         }
@@ -163,7 +176,7 @@ impl ServerEngine {
         self.held = held;
         let late: Vec<Held> = late;
         for held in late {
-            self.note("LIFE-02", "a request before initialized");
+            self.note("LIFE-02", TOO_EARLY);
             let to = ReplyTo { channel: held.channel, id: held.id, batch: None };
             self.answer_error(&to, &too_early(&held.method));
         }

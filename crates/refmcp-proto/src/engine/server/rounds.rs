@@ -154,18 +154,20 @@ impl ServerEngine {
     pub(super) fn response(&mut self, response: Response<'_>) {
         let Some(id) = response.id else {
             let error = response.result.err().map(|error| excerpt(&error.message)).unwrap_or_default();
-            return self.note("RPC-05", format!("the client answered with an error for no request: {error}"));
+            return self.note(
+                "RPC-05",
+                format!("an error without an id: {error}; send the id of the request that it answers"),
+            );
         };
         if self.keepalive.answered(&id) {
             return;
         }
         let RequestId::Integer(number) = id else {
-            return self
-                .note("RPC-05", format!("an answer to {}, which was never asked", excerpt(&id.to_string())));
+            return self.note("RPC-05", never_asked(&excerpt(&id.to_string())));
         };
         let Some(question) = self.questions.close(number) else {
             if number > self.questions.next || number < 1 {
-                self.note("RPC-05", format!("an answer to {number}, which was never asked"));
+                self.note("RPC-05", never_asked(&number.to_string()));
             }
             // Otherwise it is late, or the second one: messages cross, nobody is to blame.
             return;
@@ -222,4 +224,9 @@ impl ServerEngine {
             encode::notification(json, "notifications/cancelled", Some(&params))
         });
     }
+}
+
+/// What is wrong with an answer to a request that the server never made.
+fn never_asked(id: &str) -> String {
+    format!("an answer to {id}, which was never asked; send the id of the server's request as it came")
 }

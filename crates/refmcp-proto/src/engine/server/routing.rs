@@ -63,7 +63,10 @@ impl ServerEngine {
         said: Option<Said>,
     ) -> Result<(), RpcError> {
         if to.batch.is_some() {
-            self.note("RPC-10", "a request without a session inside a batch");
+            self.note(
+                "RPC-10",
+                "a request without a session inside a batch; send each request as a message of its own",
+            );
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
         let Said { peer, log_level } = match said {
@@ -102,7 +105,10 @@ impl ServerEngine {
                 return Err(MetaHead::missing());
             }
             (Phase::Fresh, _) => {
-                self.note("LIFE-01", "a request before initialize");
+                self.note(
+                    "LIFE-01",
+                    "a request before initialize; send initialize first, or name a revision in params._meta",
+                );
                 return Err(RpcError::invalid_request(format!(
                     "{}: the session is not initialized; send initialize first, or name a revision in _meta",
                     excerpt(&request.method)
@@ -172,7 +178,7 @@ impl ServerEngine {
     ) {
         self.keepalive.heard(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
-            self.note("RPC-10", "a batch where the revision has none");
+            self.note("RPC-10", "a batch where the revision has none; send each message on its own");
             let error = RpcError::invalid_request("batches are not accepted here");
             return self.answer_unreadable(channel, &error);
         }
@@ -186,7 +192,7 @@ impl ServerEngine {
                     let to = ReplyTo { channel, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
                     if request.method == "initialize" {
-                        self.note("RPC-09", "initialize inside a batch");
+                        self.note("RPC-09", "initialize inside a batch; send it as a message of its own");
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
                         self.answer_error(&to, &error);
                     } else {
@@ -213,7 +219,7 @@ impl ServerEngine {
     }
 
     pub(super) fn malformed(&mut self, channel: Channel, fault: &DecodeError) {
-        self.note("RPC-01", fault.error.message.clone());
+        self.note_finding(mistakes::of_malformed(fault));
         if !fault.answer {
             return;
         }
