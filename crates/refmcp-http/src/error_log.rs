@@ -16,6 +16,15 @@ pub(crate) fn found(error: &RpcError) {
 
 /// Logs an error that the engine of a session gave as an answer.
 pub(crate) fn answered(session: u64, code: i64, json: &[u8]) {
+    if tracing::enabled!(target: TARGET, Level::DEBUG)
+        && let Some(message) = message_of(json)
+    {
+        write(Some(session), code, &message);
+    }
+}
+
+/// What an answer says that is an error.
+pub(crate) fn message_of(json: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Answer {
         error: Fault,
@@ -24,11 +33,7 @@ pub(crate) fn answered(session: u64, code: i64, json: &[u8]) {
     struct Fault {
         message: String,
     }
-    if tracing::enabled!(target: TARGET, Level::DEBUG)
-        && let Ok(answer) = serde_json::from_slice::<Answer>(json)
-    {
-        write(Some(session), code, &answer.error.message);
-    }
+    serde_json::from_slice::<Answer>(json).ok().map(|answer| answer.error.message)
 }
 
 fn write(session: Option<u64>, code: i64, why: &str) {

@@ -79,8 +79,12 @@ fn take(endpoint: &Arc<Inner>, caller: &Caller, parts: Parts, body: &[u8]) -> Re
             // It may have been a request.
             check_accept(endpoint, &parts.headers)?;
             error_log::found(&fault.error);
-            let refused = status::error(StatusCode::BAD_REQUEST, fault.id.as_ref(), &fault.error);
-            return Ok(Step::Respond(refused));
+            let finding = mistakes::of_malformed(&fault);
+            match find(endpoint, caller, &parts.headers) {
+                Ok(session) => session.conversation.note(finding),
+                Err(_) => endpoint.server.record(None, &finding),
+            }
+            return Err(Refusal::rpc(Reason::Message, fault.id.as_ref(), &fault.error));
         }
     };
     if is_answered(&incoming) {
@@ -183,14 +187,14 @@ fn one(
 ) -> Result<Step, Refusal> {
     let named = match headers::value(&headers, &headers::PROTOCOL_VERSION) {
         Ok(named) => named,
-        Err(why) => return Ok(bad_request(&message, &RpcError::invalid_request(why))),
+        Err(why) => return Err(bad_request(Reason::Revision, &message, &RpcError::invalid_request(why))),
     };
     let stated = params(&message).map(|params| stated_revision(&endpoint.config, params));
     let stated = match stated.transpose() {
         Ok(stated) => stated.flatten(),
         Err(error) => {
             record_mistakes(endpoint, &message);
-            return Ok(bad_request(&message, &error));
+            return Err(bad_request(Reason::Message, &message, &error));
         }
     };
     if let Some(version) = stated {
@@ -201,11 +205,14 @@ fn one(
         Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => {
             record_mistakes(endpoint, &message);
             match message {
-                Message::Request(_) => Ok(bad_request(&message, &unstated_revision())),
+                Message::Request(_) => Err(bad_request(Reason::Message, &message, &unstated_revision())),
                 Message::Notification(_) | Message::Response(_) => Ok(accepted()),
             }
         }
-        Some(Err(_)) => Ok(bad_request(&message, &unsupported(endpoint, named.unwrap_or_default()))),
+        Some(Err(_)) => {
+            let error = unsupported(endpoint, named.unwrap_or_default());
+            Err(bad_request(Reason::Revision, &message, &error))
+        }
         _ => in_session(endpoint, caller, &headers, message),
     }
 }
@@ -223,9 +230,9 @@ fn record_mistakes(endpoint: &Inner, message: &Message<'_>) {
     mistakes::of_client(message).for_each(|finding| endpoint.server.record(None, &finding));
 }
 
-fn bad_request(message: &Message<'_>, error: &RpcError) -> Step {
+fn bad_request(reason: Reason, message: &Message<'_>, error: &RpcError) -> Refusal {
     error_log::found(error);
-    Step::Respond(status::error(StatusCode::BAD_REQUEST, id_of(message), error))
+    Refusal::rpc(reason, id_of(message), error)
 }
 
 fn accepted() -> Step {
@@ -266,7 +273,7 @@ fn stateless(
     };
     let (method, params) = (&request.method, &request.params);
     if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
-        return Ok(bad_request(&message, &error));
+        return Err(bad_request(Reason::Message, &message, &error));
     }
     let absent_accept = headers::absent_accept(&headers, AcceptRule::PostAlone);
     let connection =
@@ -333,7 +340,7 @@ fn initialize(
 ) -> Result<Step, Refusal> {
     if headers.contains_key(headers::SESSION_ID) {
         let why = RpcError::invalid_request("initialize opens a session; it does not belong into one");
-        return Ok(bad_request(&message, &why));
+        return Err(bad_request(Reason::Session, &message, &why));
     }
     let conversation = endpoint.converse(caller.connection(headers::of_session(headers)));
     note_accept(&conversation, headers, AcceptRule::Post);
@@ -342,9 +349,13 @@ fn initialize(
     let unanswered = || Refusal::fault("the session cannot be opened");
     // The engine answers by itself, and so at once.
     let answer = outlet.try_answer().ok_or_else(unanswered)?;
+    if conversation.session_rules().is_none() {
+        let status = status::of_answer(Lifecycle::Handshake, answer.answer().flatten());
+        let why = error_log::message_of(&answer.json).unwrap_or_default();
+        return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
+    }
     let response = endpoint.answer_alone(Lifecycle::Handshake, answer);
-    let welcome = conversation.session_rules().is_some();
-    Ok(if welcome { Step::Open(conversation, response) } else { Step::Respond(response) })
+    Ok(Step::Open(conversation, response))
 }
 
 async fn open(

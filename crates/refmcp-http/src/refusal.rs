@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use refmcp_auth::Challenge;
 use refmcp_auth::dpop::ProofError;
 use refmcp_auth::resource::AccessError;
@@ -34,6 +35,8 @@ pub(crate) struct Refusal {
     challenged: Option<Box<Challenged>>,
     /// Set when the refusal is an error of JSON-RPC: which request it answers, if that is known.
     answers: Option<Option<RequestId>>,
+    /// The JSON-RPC answer, where it is written already.
+    answer: Option<Bytes>,
 }
 
 /// Why requests are turned away; the metrics count each.
@@ -63,6 +66,7 @@ pub(crate) enum Reason {
     Forbidden,
     Issuer,
     Forwarded,
+    Message,
 }
 
 /// What somebody is told who is not let in, in headers.
@@ -81,7 +85,7 @@ impl Challenged {
 }
 
 impl Reason {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Host,
         Self::Origin,
         Self::Path,
@@ -106,6 +110,7 @@ impl Reason {
         Self::Forbidden,
         Self::Issuer,
         Self::Forwarded,
+        Self::Message,
     ];
 
     /// As the metrics call it.
@@ -135,6 +140,7 @@ impl Reason {
             Self::Forbidden => "forbidden",
             Self::Issuer => "issuer",
             Self::Forwarded => "forwarded",
+            Self::Message => "message",
         }
     }
 }
@@ -153,6 +159,7 @@ impl Refusal {
             failed_authorization: false,
             challenged: None,
             answers: None,
+            answer: None,
         }
     }
 
@@ -174,6 +181,18 @@ impl Refusal {
     #[cold]
     pub(crate) fn bad(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, reason, why)
+    }
+
+    /// A message that is refused with this error of JSON-RPC, before any engine saw it.
+    #[cold]
+    pub(crate) fn rpc(reason: Reason, id: Option<&RequestId>, error: &RpcError) -> Self {
+        Self::answered(StatusCode::BAD_REQUEST, reason, excerpt(&error.message), status::written(id, error))
+    }
+
+    /// A message that is refused with this answer.
+    #[cold]
+    pub(crate) fn answered(status: StatusCode, reason: Reason, why: String, answer: Bytes) -> Self {
+        Self { answer: Some(answer), ..Self::new(status, reason, why) }
     }
 
     /// There is no room now, for anybody.
@@ -256,9 +275,13 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = match &self.answers {
-            Some(id) => status::error(self.status, id.as_ref(), &RpcError::invalid_request(self.why)),
-            None => (self.status, format!("{}\n", self.why)).into_response(),
+        let mut response = match (self.answer, &self.answers) {
+            (Some(answer), _) => status::json(self.status, answer),
+            (None, Some(id)) => {
+                let error = RpcError::invalid_request(self.why);
+                status::json(self.status, status::written(id.as_ref(), &error))
+            }
+            (None, None) => (self.status, format!("{}\n", self.why)).into_response(),
         };
         let headers = response.headers_mut();
         if let Some(challenged) = self.challenged {

@@ -31,13 +31,13 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response {
 }
 
 /// An error that was found before any engine saw the message. Its id is null where none could be read, as JSON-RPC wants it.
-pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
+pub(crate) fn written(id: Option<&RequestId>, error: &RpcError) -> Bytes {
     let mut body = Vec::new();
     let to = id.map_or(AnswerTo::Null, AnswerTo::Id);
     if encode::error(&mut body, to, error).is_err() {
         body.clear();
     }
-    json(status, body)
+    body.into()
 }
 
 /// Nothing to say but that it was taken.

@@ -87,3 +87,20 @@ async fn what_a_lenient_endpoint_serves_without_headers() {
     assert_eq!(site.bare("POST", "/mcp", &named, &ping.to_string()).await.status, 200);
     assert_eq!(found(&site, "LIFE-09").await, 1.0);
 }
+
+#[tokio::test]
+async fn bodies_that_are_no_messages() {
+    let site = Site::usual().await;
+    assert_eq!(site.send("POST", "/mcp", &[], b"{oops").await.status, 400);
+    assert_eq!(found(&site, "RPC-01").await, 1.0, "without a session, each is counted");
+    assert_eq!(site.send("POST", "/mcp", &[], b"7").await.status, 400);
+    assert_eq!(found(&site, "RPC-01").await, 2.0);
+    let client = Client::open(&site, LATEST_SESSION).await;
+    for _ in 0..3 {
+        assert_eq!(site.send("POST", "/mcp", &client.headers(), b"{oops").await.status, 400);
+    }
+    assert_eq!(found(&site, "RPC-01").await, 3.0, "in a session, once");
+    let refused = site.post(&[], &request("initialize", json!({}))).await;
+    assert_eq!((refused.status, &refused.json().await["error"]["code"]), (200, &json!(-32602)));
+    assert_eq!(found(&site, "LIFE-01").await, 1.0);
+}

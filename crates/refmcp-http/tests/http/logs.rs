@@ -101,6 +101,9 @@ async fn operators_see_the_start_the_stop_and_every_refusal() {
         site.send("GET", "/mcp", &[("Origin", "https://evil.example")], b"").await;
         site.send("GET", "/mcp", &[("Mcp-Session-Id", "of-somebody")], b"").await;
         site.send("POST", "/mcp", &[], b"{").await;
+        site.send("POST", "/mcp", &[], br#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#).await;
+        site.post(&[], &request("initialize", json!({}))).await;
+        site.post(&[("MCP-Protocol-Version", "1999-01-01")], &request("ping", json!({}))).await;
     })
     .await;
     let lines: Vec<&str> = log.lines().collect();
@@ -113,11 +116,15 @@ async fn operators_see_the_start_the_stop_and_every_refusal() {
         &["path=\"/mcp\"", "reason=\"host\"", "--allow-host", "detail=\"evil.example\""],
         &["reason=\"origin\"", "--allow-origin", "detail=\"https://evil.example\""],
         &["method=\"GET\"", "path=\"/mcp\"", "status=404", "reason=\"session\"", "no such session"],
+        &["method=\"POST\"", "path=\"/mcp\"", "status=400", "reason=\"message\"", "not JSON"],
+        &["status=400", "reason=\"message\"", "jsonrpc"],
+        &["status=200", "reason=\"message\"", "protocolVersion is missing"],
+        &["status=400", "reason=\"revision\"", "unsupported MCP-Protocol-Version"],
     ]) {
         assert!(line.contains("INFO refmcp::http: refused address=127.0.0.1 "), "{line}");
         assert!(wanted.iter().all(|wanted| line.contains(wanted)), "{line}: {wanted:?}");
     }
-    assert_eq!(refused.len(), 4, "{log}");
+    assert_eq!(refused.len(), 8, "{log}");
     assert!(!log.contains("of-somebody"), "{log}");
 }
 

@@ -92,7 +92,7 @@ async fn refusals_are_counted_by_their_reason() {
     let long = [b' '; 1001];
     let named = client.headers();
     let with = |header| [named[0], named[1], header];
-    let refusals: [Refused<'_>; 11] = [
+    let refusals: [Refused<'_>; 12] = [
         ("host", "GET", "/healthz", &[("Host", "evil.com")], b""),
         ("origin", "GET", "/healthz", &[("Origin", "null")], b""),
         ("path", "GET", "/nothing", &[], b""),
@@ -103,6 +103,7 @@ async fn refusals_are_counted_by_their_reason() {
         ("session", "GET", "/mcp", &[("Mcp-Session-Id", "unknown")], b""),
         ("revision", "GET", "/mcp", &named[..1], b""),
         ("event_id", "GET", "/mcp", &with(("Last-Event-ID", "x")), b""),
+        ("message", "POST", "/mcp", &[], b"{oops"),
         ("upgrade", "GET", "/mcp/ws", &[], b""),
     ];
     for (reason, method, path, headers, body) in refusals {
