@@ -253,7 +253,7 @@ impl Inner {
         if let Some(host) = request.extensions().get::<Called>().and_then(|called| called.host.as_deref()) {
             // Beside the other: pages can send this header, and not every proxy replaces it.
             guard::check_forwarded_host(hosts, client.called, host)
-                .map_err(|foreign| Refusal::foreign(foreign, headers))?;
+                .map_err(|why| Refusal::foreign_forwarded_host(why, host))?;
         }
         let public = match (route, besides) {
             // Anybody may know whose tokens are taken here, on whatever page.

@@ -68,8 +68,8 @@ pub(crate) fn check_forwarded_host(
     hosts: &[String],
     called: Option<IpAddr>,
     host: &str,
-) -> Result<(), Foreign> {
-    let foreign = Foreign::Host("this forwarded host is not served here");
+) -> Result<(), &'static str> {
+    let foreign = "this forwarded host is not served here; --allow-host NAME serves it";
     is_ours(hosts, called, host).then_some(()).ok_or(foreign)
 }
 

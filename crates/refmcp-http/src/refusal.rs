@@ -177,6 +177,12 @@ impl Refusal {
         }
     }
 
+    /// A name that is none of ours, by which a proxy says that it was called.
+    #[cold]
+    pub(crate) fn foreign_forwarded_host(foreign: &'static str, host: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, Reason::Host, foreign).about(excerpt(host))
+    }
+
     /// A request that is wrong in itself.
     #[cold]
     pub(crate) fn bad(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {

@@ -98,6 +98,9 @@ async fn the_client_is_in_the_log() {
     let log = tracing_subscriber::fmt().with_env_filter("refmcp=debug").with_ansi(false);
     let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
     let site = Site::open(trusting(&["127.0.0.1"])).await;
+    let refused = site.send("GET", "/healthz", &[("X-Forwarded-Host", "evil.example")], b"").await;
+    assert_eq!(refused.text().await, "this forwarded host is not served here; --allow-host NAME serves it\n");
+    assert!(kept.text().contains("detail=\"evil.example\""), "{}", kept.text());
     site.send("GET", "/healthz", &[("X-Forwarded-For", "10.9.9.9, 203.0.113.77")], b"").await;
     site.send("GET", "/readyz", &[], b"").await;
     let text = kept.text();
