@@ -17,11 +17,16 @@ use crate::{read, until};
 /// The name of the site in the configurations.
 const NAME: &str = "mcp.example.com";
 
+/// What the server says to a request that reached it and names no session.
+const SERVED: &str = "no Mcp-Session-Id header";
+
 /// A proxy with a server behind it; both end with it.
 struct Site {
     proxy: Child,
     port: u16,
     folder: TempDir,
+    /// Where the server answers operators.
+    ops: String,
     _server: Server,
 }
 
@@ -57,8 +62,8 @@ fn with(text: &str, shown: &str, used: &str) -> String {
 
 impl Site {
     /// Starts the server as the guide says, and in front of it what `start` makes of the port to listen on, the folder
-    /// with the certificate, and the address of the server.
-    fn open(options: &[&str], start: impl FnOnce(u16, &Path, &str) -> Command) -> Self {
+    /// with the certificate, the address of the server, and its port for operators.
+    fn open(options: &[&str], start: impl FnOnce(u16, &Path, &str, &str) -> Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = [NAME.to_owned(), "127.0.0.1".to_owned()];
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
@@ -68,30 +73,34 @@ impl Site {
         fs::write(folder.path().join("both.pem"), cert + &key).unwrap();
         let guide = read("docs/operating.md");
         let line = guide.lines().find_map(|line| line.strip_prefix("refmcp serve --trusted-proxy "));
-        let shown = format!("--trusted-proxy {}", line.expect("how to start the server"));
+        let ops_port = free_port().to_string();
+        let ops = format!("127.0.0.1:{ops_port}");
+        let line = with(line.expect("how to start the server"), "127.0.0.1:9090", &ops);
+        let shown = format!("--trusted-proxy {line}");
         let log = File::create(folder.path().join("log.txt")).unwrap();
         let logging = ["--log", "refmcp::http=debug"];
         let all: Vec<&str> = shown.split(' ').chain(logging).chain(options.iter().copied()).collect();
         let server = Server::start_logging(&all, log);
         let port = free_port();
-        let mut command = start(port, folder.path(), &server.address);
+        let mut command = start(port, folder.path(), &server.address, &ops_port);
         let errors = File::create(folder.path().join("proxy.txt")).unwrap();
         command.stdin(Stdio::null()).stdout(errors.try_clone().unwrap()).stderr(errors);
         let proxy = command.spawn().unwrap();
-        let site = Self { proxy, port, folder, _server: server };
-        until("the proxy", || (site.get("/readyz") == "ready\n").then_some(()));
+        let site = Self { proxy, port, folder, ops, _server: server };
+        until("the proxy", || site.get("/mcp").contains(SERVED).then_some(()));
         site
     }
 
     fn nginx() -> Self {
         let program = installed("nginx", "nginx-light");
-        Self::open(&[], |port, folder, server| nginx(&program, port, folder, &format!("server {server}")))
+        Self::open(&[], |port, folder, server, _| nginx(&program, port, folder, &format!("server {server}")))
     }
 
     fn haproxy() -> Self {
         let program = installed("haproxy", "haproxy");
-        Self::open(&[], |port, folder, server| {
+        Self::open(&[], |port, folder, server, ops_port| {
             let shown = with(&block("haproxy"), "127.0.0.1:3000", server);
+            let shown = with(&shown, "port 9090", &format!("port {ops_port}"));
             let shown = with(&shown, "bind :443", &format!("bind 127.0.0.1:{port}"));
             let both = folder.join("both.pem");
             let shown = with(&shown, "/etc/haproxy/mcp.example.com.pem", both.to_str().unwrap());
@@ -146,7 +155,12 @@ impl Site {
         self.streams_are_resumed();
         self.every_transport_comes_through();
         self.the_client_is_known();
-        assert!(!self.get("/metrics").contains("refmcp_"), "that is for the inside");
+        for path in ["/metrics", "/healthz", "/readyz"] {
+            assert_eq!(self.get(path), "there is nothing here\n", "{path} is for the inside");
+        }
+        let inside =
+            Command::new("curl").args(["-s", &format!("http://{}/metrics", self.ops)]).output().unwrap();
+        assert!(String::from_utf8_lossy(&inside.stdout).contains("refmcp_build_info"), "{inside:?}");
     }
 
     fn events_arrive_when_they_are_sent(&self) {
@@ -199,7 +213,8 @@ impl Site {
             ["-H", "X-Forwarded-For: 203.0.113.9", "-H", "Forwarded: for=203.0.113.10;host=evil.example"];
         let more =
             [&lies[..], &["-H", "X-Forwarded-Host: evil.example", "--interface", "127.0.0.2"]].concat();
-        assert_eq!(self.asked("/healthz", &more), "alive\n");
+        let said = self.asked("/mcp", &more);
+        assert!(said.contains(SERVED), "{said}");
         let log = until("the log", || Some(self.log()).filter(|log| log.contains("client=127.0.0.2")));
         assert!(!log.contains("203.0.113."), "{log}");
     }
@@ -242,7 +257,7 @@ fn nginx_speaks_to_a_unix_socket() {
     let mut near = near.stderr(File::create(&near_log).unwrap()).spawn().unwrap();
     until("the socket", || std::os::unix::net::UnixStream::connect(&socket).ok());
     let upstream = format!("server unix:{}", socket.display());
-    let site = Site::open(&[], |port, folder, _| nginx(&program, port, folder, &upstream));
+    let site = Site::open(&[], |port, folder, _, _| nginx(&program, port, folder, &upstream));
     assert_eq!(site.asked("/healthz", &["--interface", "127.0.0.3"]), "alive\n");
     assert_eq!(site.called(&format!("wss://127.0.0.1:{}/mcp/ws", site.port)), "through the proxy\n");
     until("the log", || fs::read_to_string(&near_log).ok().filter(|log| log.contains("client=127.0.0.3")));
