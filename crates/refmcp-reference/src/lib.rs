@@ -125,7 +125,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     /// A directory cannot be opened.
-    #[error("the directory of {what}, {}, cannot be opened: {source}", path.display())]
+    #[error("the directory of {what}, {}, cannot be opened", path.display())]
     Directory {
         /// What it would be for.
         what: &'static str,
@@ -135,7 +135,7 @@ pub enum ReferenceError {
         source: std::io::Error,
     },
     /// A directory cannot be watched.
-    #[error("the directory of {what}, {}, cannot be watched: {source}", path.display())]
+    #[error("the directory of {what}, {}, cannot be watched", path.display())]
     Watch {
         /// What it would be for.
         what: &'static str,

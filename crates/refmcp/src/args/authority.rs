@@ -8,7 +8,7 @@ use refmcp_auth::Scopes;
 use refmcp_issuer::Faults;
 use url::Url;
 
-use super::value::{pair, seconds};
+use super::value::{pair, public_url, seconds};
 
 // Who may use the server. Everybody, unless --auth is given.
 #[derive(Debug, Clone, clap::Args)]
@@ -20,7 +20,7 @@ pub(crate) struct AuthorityOptions {
 
     /// The address by which clients know the server, where it is not the one that is listened on: it may be called by
     /// that name, and tells it to others. With --auth, tokens are for it.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = public_url)]
     pub(crate) public_url: Option<Url>,
 
     /// How people log in to the built-in authorization server.

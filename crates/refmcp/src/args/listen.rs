@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ArgMatches;
+use clap::parser::ValueSource;
 use refmcp_http::{EndpointPath, TrustedProxy};
 
+use super::UsageError;
 use super::value::seconds;
 
 // Where to listen beside a port, behind what, and how to end.
@@ -34,6 +37,26 @@ pub(crate) struct ListenOptions {
     /// ready: as long as a load balancer takes to notice. A second signal ends it at once.
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     pub(crate) drain: Duration,
+}
+
+/// Whether the options of where to listen fit together. A port of the environment is for all servers, and no contradiction
+/// to a Unix socket; one that was typed is.
+///
+/// # Errors
+///
+/// They do not.
+pub(super) fn check_together(serve: &ArgMatches) -> Result<(), UsageError> {
+    let is_typed = |id| serve.value_source(id) == Some(ValueSource::CommandLine);
+    let has_unix = cfg!(unix) && is_typed("unix");
+    if has_unix && is_typed("port") {
+        return Err(UsageError::new("--unix listens on a Unix socket instead of a port; leave out --port"));
+    }
+    let mut proxies = serve.get_many::<TrustedProxy>("trusted_proxies").into_iter().flatten();
+    if !has_unix && proxies.any(|proxy| *proxy == TrustedProxy::UNIX) {
+        let what = "--trusted-proxy unix is for what comes by a Unix socket; add --unix PATH, or write the proxy's address";
+        return Err(UsageError::new(what));
+    }
+    Ok(())
 }
 
 /// Permissions in octal.

@@ -28,7 +28,7 @@ mod words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use auth::{AuthCommand, GrantWord, KeyringAction, Manner, Visit};
 pub(crate) use authority::{AuthorityOptions, DpopWord, IssuerWord, LoginWord};
@@ -209,7 +209,12 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         let (log, command, shared) = inspector.translate().map_err(|fault| explain(&fault))?;
         return Ok((log, Action::Client(command, Box::new(shared))));
     }
-    let args = Args::try_parse_from(&words)?;
+    let mut definition = Args::command();
+    let matches = definition.try_get_matches_from_mut(&words)?;
+    if let Some(serve) = matches.subcommand_matches("serve") {
+        listen::check_together(serve).map_err(|fault| explain(&fault))?;
+    }
+    let args = Args::from_arg_matches(&matches).map_err(|fault| fault.format(&mut definition))?;
     let action = match args.command {
         Command::Stdio(options) => Action::Stdio(options),
         Command::Serve(options) => Action::Serve(options),

@@ -9,7 +9,7 @@ use refmcp_http::{Options, Rate};
 use super::Format;
 use super::authority::AuthorityOptions;
 use super::listen::ListenOptions;
-use super::value::{ops_address, seconds};
+use super::value::{host_name, ops_address, seconds, web_origin};
 
 // Where to listen, and to whom.
 #[derive(Debug, clap::Args)]
@@ -23,11 +23,11 @@ pub(crate) struct ServeOptions {
     pub(crate) port: u16,
 
     /// A further name under which clients may address the server; can be repeated.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     pub(crate) allow_host: Vec<String>,
 
     /// A further web origin whose pages may use the server; can be repeated.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = web_origin)]
     pub(crate) allow_origin: Vec<String>,
 
     /// Serve /healthz, /readyz and /metrics at this address instead, HOST:PORT or a port of this machine.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use refmcp_client::redact::MASK;
+use url::Url;
 
 /// A duration in seconds; fractions are fine.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -32,6 +33,57 @@ pub(super) fn ops_address(text: &str) -> Result<String, String> {
             if is_bare { Err(format!("expected [{host}]:{port}")) } else { Ok(text.to_owned()) }
         }
         _ => Err("expected HOST:PORT, such as 127.0.0.1:9090, or a port".to_owned()),
+    }
+}
+
+/// A name of the server as `Host` has it, with a port or without: no URL.
+pub(super) fn host_name(text: &str) -> Result<String, String> {
+    let bare = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let bare = bare.split(['/', '?', '#']).next().unwrap_or_default();
+    if bare.is_empty() || bare.contains(|char: char| char.is_whitespace() || "@*,".contains(char)) {
+        return Err("expected a name, with a port or without, such as mcp.example.com".to_owned());
+    }
+    if bare == text { Ok(bare.to_owned()) } else { Err(format!("a name is no URL; write {bare}")) }
+}
+
+/// A web origin as `Origin` has it, since the two are compared as they are: a scheme, a host and, if it is not the scheme's
+/// own, a port.
+pub(super) fn web_origin(text: &str) -> Result<String, String> {
+    let example = "expected a scheme and a host, such as https://app.example.com";
+    if text == "null" {
+        return Ok(text.to_owned());
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        // What has no scheme is a name in most cases.
+        return Err(match Url::parse(&format!("https://{text}")) {
+            Ok(url) if !text.contains(['*', ':']) => {
+                format!("{example}; write {}", url.origin().ascii_serialization())
+            }
+            _ => example.to_owned(),
+        });
+    };
+    let url = Url::parse(text).map_err(|_| example.to_owned())?;
+    let origin = if matches!(url.scheme(), "http" | "https") {
+        url.origin().ascii_serialization()
+    } else {
+        // Pages of browser extensions and editors have schemes of their own.
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if host.is_empty() {
+            return Err(example.to_owned());
+        }
+        format!("{scheme}://{host}")
+    };
+    if origin == text { Ok(origin) } else { Err(format!("browsers send {origin}; write that")) }
+}
+
+/// The URL by which clients know the server.
+pub(super) fn public_url(text: &str) -> Result<Url, String> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        _ if !text.is_empty() && Url::parse(&format!("https://{text}")).is_ok() && !text.contains("://") => {
+            Err(format!("expected a scheme, a host and a port; write https://{text}"))
+        }
+        _ => Err("expected a scheme, a host and a port, such as https://mcp.example.com".to_owned()),
     }
 }
 
@@ -100,6 +152,49 @@ mod tests {
         for bad in ["", ":9090", "localhost", "localhost:", "127.0.0.1:99999", "::1", "fe80::1:9090", "99999"]
         {
             assert!(ops_address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_no_urls_and_origins_have_schemes() {
+        for good in ["mcp.example.com", "mcp.example.com:8443", "localhost", "[::1]:3000", "192.0.2.1"] {
+            assert_eq!(host_name(good).as_deref(), Ok(good));
+        }
+        for (bad, hint) in [
+            ("http://foo.example", "write foo.example"),
+            ("https://foo.example:8443/mcp", "write foo.example:8443"),
+            ("foo.example/", "write foo.example"),
+            ("*.example", "such as mcp.example.com"),
+            ("", "such as mcp.example.com"),
+            ("a, b", "such as mcp.example.com"),
+        ] {
+            let said = host_name(bad).unwrap_err();
+            assert!(said.contains(hint), "{bad}: {said}");
+        }
+        for good in ["https://foo.example", "http://localhost:5173", "vscode-webview://abc", "null"] {
+            assert_eq!(web_origin(good).as_deref(), Ok(good));
+        }
+        for (bad, hint) in [
+            ("foo.example", "write https://foo.example"),
+            ("https://foo.example/", "write that"),
+            ("https://Foo.example:443", "https://foo.example;"),
+            ("*", "such as https://"),
+            ("localhost:5173", "such as https://"),
+            ("", "such as https://"),
+            ("https://", "such as https://"),
+        ] {
+            let said = web_origin(bad).unwrap_err();
+            assert!(said.contains(hint), "{bad}: {said}");
+        }
+        assert!(public_url("https://mcp.example.com").is_ok());
+        for (bad, hint) in [
+            ("mcp.example.com", "write https://mcp.example.com"),
+            ("mcp.example.com:8443", "write https://mcp.example.com:8443"),
+            ("ftp://mcp.example.com", "such as https://mcp.example.com"),
+            ("", "such as https://mcp.example.com"),
+        ] {
+            let said = public_url(bad).unwrap_err();
+            assert!(said.contains(hint), "{bad}: {said}");
         }
     }
 

@@ -66,6 +66,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
         assert!(exit.lines.is_empty(), "{exit:?}");
         let said = exit.errors.trim_end();
         assert!(said.starts_with("refmcp: ") && said.contains(word) && said.lines().count() == 1, "{said}");
+        assert!(said.matches("os error").count() <= 1, "the system's words stand there once: {said}");
     }
 }
 

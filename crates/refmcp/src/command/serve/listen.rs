@@ -23,6 +23,10 @@ pub(super) async fn open(options: &ServeOptions, tls: Option<&Tls>) -> Result<(L
         let what = format!("--host is the address of a port; for a Unix socket say --unix {path}");
         return Err(UsageError::new(what).into());
     }
+    if options.host.contains('/') {
+        let what = "--host is an address or a name of this machine, such as 0.0.0.0, and no URL";
+        return Err(UsageError::new(what).into());
+    }
     let at = format!("{}:{}", options.host, options.port);
     let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
     let address = listener.local_addr().context("no address")?;
