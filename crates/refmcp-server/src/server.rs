@@ -119,8 +119,13 @@ impl Server {
         let stop = CancellationToken::new();
         let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
         let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
+        tracing::info!(target: "refmcp::stdio", "serving on standard input and output");
         let end = self.drive(pipe, connection, handlers, stop).await;
         signals.abort();
+        match &end {
+            Ok(end) => tracing::info!(target: "refmcp::stdio", ?end, "stopped"),
+            Err(fault) => tracing::info!(target: "refmcp::stdio", %fault, "stopped"),
+        }
         end
     }
 

@@ -80,6 +80,10 @@ fn the_log_can_be_set_by_the_environment() {
     let exit = client.process.exit();
     assert!(exit.errors.contains("subject=\"echo\""), "{exit:?}");
     assert!(!exit.errors.contains("still here"), "arguments are not logged: {exit:?}");
+    let lines: Vec<&str> = exit.errors.lines().collect();
+    let [start, .., stop] = lines[..] else { panic!("{exit:?}") };
+    assert!(start.contains("INFO refmcp::stdio: serving on standard input and output"), "{start}");
+    assert!(stop.contains("INFO refmcp::stdio: stopped end=Closed"), "{stop}");
 }
 
 #[test]
