@@ -128,12 +128,14 @@ pub(crate) fn absent_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Fin
     if headers.contains_key(header::ACCEPT) {
         return None;
     }
-    let (rule, what) = match rule {
-        AcceptRule::Post => ("HTTP-03", NO_ACCEPT),
-        AcceptRule::PostAlone => ("MHTTP-02", NO_ACCEPT),
-        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
-    };
-    Some(Finding { rule, what: what.into() })
+    Some(match rule {
+        AcceptRule::Post => Finding { rule: "HTTP-03", what: NO_ACCEPT.into() },
+        AcceptRule::PostAlone => Finding { rule: "MHTTP-02", what: NO_ACCEPT.into() },
+        AcceptRule::Get => Finding {
+            rule: "HTTP-13",
+            what: "GET without an Accept header; send Accept: text/event-stream".into(),
+        },
+    })
 }
 
 const NO_ACCEPT: &str = "POST without an Accept header; send Accept: application/json, text/event-stream";

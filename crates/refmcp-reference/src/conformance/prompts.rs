@@ -14,6 +14,7 @@ fn simple() -> Prompt {
     Prompt::new("test_simple_prompt", |_, _| async {
         Ok(PromptMessage::user("This is a simple prompt for testing."))
     })
+    .title("Simple prompt")
     .description("A simple prompt without arguments")
 }
 
@@ -23,6 +24,7 @@ fn with_arguments() -> Prompt {
         let text = format!("Prompt with arguments: arg1='{}', arg2='{}'", argument("arg1"), argument("arg2"));
         Ok(PromptMessage::user(text))
     })
+    .title("Prompt with arguments")
     .description("A prompt with required arguments")
     .required("arg1", "First test argument")
     .required("arg2", "Second test argument")
@@ -39,6 +41,7 @@ fn with_embedded_resource() -> Prompt {
             PromptMessage::user("Please process the embedded resource above."),
         ])
     })
+    .title("Prompt with an embedded resource")
     .description("A prompt with an embedded resource")
     .required("resourceUri", "URI of the resource to embed")
 }
@@ -47,6 +50,7 @@ fn with_image() -> Prompt {
     Prompt::new("test_prompt_with_image", |_, _| async {
         Ok(vec![PromptMessage::user(picture()), PromptMessage::user("Please analyze the image above.")])
     })
+    .title("Prompt with an image")
     .description("A prompt with an image")
 }
 
@@ -61,5 +65,6 @@ fn with_input() -> Prompt {
         };
         Ok(PromptMessage::user(format!("Use this context: {context}")))
     })
+    .title("Prompt that asks")
     .description("A prompt that asks the user for context")
 }

@@ -14,7 +14,7 @@ const BINARY: &str = "test://static-binary";
 pub(crate) const WATCHED: &Note = &Note {
     uri: "test://watched-resource",
     name: "Watched Resource",
-    title: "",
+    title: "Watched resource",
     description: "A resource that can be subscribed to",
     mime_type: "text/plain",
     audience: &[Role::User, Role::Assistant],
@@ -31,8 +31,11 @@ pub(super) fn resources() -> [Resource; 3] {
         Ok(ResourceContents::blob(BINARY, media::base64(&media::red_pixel())).mime_type(media::PNG))
     });
     [
-        text.description("A static text resource for testing").mime_type("text/plain"),
-        binary.description("A static binary resource (image) for testing").mime_type(media::PNG),
+        text.title("Static text").description("A static text resource for testing").mime_type("text/plain"),
+        binary
+            .title("Static binary")
+            .description("A static binary resource (image) for testing")
+            .mime_type(media::PNG),
         WATCHED.resource(None),
     ]
 }
@@ -48,6 +51,7 @@ pub(super) fn template() -> Result<ResourceTemplate, BadTemplate> {
         },
     )?;
     Ok(template
+        .title("Resource template")
         .description("A resource template with parameter substitution")
         .mime_type("application/json")
         .complete("id", |_, typed| async move { typed.among(["123", "456", "789"]) }))

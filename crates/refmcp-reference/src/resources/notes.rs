@@ -171,8 +171,7 @@ impl Note {
             Ok(ResourceContents::text(self.uri, (self.text)(touched)).mime_type(self.mime_type))
         });
         let resource = resource.description(self.description).mime_type(self.mime_type).size(size);
-        let resource = if self.title.is_empty() { resource } else { resource.title(self.title) };
-        resource.annotations(annotations(self.audience, self.priority, modified))
+        resource.title(self.title).annotations(annotations(self.audience, self.priority, modified))
     }
 }
 

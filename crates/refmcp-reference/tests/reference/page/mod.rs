@@ -84,22 +84,26 @@ async fn models() -> Table {
     Table { part: "models", headings, by_hand: &[], rows: rows.collect() }
 }
 
-/// The rules that the server's engine notes findings for. A finding is made where the engine calls `note`.
+/// The rules that the server notes findings for. A finding is made where the engine calls `note`, and where it or the HTTP
+/// side makes a `Finding`.
 fn findings() -> Table {
     let mut rules = BTreeSet::new();
-    let mut folders = vec![root().join("crates/refmcp-proto/src/engine/server")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let source = fs::read_to_string(path).unwrap();
-                for after in source.split("note(").skip(1) {
-                    let rule = after.trim_start().strip_prefix('"').and_then(|text| text.split_once('"'));
-                    rules.extend(rule.map(|(rule, _)| rule.to_owned()));
-                }
-            }
+    let sources =
+        ["refmcp-proto/src/engine/server", "refmcp-proto/src/engine/mistakes.rs", "refmcp-http/src"];
+    let mut paths: Vec<PathBuf> = sources.iter().map(|path| root().join("crates").join(path)).collect();
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let source = fs::read_to_string(path).unwrap();
+        for after in source.split("note(").skip(1).chain(source.split("Finding {").skip(1)) {
+            let text = after.trim_start();
+            let text = text.strip_prefix("rule: ").unwrap_or(text).strip_prefix('"');
+            let rule = text.and_then(|text| Some(text.split_once('"')?.0));
+            let is_id =
+                |rule: &&str| rule.contains('-') && rule.starts_with(|char: char| char.is_ascii_uppercase());
+            rules.extend(rule.filter(is_id).map(str::to_owned));
         }
     }
     rules.extend(misnamed_by_clients());
@@ -200,4 +204,15 @@ fn tool_arguments(tool: &Value) -> String {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let arguments = properties.map(|(name, of)| named(&json!(name), required(name), of.get("default")));
     arguments.collect::<Vec<_>>().join(", ")
+}
+
+#[tokio::test]
+async fn everything_that_is_offered_has_a_title() {
+    let server = refmcp_reference::server(Options::default()).unwrap();
+    let mut client = Client::new(&server, STATELESS).await;
+    for kind in ["tools", "resources", "templates", "prompts"] {
+        for offered in client.list(kind).await {
+            assert!(offered["title"].as_str().is_some_and(|title| !title.is_empty()), "{kind}: {offered}");
+        }
+    }
 }
