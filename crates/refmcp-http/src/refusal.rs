@@ -33,10 +33,17 @@ pub(crate) struct Refusal {
     failed_authorization: bool,
     /// What somebody is told who is not let in.
     challenged: Option<Box<Challenged>>,
-    /// Set when the refusal is an error of JSON-RPC: which request it answers, if that is known.
-    answers: Option<Option<RequestId>>,
-    /// The JSON-RPC answer, where it is written already.
-    answer: Option<Bytes>,
+    /// Set when the refusal is an error of JSON-RPC.
+    answer: Option<Box<RpcAnswer>>,
+}
+
+/// A refusal as an error of JSON-RPC.
+#[derive(Debug)]
+enum RpcAnswer {
+    /// To be written: an answer to this request, if it is known.
+    To(Option<RequestId>),
+    /// Written already.
+    Written(Bytes),
 }
 
 /// Why requests are turned away; the metrics count each.
@@ -158,7 +165,6 @@ impl Refusal {
             detail: None,
             failed_authorization: false,
             challenged: None,
-            answers: None,
             answer: None,
         }
     }
@@ -198,7 +204,7 @@ impl Refusal {
     /// A message that is refused with this answer.
     #[cold]
     pub(crate) fn answered(status: StatusCode, reason: Reason, why: String, answer: Bytes) -> Self {
-        Self { answer: Some(answer), ..Self::new(status, reason, why) }
+        Self { answer: Some(Box::new(RpcAnswer::Written(answer))), ..Self::new(status, reason, why) }
     }
 
     /// There is no room now, for anybody.
@@ -249,7 +255,7 @@ impl Refusal {
 
     /// The same, said in JSON-RPC to whoever sent this message.
     pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
-        Self { answers: Some(id.cloned()), ..self }
+        Self { answer: Some(Box::new(RpcAnswer::To(id.cloned()))), ..self }
     }
 
     /// The same with more for the log.
@@ -281,13 +287,13 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = match (self.answer, &self.answers) {
-            (Some(answer), _) => status::json(self.status, answer),
-            (None, Some(id)) => {
+        let mut response = match self.answer.map(|answer| *answer) {
+            Some(RpcAnswer::Written(json)) => status::json(self.status, json),
+            Some(RpcAnswer::To(id)) => {
                 let error = RpcError::invalid_request(self.why);
                 status::json(self.status, status::written(id.as_ref(), &error))
             }
-            (None, None) => (self.status, format!("{}\n", self.why)).into_response(),
+            None => (self.status, format!("{}\n", self.why)).into_response(),
         };
         let headers = response.headers_mut();
         if let Some(challenged) = self.challenged {

@@ -122,7 +122,7 @@ impl ServerEngine {
     pub(super) fn initialized(&mut self, now: Timestamp) {
         match &self.phase {
             Phase::Fresh => {
-                self.note("LIFE-02", "notifications/initialized before initialize; send initialize first")
+                self.note("LIFE-02", "notifications/initialized before initialize; send initialize first");
             }
             Phase::Ready(_) => self.note(
                 "LIFE-02",
