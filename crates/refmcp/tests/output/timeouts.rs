@@ -102,9 +102,9 @@ fn a_server_that_sends_anything_but_the_answer_is_left() {
 #[test]
 fn progress_gives_a_call_its_time_once_more() {
     let user = User::new();
-    let ended = user.with_reference(&["call", "long_task", "steps=8", "step_ms=500", "--timeout", "2"]);
+    let ended = user.with_reference(&["call", "long_task", "steps=8", "step_ms=1000", "--timeout", "6"]);
     assert_eq!((ended.code, ended.out.as_str()), (0, "done: 8 of 8 steps\n"), "{ended:?}");
-    let total = ["call", "long_task", "steps=20", "step_ms=500", "--timeout", "2", "--total-timeout", "3"];
+    let total = ["call", "long_task", "steps=200", "step_ms=500", "--timeout", "30", "--total-timeout", "3"];
     let ended = user.with_reference(&total);
     assert_eq!(ended.code, 4, "{ended:?}");
     assert!(ended.err.contains("--total-timeout"), "{ended:?}");
