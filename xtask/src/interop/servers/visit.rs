@@ -154,7 +154,7 @@ impl Reached<'_> {
             (Some(agreed), Some(expected)) if agreed == expected && came.exit == Some(0) => {
                 Outcome::Ok(agreed)
             }
-            (None, None) if came.err.contains("refmcp: ") => Outcome::Unsupported(came.last_words()),
+            (None, None) if tells_why(&came.err) => Outcome::Unsupported(came.last_words()),
             (agreed, expected) => {
                 Outcome::Failed(format!("{expected:?} was expected, not {agreed:?}: {}", came.last_words()))
             }
@@ -192,6 +192,11 @@ impl Reached<'_> {
     }
 }
 
+/// True if standard error has an error of ours, which is a document where results are.
+fn tells_why(err: &str) -> bool {
+    err.lines().any(|line| line.starts_with("refmcp: ") || line.starts_with("{\"error\":"))
+}
+
 /// Whether something was turned down that the revision does not have: with an error, a tool that says so, or, for
 /// what a revision merely leaves out of a result, without it.
 fn is_refused(came: &Came, revision: usize) -> bool {
@@ -220,6 +225,13 @@ mod tests {
             of(&ours),
             [Some("2026-07-28"), Some("2025-11-25"), Some("2026-07-28"), Some("2024-11-05")]
         );
+    }
+
+    #[test]
+    fn errors_are_told_in_words_or_as_a_document() {
+        assert!(tells_why("Starting...\nrefmcp: no"));
+        assert!(tells_why("{\"error\":{\"message\":\"no\"}}"));
+        assert!(!tells_why("Starting..."));
     }
 
     #[test]
