@@ -6,6 +6,7 @@
 //! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the vocabulary of OAuth.
 //! - [`client`]: the authorization flow of a client. [`resource`]: token validation of a resource server.
 //! - [`fetch`]: the trait of an HTTP fetcher. [`basic`]: HTTP Basic client authentication.
+//! - [`ExpiringMap`]: what both kinds of servers store for a limited time.
 //! - [`extension`]: the identifiers of MCP's authorization extensions.
 //! - [`jose`], [`claims`], [`dpop`]: JWS, JWT claims and proofs of possession, signed and verified.
 
@@ -14,6 +15,7 @@ pub mod challenge;
 pub mod claims;
 pub mod client;
 pub mod dpop;
+mod expiring_map;
 pub mod extension;
 pub mod fetch;
 pub mod jose;
@@ -26,6 +28,7 @@ pub mod secret;
 pub mod uri;
 
 pub use challenge::Challenge;
+pub use expiring_map::ExpiringMap;
 pub use scope::Scopes;
 pub use secret::Secret;
 

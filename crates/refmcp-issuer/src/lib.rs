@@ -9,7 +9,6 @@
 mod assertion_replay;
 mod authorize;
 mod clients;
-mod expiring_map;
 mod faults;
 mod form;
 mod in_process_fetch;

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use refmcp_auth::claims::Claims;
 use refmcp_auth::jose::PrivateKeyError;
 use refmcp_auth::resource::{DpopNonces, ReplayCache};
-use refmcp_auth::{Scopes, Seconds};
+use refmcp_auth::{ExpiringMap, Scopes, Seconds};
 
 use crate::assertion_replay::AssertionReplayCache;
 use crate::authorize::AuthorizationRequest;
 use crate::clients::{Client, Registry};
-use crate::expiring_map::ExpiringMap;
 use crate::keys::Keys;
 
 /// Limit of stored tokens, codes and families, each.
@@ -30,17 +29,17 @@ pub(crate) struct State {
     pub(crate) keys: Keys,
     pub(crate) clients: Registry,
     /// Fetched client ID metadata documents, or the reason of a failure, by URL.
-    pub(crate) documents: ExpiringMap<Result<Arc<Client>, String>>,
+    pub(crate) documents: ExpiringMap<String, Result<Arc<Client>, String>>,
     /// Open consent pages by the digest of the form's token.
-    pub(crate) consents: ExpiringMap<Consent>,
+    pub(crate) consents: ExpiringMap<String, Consent>,
     /// Authorization codes by digest.
-    pub(crate) codes: ExpiringMap<Code>,
+    pub(crate) codes: ExpiringMap<String, Code>,
     /// Token families by id.
-    pub(crate) families: ExpiringMap<Family>,
+    pub(crate) families: ExpiringMap<String, Family>,
     /// Access tokens by `jti`, or by digest if they are opaque.
-    pub(crate) access: ExpiringMap<Access>,
+    pub(crate) access: ExpiringMap<String, Access>,
     /// Refresh tokens by digest.
-    pub(crate) refresh: ExpiringMap<Refresh>,
+    pub(crate) refresh: ExpiringMap<String, Refresh>,
     /// Used DPoP proofs.
     pub(crate) proofs: ReplayCache,
     /// Used assertions of pre-registered clients and trusted issuers.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use refmcp_auth::Seconds;
+use refmcp_auth::{ExpiringMap, Seconds};
 
 use super::{Client, Origin};
-use crate::expiring_map::ExpiringMap;
 
 /// Limit of clients of each kind.
 const MOST: usize = 1_000;
@@ -15,9 +14,9 @@ const MOST: usize = 1_000;
 ///
 /// A client with a document is stored once a user has allowed it.
 pub(crate) struct Registry {
-    fresh: ExpiringMap<Arc<Client>>,
-    allowed: ExpiringMap<Arc<Client>>,
-    documented: ExpiringMap<Arc<Client>>,
+    fresh: ExpiringMap<String, Arc<Client>>,
+    allowed: ExpiringMap<String, Arc<Client>>,
+    documented: ExpiringMap<String, Arc<Client>>,
 }
 
 impl Registry {
