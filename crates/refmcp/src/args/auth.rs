@@ -12,7 +12,7 @@ use url::Url;
 use super::enterprise::EnterpriseOptions;
 use super::examples;
 use super::value::{absolute, seconds};
-use super::{ClientCommand, Shared, Target, UsageError};
+use super::{ClientCommand, SharedOptions, Target, UsageError};
 
 // What to do about logins. (A doc comment would become what the command says of itself.)
 #[derive(Debug, Subcommand)]
@@ -37,11 +37,11 @@ pub(super) struct LoginWords {
     #[arg(value_name = "TARGET")]
     target: String,
     #[command(flatten)]
-    manner: Manner,
+    manner: LoginOptions,
     #[command(flatten)]
-    visit: Visit,
+    visit: BrowserOptions,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub(super) struct StatusWords {
     #[arg(value_name = "TARGET")]
     target: Option<String>,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ pub(super) struct LogoutWords {
     #[arg(value_name = "TARGET")]
     target: String,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,14 +71,14 @@ pub(super) struct KeyringWords {
     #[arg(long, value_name = "NAME", requires = "state")]
     helper: Option<String>,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 /// What to do about logins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthCommand {
     /// Log in to a server.
-    Login { target: Target, manner: Box<Manner>, visit: Visit },
+    Login { target: Target, manner: Box<LoginOptions>, visit: BrowserOptions },
     /// Show where somebody is logged in.
     Status { target: Option<Target> },
     /// Give tokens back and forget them.
@@ -101,10 +101,10 @@ pub(crate) enum KeyringAction {
 // Who logs in, and how. It is kept with the tokens, so that they can be renewed; secrets are read anew each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
-pub(crate) struct Manner {
+pub(crate) struct LoginOptions {
     /// How to get a token.
-    #[arg(long, value_enum, default_value_t = GrantWord::Code, help_heading = "Login")]
-    pub(crate) grant: GrantWord,
+    #[arg(long, value_enum, default_value_t = GrantType::Code, help_heading = "Login")]
+    pub(crate) grant: GrantType,
 
     /// The client that the authorization server knows already, by its id.
     #[arg(long, value_name = "ID", help_heading = "Login")]
@@ -169,7 +169,7 @@ pub(crate) struct Manner {
 /// How to get a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum GrantWord {
+pub(crate) enum GrantType {
     /// Somebody says yes in a browser.
     #[default]
     Code,
@@ -183,7 +183,7 @@ pub(crate) enum GrantWord {
 
 // How a person is sent to a page and comes back.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub(crate) struct Visit {
+pub(crate) struct BrowserOptions {
     /// The port of this machine that the browser is sent back to; any that is free if left out.
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true, help_heading = "Login")]
     pub(crate) callback_port: u16,
@@ -197,7 +197,7 @@ pub(crate) struct Visit {
     pub(crate) login_timeout: Duration,
 }
 
-impl Default for Visit {
+impl Default for BrowserOptions {
     fn default() -> Self {
         Self { callback_port: 0, no_browser: false, login_timeout: Duration::from_secs(300) }
     }
@@ -209,19 +209,19 @@ impl AuthWords {
     /// # Errors
     ///
     /// They do not fit together; the error says why.
-    pub(super) fn resolve(self) -> Result<(ClientCommand, Shared), UsageError> {
+    pub(super) fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
         let (command, shared) = match self {
             Self::Login(words) => {
-                let target = Target::from_word(&words.target)?;
+                let target = Target::parse(&words.target)?;
                 let manner = Box::new(words.manner.checked()?);
                 (AuthCommand::Login { target, manner, visit: words.visit }, words.shared)
             }
             Self::Status(words) => {
-                let target = words.target.as_deref().map(Target::from_word).transpose()?;
+                let target = words.target.as_deref().map(Target::parse).transpose()?;
                 (AuthCommand::Status { target }, words.shared)
             }
             Self::Logout(words) => {
-                (AuthCommand::Logout { target: Target::from_word(&words.target)? }, words.shared)
+                (AuthCommand::Logout { target: Target::parse(&words.target)? }, words.shared)
             }
             Self::Keyring(words) => {
                 let action = match (words.state.as_deref(), words.helper) {
@@ -237,31 +237,31 @@ impl AuthWords {
     }
 }
 
-impl Manner {
+impl LoginOptions {
     /// The same, if it makes sense, with paths that stay right in another folder.
     fn checked(mut self) -> Result<Self, UsageError> {
         let proves = self.client_secret_file.is_some() || self.client_secret_env.is_some();
         match self.grant {
-            GrantWord::ClientCredentials if !proves && self.client_key.is_none() => {
+            GrantType::ClientCredentials if !proves && self.client_key.is_none() => {
                 let what =
                     "needs --client-id and one of --client-secret-file, --client-secret-env, --client-key";
                 return Err(UsageError::new(format!("--grant client-credentials: {what}")));
             }
-            GrantWord::JwtBearer if self.assertion_file.is_none() => {
+            GrantType::JwtBearer if self.assertion_file.is_none() => {
                 return Err(UsageError::new("--grant jwt-bearer: needs --assertion-file"));
             }
-            GrantWord::Code | GrantWord::ClientCredentials | GrantWord::Enterprise
+            GrantType::Code | GrantType::ClientCredentials | GrantType::Enterprise
                 if self.assertion_file.is_some() =>
             {
                 return Err(UsageError::new("--assertion-file: only for --grant jwt-bearer"));
             }
-            GrantWord::Enterprise if self.client_id.is_none() => {
+            GrantType::Enterprise if self.client_id.is_none() => {
                 let what = "needs --client-id, which the authorization server knows already";
                 return Err(UsageError::new(format!("--grant enterprise: {what}")));
             }
             _ => {}
         }
-        self.enterprise.check(self.grant == GrantWord::Enterprise)?;
+        self.enterprise.check(self.grant == GrantType::Enterprise)?;
         if let Some(url) = self.client_metadata_url.as_ref().filter(|url| url.scheme() != "https") {
             return Err(UsageError::new(format!("--client-metadata-url {url}: must be https")));
         }

@@ -12,11 +12,11 @@ use super::value::{pair, public_url, seconds};
 
 // Who may use the server. Everybody, unless --auth is given.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct AuthorityOptions {
+pub(crate) struct AuthorizationOptions {
     /// Whose tokens clients need: those of the authorization server that is built in for tests (builtin), or of this
     /// issuer. Without it everybody is let in.
     #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
-    pub(crate) auth: Option<IssuerWord>,
+    pub(crate) auth: Option<TokenIssuer>,
 
     /// The address by which clients know the server, where it is not the one that is listened on: it may be called by
     /// that name, and tells it to others. With --auth, tokens are for it.
@@ -24,8 +24,8 @@ pub(crate) struct AuthorityOptions {
     pub(crate) public_url: Option<Url>,
 
     /// How people log in to the built-in authorization server.
-    #[arg(long, value_enum, default_value_t = LoginWord::Ask, requires = "auth", help_heading = "Authorization")]
-    pub(crate) auth_login: LoginWord,
+    #[arg(long, value_enum, default_value_t = BuiltinLogin::Ask, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_login: BuiltinLogin,
 
     /// Something that goes wrong at the built-in authorization server; can be repeated.
     #[arg(
@@ -47,10 +47,10 @@ pub(crate) struct AuthorityOptions {
         long = "auth-client",
         value_name = "ID[:SECRET]",
         requires = "auth",
-        value_parser = known_client,
+        value_parser = registered_client,
         help_heading = "Authorization"
     )]
-    pub(crate) auth_clients: Vec<KnownClient>,
+    pub(crate) auth_clients: Vec<RegisteredClient>,
 
     /// A client that the built-in authorization server knows by its signature: its id, and a file with its public keys
     /// (JWKS); can be repeated.
@@ -98,8 +98,8 @@ pub(crate) struct AuthorityOptions {
     pub(crate) auth_other_audiences: bool,
 
     /// Whether tokens must be bound to a key of the client (DPoP).
-    #[arg(long, value_enum, default_value_t = DpopWord::Taken, requires = "auth", help_heading = "Authorization")]
-    pub(crate) auth_dpop: DpopWord,
+    #[arg(long, value_enum, default_value_t = DpopPolicy::Optional, requires = "auth", help_heading = "Authorization")]
+    pub(crate) auth_dpop: DpopPolicy,
 
     /// Ask the issuer about every token instead of checking its signature, so that revoked ones are noticed; the built-in
     /// one needs no more.
@@ -134,14 +134,14 @@ pub(crate) struct AuthorityOptions {
 
 /// Whose tokens are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum IssuerWord {
+pub(crate) enum TokenIssuer {
     /// Those of the authorization server on the same port.
     Builtin,
     /// Those of another, by its name.
     Elsewhere(String),
 }
 
-impl std::str::FromStr for IssuerWord {
+impl std::str::FromStr for TokenIssuer {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -163,7 +163,7 @@ impl std::str::FromStr for IssuerWord {
 
 /// How people log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoginWord {
+pub(crate) enum BuiltinLogin {
     /// They are asked on a page.
     Ask,
     /// Everybody is let in at once.
@@ -172,9 +172,10 @@ pub(crate) enum LoginWord {
 
 /// Whether tokens are bound to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DpopWord {
+pub(crate) enum DpopPolicy {
     /// Those that are bound are taken, and those that are not.
-    Taken,
+    #[value(alias = "taken")]
+    Optional,
     /// Only those that are bound are taken.
     Required,
     /// The same, and proofs must repeat what the server says.
@@ -183,12 +184,12 @@ pub(crate) enum DpopWord {
 
 /// A client that is known from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownClient {
+pub(crate) struct RegisteredClient {
     pub(crate) id: String,
     pub(crate) secret: Option<refmcp_auth::Secret>,
 }
 
-fn known_client(text: &str) -> Result<KnownClient, String> {
+fn registered_client(text: &str) -> Result<RegisteredClient, String> {
     let (id, secret) = match text.split_once(':') {
         Some((id, secret)) => (id, Some(secret)),
         None => (text, None),
@@ -196,7 +197,7 @@ fn known_client(text: &str) -> Result<KnownClient, String> {
     if id.is_empty() || secret.is_some_and(str::is_empty) {
         return Err("expected ID or ID:SECRET".to_owned());
     }
-    Ok(KnownClient { id: id.to_owned(), secret: secret.map(refmcp_auth::Secret::new) })
+    Ok(RegisteredClient { id: id.to_owned(), secret: secret.map(refmcp_auth::Secret::new) })
 }
 
 /// A second or more: whoever is asked all the time does nothing else.

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::auth::AuthWords;
 use super::examples;
 use super::models::ModelsWords;
-use super::shared::Shared;
+use super::shared::SharedOptions;
 use super::value::pair;
 
 /// Commands that drive a server. What a command takes is put together only for the one that was typed.
@@ -104,7 +104,7 @@ pub(super) struct ListWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 // A server that is started for this command.
@@ -132,7 +132,7 @@ pub(super) struct CallWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -146,7 +146,7 @@ pub(super) struct ReadWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -166,7 +166,7 @@ pub(super) struct PromptWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -190,7 +190,7 @@ pub(super) struct CompleteWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -204,7 +204,7 @@ pub(super) struct WatchWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -215,7 +215,7 @@ pub(super) struct InfoWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -232,7 +232,7 @@ pub(super) struct RawWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -244,7 +244,7 @@ pub(super) struct ShellWords {
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -256,16 +256,16 @@ pub(super) struct BridgeWords {
     #[arg(long, value_name = "TO")]
     pub(super) to: Option<String>,
     #[command(flatten)]
-    pub(super) door: DoorOptions,
+    pub(super) door: BridgeListenOptions,
     #[command(flatten)]
     pub(super) server: ServerCommand,
     #[command(flatten)]
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
 }
 
 // Who may come to a bridge that listens, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
-pub(crate) struct DoorOptions {
+pub(crate) struct BridgeListenOptions {
     /// A further name under which clients may address the bridge; can be repeated.
     #[arg(long, value_name = "NAME", help_heading = "Listening")]
     pub(crate) allow_host: Vec<String>,

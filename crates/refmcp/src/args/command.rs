@@ -3,27 +3,27 @@
 use refmcp_proto::model::LogLevel;
 use url::Url;
 
-use super::{AuthCommand, DoorOptions, Target, UrlTransport};
-use crate::arguments::ArgumentWords;
+use super::{AuthCommand, BridgeListenOptions, Target, UrlTransport};
+use crate::arguments::ArgumentInput;
 
 /// What to do with a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientCommand {
     /// Show what it offers.
-    List { target: Target, what: Listing },
+    List { target: Target, what: ListKind },
     /// Show single things that it offers, whole.
-    Show { target: Target, what: Listing, names: Vec<String> },
+    Show { target: Target, what: ListKind, names: Vec<String> },
     /// Call a tool.
-    Call { target: Target, tool: String, arguments: ArgumentWords },
+    Call { target: Target, tool: String, arguments: ArgumentInput },
     /// Read a resource.
     Read { target: Target, uri: String },
     /// Get a prompt.
-    Prompt { target: Target, name: String, arguments: ArgumentWords },
+    Prompt { target: Target, name: String, arguments: ArgumentInput },
     /// Ask for values that an argument could have.
     Complete {
         target: Target,
         /// What the argument belongs to.
-        of: Completable,
+        of: CompletionReference,
         /// The argument's name.
         argument: String,
         /// How its value begins.
@@ -77,7 +77,7 @@ impl ClientCommand {
 
 /// What to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listing {
+pub(crate) enum ListKind {
     /// Tools.
     Tools,
     /// Resources.
@@ -92,9 +92,9 @@ pub(crate) enum Listing {
     All,
 }
 
-impl Listing {
+impl ListKind {
     /// What a word means.
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "tools" => Some(Self::Tools),
             "resources" => Some(Self::Resources),
@@ -109,7 +109,7 @@ impl Listing {
 
 /// What an argument belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Completable {
+pub(crate) enum CompletionReference {
     /// A prompt, by name.
     Prompt(String),
     /// A resource template, by its URI.
@@ -122,5 +122,5 @@ pub(crate) enum BridgeSide {
     /// The process that started the bridge.
     Stdio,
     /// Whoever connects to this address.
-    Listen { url: Url, transport: UrlTransport, door: DoorOptions },
+    Listen { url: Url, transport: UrlTransport, door: BridgeListenOptions },
 }

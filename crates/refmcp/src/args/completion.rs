@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, ValueEnum};
 
-use super::{Args, Output, ServerStderr, Shared};
+use super::{Args, OutputFormat, ServerStderr, SharedOptions};
 
 // A line, as the script of a shell hands it over.
 #[derive(Debug, clap::Args)]
@@ -47,19 +47,19 @@ pub(crate) fn definition() -> clap::Command {
 #[derive(Debug, Parser)]
 struct SharedWords {
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 /// What the options of a line say about the server: `values` are those that have a value, by their ids. Nothing of it
 /// asks, agrees, writes or prints: what is looked up for a line that was not entered must not do what the line would.
-pub(crate) fn typed_shared(values: &[(&str, String)]) -> Option<Shared> {
+pub(crate) fn typed_shared(values: &[(&str, String)]) -> Option<SharedOptions> {
     let definition = SharedWords::command();
     let words = values.iter().filter_map(|(id, value)| {
         let option = definition.get_arguments().find(|option| option.get_id() == *id)?;
         Some(format!("--{}={value}", option.get_long()?))
     });
     let shared = SharedWords::try_parse_from(std::iter::once("refmcp".to_owned()).chain(words)).ok()?.shared;
-    Some(Shared {
+    Some(SharedOptions {
         trace: None,
         server_stderr: ServerStderr::Hide,
         explain: false,
@@ -68,7 +68,7 @@ pub(crate) fn typed_shared(values: &[(&str, String)]) -> Option<Shared> {
         roots: Vec::new(),
         log_level: None,
         model: None,
-        output: Output::Text,
+        output: OutputFormat::Text,
         ..shared
     })
 }
@@ -95,7 +95,7 @@ mod tests {
         let values = values.map(|(id, value)| (id, value.to_owned()));
         let shared = typed_shared(&values).unwrap();
         assert!(!shared.yes && !shared.explain && shared.trace.is_none() && shared.sampler.is_none());
-        assert!(shared.output == Output::Text && shared.roots.is_empty() && shared.log_level.is_none());
+        assert!(shared.output == OutputFormat::Text && shared.roots.is_empty() && shared.log_level.is_none());
         assert_eq!((shared.config, shared.headers.len()), (Some(PathBuf::from("-f")), 1));
         assert!(typed_shared(&[("timeout", "soon".to_owned())]).is_none());
     }

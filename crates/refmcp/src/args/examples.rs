@@ -91,7 +91,7 @@ pub(super) const INFO: &str = "\
 Examples:
   refmcp info https://example.org/mcp -H 'Authorization: Bearer TOKEN'
       who a server is that wants a token
-  refmcp info --era legacy -- npx -y @modelcontextprotocol/server-everything
+  refmcp info --protocol-version legacy -- npx -y @modelcontextprotocol/server-everything
       what a server says to clients that open a session
   refmcp info weather -o json
       the same of a configured server, for a script";

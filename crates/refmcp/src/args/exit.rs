@@ -58,9 +58,9 @@ impl ExitReason {
         }
     }
 
-    /// Why an error ends the process: as an [`Exit`] among its causes says.
+    /// Why an error ends the process: as an [`ExitError`] among its causes says.
     pub(crate) fn of(fault: &anyhow::Error) -> Self {
-        let mut reasons = fault.chain().filter_map(|cause| match cause.downcast_ref::<Exit>() {
+        let mut reasons = fault.chain().filter_map(|cause| match cause.downcast_ref::<ExitError>() {
             Some(exit) => Some(exit.reason),
             None => cause.downcast_ref::<UsageError>().map(|_| Self::Usage),
         });
@@ -77,14 +77,14 @@ impl From<ExitReason> for ExitCode {
 /// An error that says what to exit with.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct Exit {
+pub(crate) struct ExitError {
     pub(crate) reason: ExitReason,
     pub(crate) message: String,
     /// The error that the server answered with.
     pub(crate) rpc: Option<Box<RpcError>>,
 }
 
-impl Exit {
+impl ExitError {
     /// An error with its reason.
     pub(crate) fn new(reason: ExitReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), rpc: None }
@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn the_reason_is_found_below_what_was_said_about_it() {
-        let unreachable = Err::<(), _>(Exit::new(ExitReason::Unreachable, "no answer")).context("listing");
+        let unreachable =
+            Err::<(), _>(ExitError::new(ExitReason::Unreachable, "no answer")).context("listing");
         assert_eq!(ExitReason::of(&unreachable.unwrap_err()).code(), 4);
         let usage = Err::<(), _>(UsageError::new("no such key")).context("calling");
         assert_eq!(ExitReason::of(&usage.unwrap_err()), ExitReason::Usage);

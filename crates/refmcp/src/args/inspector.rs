@@ -7,10 +7,10 @@ use refmcp_client::{Era, redact};
 use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Method;
 
-use super::shared::{Output, Shared, log_level};
+use super::shared::{OutputFormat, SharedOptions, log_level};
 use super::value::{Header, header, pair, seconds};
-use super::{ClientCommand, Listing, LogOptions, ServerStderr, Target, UrlTransport, UsageError};
-use crate::arguments::ArgumentWords;
+use super::{ClientCommand, ListKind, LogOptions, ServerStderr, Target, UrlTransport, UsageError};
+use crate::arguments::ArgumentInput;
 
 /// Drive a server with the flags of the MCP Inspector.
 #[derive(Debug, Parser)]
@@ -120,7 +120,7 @@ enum Transport {
 
 impl Inspector {
     /// The same in our own terms.
-    pub(super) fn translate(self) -> Result<(LogOptions, ClientCommand, Shared), UsageError> {
+    pub(super) fn translate(self) -> Result<(LogOptions, ClientCommand, SharedOptions), UsageError> {
         let target = target(
             self.server_url.into_iter().chain(self.target).collect(),
             self.rest,
@@ -130,13 +130,13 @@ impl Inspector {
         let needs = |what: &str| UsageError::new(format!("{} needs {what}", self.method));
         let list = |what| ClientCommand::List { target: target.clone(), what };
         let command = match Method::known(&self.method) {
-            Some(Method::ListTools) => list(Listing::Tools),
-            Some(Method::ListResources) => list(Listing::Resources),
-            Some(Method::ListResourceTemplates) => list(Listing::Templates),
-            Some(Method::ListPrompts) => list(Listing::Prompts),
+            Some(Method::ListTools) => list(ListKind::Tools),
+            Some(Method::ListResources) => list(ListKind::Resources),
+            Some(Method::ListResourceTemplates) => list(ListKind::Templates),
+            Some(Method::ListPrompts) => list(ListKind::Prompts),
             Some(Method::CallTool) => {
                 let tool = self.tool_name.ok_or_else(|| needs("--tool-name"))?;
-                let arguments = ArgumentWords { words: self.tool_arg, json: self.tool_args_json };
+                let arguments = ArgumentInput { words: self.tool_arg, json: self.tool_args_json };
                 ClientCommand::Call { target, tool, arguments }
             }
             Some(Method::ReadResource) => {
@@ -144,7 +144,7 @@ impl Inspector {
             }
             Some(Method::GetPrompt) => {
                 let name = self.prompt_name.ok_or_else(|| needs("--prompt-name"))?;
-                let arguments = ArgumentWords { words: self.prompt_args, json: None };
+                let arguments = ArgumentInput { words: self.prompt_args, json: None };
                 ClientCommand::Prompt { target, name, arguments }
             }
             Some(Method::SetLevel) => {
@@ -155,9 +155,9 @@ impl Inspector {
         };
         let calls_tool = matches!(command, ClientCommand::Call { .. });
         let of_tool = self.tool_metadata.into_iter().filter(|_| calls_tool);
-        let shared = Shared {
+        let shared = SharedOptions {
             config: self.config,
-            era: self.protocol_era,
+            protocol_version: self.protocol_era,
             timeout: self.timeout,
             total_timeout: self.timeout.saturating_mul(10),
             cacert: Vec::new(),
@@ -175,7 +175,7 @@ impl Inspector {
             roots: Vec::new(),
             roots_may_come: false,
             log_level: None,
-            output: Output::Json,
+            output: OutputFormat::Json,
             text_errors: true,
             no_color: false,
             mask_arguments: false,
@@ -200,11 +200,11 @@ fn target(
             redact::word(word)
         ))),
         (None, None) => Err(UsageError::new("missing: the server's URL, or the command that starts it")),
-        (Some(first), None) if Target::is_address(first) => {
+        (Some(first), None) if Target::is_url(first) => {
             if words.len() > 1 {
                 return Err(UsageError::new("a server at a URL takes no arguments"));
             }
-            over(Target::from_word(first)?, transport)
+            over(Target::parse(first)?, transport)
         }
         (Some(_), None) => match transport {
             None | Some(Transport::Stdio) => Ok(Target::Command(words)),

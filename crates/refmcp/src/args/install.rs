@@ -126,7 +126,7 @@ impl InstallOptions {
         match (&self.url, self.command.is_empty()) {
             (None, true) => Ok(None),
             (None, false) => Ok(Some(Target::Command(self.command.clone()))),
-            (Some(word), _) => match Target::from_word(word)? {
+            (Some(word), _) => match Target::parse(word)? {
                 target @ Target::Url { .. } => Ok(Some(target)),
                 _ => {
                     let how = "a server is named by its URL, or by the command that starts it after `--`";

@@ -9,7 +9,6 @@ mod enterprise;
 mod examples;
 mod exit;
 mod fault;
-mod format;
 mod inspector;
 mod install;
 mod listen;
@@ -30,25 +29,24 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub(crate) use auth::{AuthCommand, GrantWord, KeyringAction, Manner, Visit};
-pub(crate) use authority::{AuthorityOptions, DpopWord, IssuerWord, LoginWord};
+pub(crate) use auth::{AuthCommand, BrowserOptions, GrantType, KeyringAction, LoginOptions};
+pub(crate) use authority::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
+pub(crate) use client::BridgeListenOptions;
 use client::ClientWords;
-pub(crate) use client::DoorOptions;
-pub(crate) use command::{BridgeSide, ClientCommand, Completable, Listing};
+pub(crate) use command::{BridgeSide, ClientCommand, CompletionReference, ListKind};
 pub(crate) use completion::{CompletionShell, definition, typed_shared};
 pub(crate) use enterprise::EnterpriseOptions;
-pub(crate) use exit::{Exit, ExitReason, UsageError};
+pub(crate) use exit::{ExitError, ExitReason, UsageError};
 use fault::explain;
-pub(crate) use format::Format;
 use inspector::Inspector;
 pub(crate) use install::{InstallOptions, ServersOptions, ServersOutput};
 pub(crate) use manual::{print_completions, print_manual};
 pub(crate) use server::{Policy, Profile, ServeOptions, ServerOptions};
 pub(crate) use server_stderr::ServerStderr;
-pub(crate) use shared::{Output, Shared};
+pub(crate) use shared::{OutputFormat, SharedOptions};
 pub(crate) use store::{LogQuery, TrustChange, TrustCommand};
 pub(crate) use target::{Target, UrlTransport};
-pub(crate) use target_name::{TargetName, digest_of};
+pub(crate) use target_name::{TargetName, sha256_hex};
 pub(crate) use words::{join_words, split_words};
 
 /// The reference for the Model Context Protocol (MCP).
@@ -149,7 +147,7 @@ pub(crate) enum Action {
     /// Serve over HTTP.
     Serve(Box<ServeOptions>),
     /// Drive a server.
-    Client(ClientCommand, Box<Shared>),
+    Client(ClientCommand, Box<SharedOptions>),
     /// Show or change what is trusted.
     Trust(TrustCommand),
     /// Show the calls that were made.
@@ -171,7 +169,7 @@ impl Action {
     /// and errors as text.
     pub(crate) fn has_json_errors(&self) -> bool {
         match self {
-            Self::Client(_, shared) => shared.output != Output::Text && !shared.text_errors,
+            Self::Client(_, shared) => shared.output != OutputFormat::Text && !shared.text_errors,
             Self::Trust(command) => command.format().is_json(),
             Self::Log(query) => query.format().is_json(),
             Self::Serve(options) => options.output.is_json(),

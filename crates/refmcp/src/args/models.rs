@@ -5,8 +5,8 @@ use clap::Subcommand;
 use super::client::{InfoWords, ServerCommand};
 use super::examples;
 use super::resolve::Line;
-use super::shared::Shared;
-use super::{ClientCommand, Listing, UsageError};
+use super::shared::SharedOptions;
+use super::{ClientCommand, ListKind, UsageError};
 
 // What to do with models. (A doc comment would become what the command says of itself.)
 #[derive(Debug, Subcommand)]
@@ -34,18 +34,18 @@ pub(super) struct SelectWords {
     #[command(flatten)]
     server: ServerCommand,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 impl ModelsWords {
     /// What the words mean.
-    pub(super) fn resolve(self) -> Result<(ClientCommand, Shared), UsageError> {
+    pub(super) fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
         match self {
             Self::List(words) => {
                 let mut line = Line::new([words.target], words.server);
                 let target = line.target()?;
                 line.end()?;
-                Ok((ClientCommand::List { target, what: Listing::Models }, words.shared))
+                Ok((ClientCommand::List { target, what: ListKind::Models }, words.shared))
             }
             Self::Select(words) => {
                 let mut line = Line::new([words.target, words.name], words.server);
@@ -59,7 +59,7 @@ impl ModelsWords {
 }
 
 /// What the words of `metadata` mean.
-pub(super) fn metadata(words: InfoWords) -> Result<(ClientCommand, Shared), UsageError> {
+pub(super) fn metadata(words: InfoWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let mut line = Line::new([words.target], words.server);
     let target = line.target()?;
     line.end()?;

@@ -11,9 +11,10 @@ use super::client::{
 };
 use super::models::{self, ModelsWords};
 use super::{
-    BridgeSide, ClientCommand, Completable, DoorOptions, Listing, Shared, Target, UsageError, join_words,
+    BridgeListenOptions, BridgeSide, ClientCommand, CompletionReference, ListKind, SharedOptions, Target,
+    UsageError, join_words,
 };
-use crate::arguments::ArgumentWords;
+use crate::arguments::ArgumentInput;
 use crate::ui::suggest::nearest;
 
 impl ClientWords {
@@ -22,7 +23,7 @@ impl ClientWords {
     /// # Errors
     ///
     /// A word is missing, or one too many; the error says which.
-    pub(super) fn resolve(self) -> Result<(ClientCommand, Shared), UsageError> {
+    pub(super) fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
         match self {
             Self::List(words) => list(words),
             Self::Call(words) => call(words),
@@ -68,22 +69,23 @@ impl Line {
         if !self.command.is_empty() {
             return Ok(Target::Command(std::mem::take(&mut self.command)));
         }
-        Target::from_word(&self.next("the target: a URL, a configured name, or a command after `--`")?)
+        Target::parse(&self.next("the target: a URL, a configured name, or a command after `--`")?)
     }
 
     /// The same, where no other word can be an address: one that is must have been meant as the target.
     pub(super) fn only_target(&mut self) -> Result<Target, UsageError> {
         if let (Some(first), Some(second)) = (self.words.front(), self.words.get(1))
             && self.command.is_empty()
-            && !Target::is_address(first)
-            && Target::is_address(second)
+            && !Target::is_url(first)
+            && Target::is_url(second)
         {
             return Err(swapped(first, second));
         }
         match self.words.front() {
-            Some(word) if !self.command.is_empty() && Target::is_address(word) => Err(UsageError::new(
-                format!("there are two targets: {} and the command after `--`", redact::word(word)),
-            )),
+            Some(word) if !self.command.is_empty() && Target::is_url(word) => Err(UsageError::new(format!(
+                "there are two targets: {} and the command after `--`",
+                redact::word(word)
+            ))),
             _ => self.target(),
         }
     }
@@ -94,8 +96,8 @@ impl Line {
         if let (Some(first), Some(second)) = (self.words.front(), self.words.get(1))
             && self.command.is_empty()
             && first.contains("://")
-            && !Target::is_address(first)
-            && Target::is_address(second)
+            && !Target::is_url(first)
+            && Target::is_url(second)
         {
             return Err(swapped(first, second));
         }
@@ -121,17 +123,17 @@ fn swapped(first: &str, second: &str) -> UsageError {
     UsageError::new(format!("the target comes first: write {right} in place of {first:?} {second:?}"))
 }
 
-fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn list(words: ListWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let named = [words.what, words.target].into_iter();
     let mut line = Line::new(named.chain(words.names.into_iter().map(Some)), words.server);
-    let mut what = match line.words.front().and_then(|word| Listing::from_word(word)) {
+    let mut what = match line.words.front().and_then(|word| ListKind::parse(word)) {
         Some(what) => {
             line.words.pop_front();
             what
         }
         None if line.words.len() > 1 || (line.words.len() == 1 && !line.command.is_empty()) => {
             let word = line.next("what to list")?;
-            if !Target::is_address(&word) {
+            if !Target::is_url(&word) {
                 let kinds = "tools, resources, templates, prompts, models or all";
                 let names = ["tools", "resources", "templates", "prompts", "models", "all"];
                 let near = nearest(&word, &names).map(|near| format!("; did you mean {near}?"));
@@ -139,19 +141,19 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
                 return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}{near}")));
             }
             line.words.push_front(word);
-            Listing::All
+            ListKind::All
         }
-        None => Listing::All,
+        None => ListKind::All,
     };
     let target = line.only_target()?;
     // `list URL tools` is as clear as `list tools URL`.
-    if what == Listing::All
-        && let Some(kind) = line.words.front().and_then(|word| Listing::from_word(word))
+    if what == ListKind::All
+        && let Some(kind) = line.words.front().and_then(|word| ListKind::parse(word))
     {
         line.words.pop_front();
         what = kind;
     }
-    if what == Listing::All && line.words.front().is_some_and(|word| Target::is_address(word)) {
+    if what == ListKind::All && line.words.front().is_some_and(|word| Target::is_url(word)) {
         line.end()?;
         return Err(UsageError::new("there are two targets"));
     }
@@ -163,28 +165,28 @@ fn list(words: ListWords) -> Result<(ClientCommand, Shared), UsageError> {
     Ok((command, words.shared))
 }
 
-fn call(words: CallWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn call(words: CallWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let named = [words.target, words.tool].into_iter();
     let mut line = Line::new(named.chain(words.arguments.into_iter().map(Some)), words.server);
     let target = line.only_target()?;
     let tool = line.next("the tool's name")?;
-    let arguments = ArgumentWords { words: line.words.into(), json: words.json };
+    let arguments = ArgumentInput { words: line.words.into(), json: words.json };
     Ok((ClientCommand::Call { target, tool, arguments }, words.shared))
 }
 
-fn prompt(words: PromptWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn prompt(words: PromptWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let named = [words.target, words.name].into_iter();
     let mut line = Line::new(named.chain(words.arguments.into_iter().map(Some)), words.server);
     let target = line.only_target()?;
     let name = line.next("the prompt's name")?;
-    let arguments = ArgumentWords { words: line.words.into(), json: words.json };
+    let arguments = ArgumentInput { words: line.words.into(), json: words.json };
     Ok((ClientCommand::Prompt { target, name, arguments }, words.shared))
 }
 
-fn complete(words: CompleteWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn complete(words: CompleteWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let of = match (words.prompt, words.template) {
-        (Some(name), None) => Completable::Prompt(name),
-        (None, Some(uri)) => Completable::Template(uri),
+        (Some(name), None) => CompletionReference::Prompt(name),
+        (None, Some(uri)) => CompletionReference::Template(uri),
         _ => {
             return Err(UsageError::new("say what the argument belongs to: --prompt NAME or --template URI"));
         }
@@ -200,14 +202,14 @@ fn complete(words: CompleteWords) -> Result<(ClientCommand, Shared), UsageError>
     Ok((ClientCommand::Complete { target, of, argument, prefix, context: words.context }, words.shared))
 }
 
-fn watch(words: WatchWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn watch(words: WatchWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let uris = words.uris.into_iter().map(Some);
     let mut line = Line::new([words.target].into_iter().chain(uris), words.server);
     let target = line.target_before_uris()?;
     Ok((ClientCommand::Watch { target, uris: line.words.into() }, words.shared))
 }
 
-fn raw(words: RawWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn raw(words: RawWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let mut line = Line::new([words.target, words.method, words.params], words.server);
     let target = line.only_target()?;
     let method = line.next("the request's method")?;
@@ -216,23 +218,22 @@ fn raw(words: RawWords) -> Result<(ClientCommand, Shared), UsageError> {
     Ok((ClientCommand::Raw { target, method, params }, words.shared))
 }
 
-fn shell(words: ShellWords) -> Result<(ClientCommand, Shared), UsageError> {
-    let mut targets =
-        words.targets.iter().map(|word| Target::from_word(word)).collect::<Result<Vec<_>, _>>()?;
+fn shell(words: ShellWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    let mut targets = words.targets.iter().map(|word| Target::parse(word)).collect::<Result<Vec<_>, _>>()?;
     if !words.server.command.is_empty() {
         targets.push(Target::Command(words.server.command));
     }
     Ok((ClientCommand::Shell { targets }, words.shared))
 }
 
-fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
+fn bridge(words: BridgeWords) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let from = match words.from.as_str() {
-        "stdio" if words.door == DoorOptions::default() => BridgeSide::Stdio,
+        "stdio" if words.door == BridgeListenOptions::default() => BridgeSide::Stdio,
         "stdio" => {
             let what = "nobody can come over a network, so it takes no option for those who do";
             return Err(UsageError::new(format!("--from stdio: {what}")));
         }
-        address => match Target::from_word(address)? {
+        address => match Target::parse(address)? {
             Target::Url { url, transport } => {
                 check_certificate(&url, &words.door)?;
                 BridgeSide::Listen { url, transport, door: words.door }
@@ -249,7 +250,7 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
         (Some("stdio"), _) => {
             return Err(UsageError::new("--to stdio needs the server's command after `--`"));
         }
-        (Some(word), command) if command.is_empty() => Target::from_word(word)?,
+        (Some(word), command) if command.is_empty() => Target::parse(word)?,
         (Some(word), _) => {
             return Err(UsageError::new(format!(
                 "there are two servers: {} and the command after `--`",
@@ -261,7 +262,7 @@ fn bridge(words: BridgeWords) -> Result<(ClientCommand, Shared), UsageError> {
 }
 
 /// Whether there is a certificate where one is needed, and only there.
-fn check_certificate(from: &Url, door: &DoorOptions) -> Result<(), UsageError> {
+fn check_certificate(from: &Url, door: &BridgeListenOptions) -> Result<(), UsageError> {
     let secure = matches!(from.scheme(), "https" | "wss");
     let shown = redact::url(from.as_str());
     match (secure, door.tls_cert.is_some()) {

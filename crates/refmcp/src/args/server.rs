@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use refmcp_http::{Options, Rate};
 
-use super::Format;
-use super::authority::AuthorityOptions;
+use super::OutputFormat;
+use super::authority::AuthorizationOptions;
 use super::listen::ListenOptions;
 use super::value::{host_name, ops_address, seconds, web_origin};
 
@@ -72,14 +72,14 @@ pub(crate) struct ServeOptions {
     pub(crate) shutdown_timeout: Duration,
 
     /// How to write where the server listens.
-    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
-    pub(crate) output: Format,
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
 
     #[command(flatten)]
-    pub(crate) authority: AuthorityOptions,
+    pub(crate) authority: AuthorizationOptions,
 
     #[command(flatten)]
     pub(crate) server: ServerOptions,

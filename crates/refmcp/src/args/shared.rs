@@ -15,14 +15,14 @@ use super::value::{Header, header, pair, timeout};
 // How to connect, how long to wait, and how to show what comes back. (A doc comment would become what each command
 // says of itself, since what it takes is put together last.)
 #[derive(Clone, clap::Args)]
-pub(crate) struct Shared {
+pub(crate) struct SharedOptions {
     /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Which revisions to speak: auto, legacy (with sessions), modern (without), or the date of one.
-    #[arg(long, default_value = "auto", value_name = "ERA", help_heading = "Connection")]
-    pub(crate) era: Era,
+    /// The protocol version to speak: the date of one, legacy (any with sessions), modern (any without), or auto.
+    #[arg(long, alias = "era", default_value = "auto", value_name = "VERSION", help_heading = "Connection")]
+    pub(crate) protocol_version: Era,
 
     /// How many seconds the server is waited for in the whole command, from the connection to the last answer;
     /// progress of a call begins them anew.
@@ -93,8 +93,8 @@ pub(crate) struct Shared {
     pub(crate) log_level: Option<LogLevel>,
 
     /// How to write what comes back; in JSON, an error is a JSON document on stderr.
-    #[arg(long, short = 'o', value_enum, default_value_t = Output::Text, help_heading = "Output")]
-    pub(crate) output: Output,
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
+    pub(crate) output: OutputFormat,
 
     /// Whether errors are for people although results are not.
     #[arg(skip)]
@@ -110,21 +110,32 @@ pub(crate) struct Shared {
 }
 
 /// Headers, variables and members of `_meta` can be secrets.
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("era", &self.era).field("output", &self.output).finish_non_exhaustive()
+        f.debug_struct("SharedOptions")
+            .field("protocol_version", &self.protocol_version)
+            .field("output", &self.output)
+            .finish_non_exhaustive()
     }
 }
 
-/// How to write what comes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
+/// The format of a command's output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
     /// For people.
+    #[default]
     Text,
-    /// The result, as one JSON document.
+    /// One JSON document.
     Json,
-    /// Every message, as one JSON document on each line.
+    /// One JSON document on each line; from a server, every message.
     Jsonl,
+}
+
+impl OutputFormat {
+    /// Whether errors are JSON as well.
+    pub(crate) fn is_json(self) -> bool {
+        self != Self::Text
+    }
 }
 
 /// Levels by their names on the wire.

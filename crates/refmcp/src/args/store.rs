@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Format, examples};
+use super::{OutputFormat, examples};
 
 // What to do with what is trusted.
 #[derive(Debug, Subcommand)]
@@ -13,8 +13,8 @@ pub(crate) enum TrustCommand {
     #[command(after_help = examples::TRUST_LIST)]
     List {
         /// How to write it; in JSON, an error is a JSON document on stderr.
-        #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
-        output: Format,
+        #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+        output: OutputFormat,
         /// The same as --output json.
         #[arg(long, hide = true, conflicts_with = "output")]
         json: bool,
@@ -32,9 +32,9 @@ pub(crate) enum TrustCommand {
 
 impl TrustCommand {
     /// How to write what comes of it.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> OutputFormat {
         match self {
-            Self::List { json: true, .. } => Format::Json,
+            Self::List { json: true, .. } => OutputFormat::Json,
             Self::List { output, .. } => *output,
             Self::Allow(change) | Self::Disable(change) | Self::Revoke(change) => change.output,
         }
@@ -61,8 +61,8 @@ pub(crate) struct TrustChange {
     pub(crate) config: Option<PathBuf>,
 
     /// How to write what was done; in JSON, an error is a JSON document on stderr.
-    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
-    pub(crate) output: Format,
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
 
     /// The command that starts the server, with all of its arguments.
     #[arg(last = true, value_name = "COMMAND")]
@@ -85,8 +85,8 @@ pub(crate) struct LogQuery {
     pub(crate) last: Option<usize>,
 
     /// How to write them; in JSON, an error is a JSON document on stderr.
-    #[arg(long, short = 'o', value_enum, default_value_t = Format::Text)]
-    pub(crate) output: Format,
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
 
     /// The same as --output jsonl.
     #[arg(long, hide = true, conflicts_with = "output")]
@@ -95,7 +95,7 @@ pub(crate) struct LogQuery {
 
 impl LogQuery {
     /// How to write them.
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Jsonl } else { self.output }
+    pub(crate) fn format(&self) -> OutputFormat {
+        if self.json { OutputFormat::Jsonl } else { self.output }
     }
 }

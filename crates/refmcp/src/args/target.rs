@@ -50,7 +50,7 @@ impl Target {
     /// # Errors
     ///
     /// It is neither an address that can be talked to nor a name; the error says what to type instead.
-    pub(crate) fn from_word(word: &str) -> Result<Self, UsageError> {
+    pub(crate) fn parse(word: &str) -> Result<Self, UsageError> {
         if let Some((scheme, rest)) = word.split_once("://") {
             return Self::from_address(word, scheme, rest);
         }
@@ -83,7 +83,7 @@ impl Target {
     }
 
     /// Whether a word can only be an address.
-    pub(crate) fn is_address(word: &str) -> bool {
+    pub(crate) fn is_url(word: &str) -> bool {
         let scheme = word.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         scheme.is_some_and(|scheme| SCHEMES.iter().any(|(name, ..)| *name == scheme))
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn addresses_and_names_are_told_apart() {
-        let transport = |word: &str| match Target::from_word(word).unwrap() {
+        let transport = |word: &str| match Target::parse(word).unwrap() {
             Target::Url { transport, .. } => Some(transport),
             _ => None,
         };
@@ -130,7 +130,7 @@ mod tests {
             ("/usr/bin/server", "after `--`"),
             ("localhost:3000/mcp", "write http://localhost:3000/mcp"),
         ] {
-            let fault = Target::from_word(word).unwrap_err().to_string();
+            let fault = Target::parse(word).unwrap_err().to_string();
             assert!(fault.contains(hint), "{word}: {fault}");
         }
     }

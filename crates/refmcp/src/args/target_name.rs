@@ -55,7 +55,7 @@ impl Target {
         let key = if whole == shown {
             whole
         } else {
-            let digest = digest_of(whole.as_bytes());
+            let digest = sha256_hex(whole.as_bytes());
             format!("{shown} #{}", digest.get(..DIGITS).unwrap_or(&digest))
         };
         TargetName { shown, key, is_command: matches!(self, Self::Command(_)) }
@@ -81,7 +81,7 @@ impl fmt::Debug for Target {
 }
 
 /// The SHA-256 of bytes, in hexadecimal digits.
-pub(crate) fn digest_of(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     digest::digest(&digest::SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -96,11 +96,8 @@ mod tests {
     #[test]
     fn nothing_that_is_shown_or_kept_has_a_secret_in_it() {
         for (target, shown) in [
-            (Target::from_word("https://me:hush@example.org/mcp").unwrap(), "https://***@example.org/mcp"),
-            (
-                Target::from_word("sse+http://localhost/sse?key=hush").unwrap(),
-                "sse+http://localhost/sse?key=***",
-            ),
+            (Target::parse("https://me:hush@example.org/mcp").unwrap(), "https://***@example.org/mcp"),
+            (Target::parse("sse+http://localhost/sse?key=hush").unwrap(), "sse+http://localhost/sse?key=***"),
             (command(&["npx", "a b", "--token", "hush"]), "npx 'a b' --token ***"),
             (command(&["KEY=hush", "npx"]), "KEY=*** npx"),
         ] {
@@ -115,7 +112,7 @@ mod tests {
 
     #[test]
     fn targets_that_look_alike_are_told_apart() {
-        let at = |word: &str| Target::from_word(word).unwrap().name();
+        let at = |word: &str| Target::parse(word).unwrap().name();
         assert_eq!(at("http://h/?k=one"), at("http://h/?k=one"));
         assert_ne!(at("http://h/?k=one").key(), at("http://h/?k=two").key());
         assert_ne!(
@@ -127,9 +124,9 @@ mod tests {
     #[test]
     fn what_has_no_secret_is_known_by_what_is_shown() {
         for (target, shown) in [
-            (Target::from_word("http://localhost:3000/mcp").unwrap(), "http://localhost:3000/mcp"),
-            (Target::from_word("sse+http://localhost/sse").unwrap(), "sse+http://localhost/sse"),
-            (Target::from_word("name").unwrap(), "name"),
+            (Target::parse("http://localhost:3000/mcp").unwrap(), "http://localhost:3000/mcp"),
+            (Target::parse("sse+http://localhost/sse").unwrap(), "sse+http://localhost/sse"),
+            (Target::parse("name").unwrap(), "name"),
             (command(&["npx", "a b"]), "npx 'a b'"),
         ] {
             let name = target.name();

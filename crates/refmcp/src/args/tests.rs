@@ -6,7 +6,7 @@ use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Revision;
 
 use super::*;
-use crate::arguments::ArgumentWords;
+use crate::arguments::ArgumentInput;
 
 #[test]
 fn the_definitions_are_sound() {
@@ -35,7 +35,7 @@ fn parsed(line: &str) -> Result<Action, clap::Error> {
     parse_from(words.into_iter().map(OsString::from)).map(|(_, action)| action)
 }
 
-fn client(line: &str) -> (ClientCommand, Shared) {
+fn client(line: &str) -> (ClientCommand, SharedOptions) {
     match parsed(line) {
         Ok(Action::Client(command, shared)) => (command, *shared),
         other => panic!("{line}: {other:?}"),
@@ -47,51 +47,55 @@ fn fault(line: &str) -> String {
 }
 
 fn at(url: &str) -> Target {
-    Target::from_word(url).unwrap()
+    Target::parse(url).unwrap()
 }
 
 fn started(words: &[&str]) -> Target {
     Target::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-fn words(words: &[&str], json: Option<&str>) -> ArgumentWords {
+fn words(words: &[&str], json: Option<&str>) -> ArgumentInput {
     let words = words.iter().map(|word| (*word).to_owned()).collect();
-    ArgumentWords { words, json: json.map(str::to_owned) }
+    ArgumentInput { words, json: json.map(str::to_owned) }
 }
 
 #[test]
 fn commands_mean_what_they_say() {
     let url = at("http://localhost/mcp");
     for (line, expected) in [
-        ("list http://localhost/mcp", ClientCommand::List { target: url.clone(), what: Listing::All }),
+        ("list http://localhost/mcp", ClientCommand::List { target: url.clone(), what: ListKind::All }),
         (
             "list tools http://localhost/mcp",
-            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
         ),
-        ("list prompts named", ClientCommand::List { target: at("named"), what: Listing::Prompts }),
+        ("list prompts named", ClientCommand::List { target: at("named"), what: ListKind::Prompts }),
         (
             "list templates -- npx x --flag",
-            ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: Listing::Templates },
+            ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: ListKind::Templates },
         ),
         (
             "list http://localhost/mcp tools",
-            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
         ),
         (
             "list tools http://localhost/mcp echo",
-            ClientCommand::Show { target: url.clone(), what: Listing::Tools, names: vec!["echo".to_owned()] },
+            ClientCommand::Show {
+                target: url.clone(),
+                what: ListKind::Tools,
+                names: vec!["echo".to_owned()],
+            },
         ),
         (
             "list resources a:b -- npx",
             ClientCommand::Show {
                 target: started(&["npx"]),
-                what: Listing::Resources,
+                what: ListKind::Resources,
                 names: vec!["a:b".to_owned()],
             },
         ),
-        ("list models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
-        ("models named", ClientCommand::List { target: at("named"), what: Listing::Models }),
-        ("models list named", ClientCommand::List { target: at("named"), what: Listing::Models }),
+        ("list models named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
+        ("models named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
+        ("models list named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
         (
             "models select named gpt-4",
             ClientCommand::SelectModel { target: at("named"), name: "gpt-4".to_owned() },
@@ -101,7 +105,7 @@ fn commands_mean_what_they_say() {
             ClientCommand::SelectModel { target: started(&["s"]), name: "gpt-4".to_owned() },
         ),
         ("metadata -- s", ClientCommand::Metadata { target: started(&["s"]) }),
-        ("list -- npx", ClientCommand::List { target: started(&["npx"]), what: Listing::All }),
+        ("list -- npx", ClientCommand::List { target: started(&["npx"]), what: ListKind::All }),
         (
             "call http://localhost/mcp echo message=hi n:=1 --json @a",
             ClientCommand::Call {
@@ -135,7 +139,7 @@ fn commands_mean_what_they_say() {
             "complete named --prompt review language=py --context a=b",
             ClientCommand::Complete {
                 target: at("named"),
-                of: Completable::Prompt("review".to_owned()),
+                of: CompletionReference::Prompt("review".to_owned()),
                 argument: "language".to_owned(),
                 prefix: "py".to_owned(),
                 context: vec![("a".to_owned(), "b".to_owned())],
@@ -145,7 +149,7 @@ fn commands_mean_what_they_say() {
             "complete --template file:///{p} p= -- s",
             ClientCommand::Complete {
                 target: started(&["s"]),
-                of: Completable::Template("file:///{p}".to_owned()),
+                of: CompletionReference::Template("file:///{p}".to_owned()),
                 argument: "p".to_owned(),
                 prefix: String::new(),
                 context: Vec::new(),
@@ -226,7 +230,7 @@ fn words_that_make_no_sense_are_explained() {
         ("bridge --from stdio --to stdio", "needs the server's command"),
         ("bridge --from stdio --to a -- s", "two servers"),
         ("bridge --from named --to http://a", "expected stdio, or an address"),
-        ("info a --era 1999", "neither auto, legacy, modern nor a revision: 2024-11-05"),
+        ("info a --protocol-version 1999", "neither auto, legacy, modern nor a revision: 2024-11-05"),
         ("info a --header x", "expected 'NAME: VALUE'"),
         ("info a --env x", "expected KEY=VALUE"),
         ("info a --timeout x", "not a number of seconds"),
@@ -242,11 +246,11 @@ fn words_that_make_no_sense_are_explained() {
 #[test]
 fn shared_options_are_read() {
     let (_, shared) = client(
-        "info a --era legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
+        "info a --protocol-version legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
          --output jsonl --trace t --yes --sampler 'llm -m x' --root /a --root /b --log-level warning --no-color \
          --config f --mask-arguments --model gpt-4",
     );
-    assert_eq!((shared.era, shared.output), (Era::Legacy, Output::Jsonl));
+    assert_eq!((shared.protocol_version, shared.output), (Era::Legacy, OutputFormat::Jsonl));
     assert_eq!((shared.timeout.as_millis(), shared.total_timeout.as_secs()), (1500, 9));
     assert_eq!(shared.headers.iter().map(|header| header.name.as_str()).collect::<Vec<_>>(), ["A", "C"]);
     assert_eq!(shared.env, [("K".to_owned(), "V=W".to_owned())]);
@@ -256,9 +260,18 @@ fn shared_options_are_read() {
     assert_eq!(shared.model.as_deref(), Some("gpt-4"));
     assert_eq!(shared.sampler.as_deref(), Some("llm -m x"));
     for revision in Revision::ALL {
-        assert_eq!(client(&format!("info a --era {}", revision.as_str())).1.era, Era::Exactly(revision));
+        assert_eq!(
+            client(&format!("info a --protocol-version {}", revision.as_str())).1.protocol_version,
+            Era::Exactly(revision)
+        );
     }
-    assert_eq!((client("info a").1.era, client("info a --era modern").1.era), (Era::Auto, Era::Modern));
+    for (line, expected) in [
+        ("info a", Era::Auto),
+        ("info a --protocol-version modern", Era::Modern),
+        ("info a --era modern", Era::Modern),
+    ] {
+        assert_eq!(client(line).1.protocol_version, expected, "{line}");
+    }
 }
 
 #[test]
@@ -271,21 +284,21 @@ fn the_inspectors_flags_are_translated() {
     for (line, expected) in [
         (
             "--cli http://localhost/mcp --method tools/list",
-            ClientCommand::List { target: url.clone(), what: Listing::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
         ),
         (
             "--cli --method resources/list http://localhost/mcp --transport sse",
-            ClientCommand::List { target: over(UrlTransport::Sse), what: Listing::Resources },
+            ClientCommand::List { target: over(UrlTransport::Sse), what: ListKind::Resources },
         ),
         (
             "--cli --method resources/templates/list http://localhost/mcp --transport http",
-            ClientCommand::List { target: over(UrlTransport::StreamableHttp), what: Listing::Templates },
+            ClientCommand::List { target: over(UrlTransport::StreamableHttp), what: ListKind::Templates },
         ),
         (
             "--cli node build/index.js --method prompts/list -- --flag x",
             ClientCommand::List {
                 target: started(&["node", "build/index.js", "--flag", "x"]),
-                what: Listing::Prompts,
+                what: ListKind::Prompts,
             },
         ),
         (
@@ -319,7 +332,7 @@ fn the_inspectors_flags_are_translated() {
     ] {
         let (command, shared) = client(line);
         assert_eq!(command, expected, "{line}");
-        assert_eq!((shared.output, shared.yes), (Output::Json, true));
+        assert_eq!((shared.output, shared.yes), (OutputFormat::Json, true));
     }
     let (_, shared) = client("--cli http://a --method ping --header 'A: b' 'C: d' -e K=V");
     assert_eq!((shared.headers.len(), shared.env.len()), (2, 1));
@@ -380,11 +393,14 @@ fn logins_are_read() {
         AuthCommand::Login { target, manner, visit } => (target, manner, visit),
         other => panic!("{other:?}"),
     };
-    assert_eq!((target, *manner, visit), (at("http://h/mcp"), Manner::default(), Visit::default()));
+    assert_eq!(
+        (target, *manner, visit),
+        (at("http://h/mcp"), LoginOptions::default(), BrowserOptions::default())
+    );
     let line = "auth login s --client-id c --client-secret-file f --scope 'a b' --scope c --dpop --callback-port 7 \
                 --grant client-credentials --no-browser --login-timeout 9 --explain";
     let AuthCommand::Login { manner, visit, .. } = auth(line) else { panic!("no login") };
-    assert_eq!(manner.grant, GrantWord::ClientCredentials);
+    assert_eq!(manner.grant, GrantType::ClientCredentials);
     assert!(
         manner.client_secret_file.is_some_and(|file| file.is_absolute()),
         "it is read from elsewhere later"
@@ -437,12 +453,12 @@ fn servers_that_want_to_know_who_asks_are_read() {
     let line = "serve --auth builtin --auth-login auto --auth-fault slow=3 --auth-fault wrong-state --auth-client a \
                 --auth-client b:c:d --auth-scopes 'x y' --auth-token-lifetime 5 --auth-dpop nonce";
     let options = serve(line);
-    assert_eq!((options.auth, options.auth_login), (Some(IssuerWord::Builtin), LoginWord::Auto));
+    assert_eq!((options.auth, options.auth_login), (Some(TokenIssuer::Builtin), BuiltinLogin::Auto));
     assert_eq!(options.auth_faults, ["slow=3", "wrong-state"]);
     assert_eq!(options.auth_clients[1].secret.as_ref().map(|secret| secret.is("c:d")), Some(true));
     assert_eq!(options.auth_scopes.map(|scopes| scopes.to_string()).as_deref(), Some("x y"));
     let name = "https://issuer.example/a";
-    assert_eq!(serve(&format!("serve --auth {name}")).auth, Some(IssuerWord::Elsewhere(name.to_owned())));
+    assert_eq!(serve(&format!("serve --auth {name}")).auth, Some(TokenIssuer::Elsewhere(name.to_owned())));
     for (line, hint) in [
         ("serve --auth nobody", "neither builtin nor"),
         ("serve --auth http://issuer.example", "must be https"),

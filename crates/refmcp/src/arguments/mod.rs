@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 /// Arguments as they were typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ArgumentWords {
+pub(crate) struct ArgumentInput {
     /// `KEY=VALUE` and `KEY:=JSON`.
     pub(crate) words: Vec<String>,
     /// An object of arguments in JSON, or `@FILE`, or `-` for standard input.

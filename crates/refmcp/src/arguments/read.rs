@@ -10,7 +10,7 @@ use super::mistake::{Mistake, Mistakes};
 use super::question::{Question, questions};
 use super::schema::Walk;
 use super::typed::{is_list, list_items, typed};
-use super::{ArgumentWords, validate};
+use super::{ArgumentInput, validate};
 
 /// How alike two names are, from 0 to 1, for one to be proposed instead of the other.
 const ALIKE: f64 = 0.8;
@@ -28,7 +28,7 @@ pub(crate) struct Reading {
 }
 
 /// Reads words as arguments of the types that the schema asks for.
-pub(crate) fn read(words: &ArgumentWords, schema: &JsonObject, inputs: &mut Inputs<'_>) -> Reading {
+pub(crate) fn read(words: &ArgumentInput, schema: &JsonObject, inputs: &mut Inputs<'_>) -> Reading {
     let mut reading = Reading { arguments: JsonObject::new(), mistakes: Vec::new() };
     if let Some(text) = &words.json {
         match json_document(text, inputs) {

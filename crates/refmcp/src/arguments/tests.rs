@@ -48,7 +48,7 @@ fn schema() -> JsonObject {
 }
 
 fn read_in(schema: &JsonObject, words: &[&str], json: Option<&str>) -> Result<JsonObject, Mistakes> {
-    let words = ArgumentWords {
+    let words = ArgumentInput {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         json: json.map(str::to_owned),
     };

@@ -29,7 +29,7 @@ use refmcp_client::wire::Connector;
 use refmcp_transport::stdio::{left_alone, stdio};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BridgeSide, Exit, ExitReason, Output, Shared};
+use crate::args::{BridgeSide, ExitError, ExitReason, OutputFormat, SharedOptions};
 use crossing::{Over, Why};
 
 /// Passes messages between clients that come from one side and a server on the other, until there are no more clients
@@ -37,13 +37,13 @@ use crossing::{Over, Why};
 pub(crate) async fn run(
     from: &BridgeSide,
     to: Arc<dyn Connector>,
-    options: &Shared,
+    options: &SharedOptions,
     stop: &CancellationToken,
 ) -> Result<()> {
     match from {
         BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
         BridgeSide::Listen { url, transport, door } => {
-            let as_json = options.output == Output::Json;
+            let as_json = options.output == OutputFormat::Json;
             listen::run(url, *transport, door, to, options.timeout, as_json, stop).await
         }
     }
@@ -62,12 +62,12 @@ async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &Cancellat
 /// Why the bridge ends, for whoever started it.
 fn explain(server: &str, over: &Over) -> anyhow::Error {
     let Why::Server(why) = &over.why else {
-        return Exit::new(ExitReason::Failed, over.why.to_string()).into();
+        return ExitError::new(ExitReason::Failed, over.why.to_string()).into();
     };
     tracing::debug!(reached = over.reached, "the server has ended it");
     let reason = match why {
         why if why.needs_authorization() => ExitReason::Authorization,
         _ => ExitReason::Unreachable,
     };
-    Exit::new(reason, format!("{server}: {why}")).into()
+    ExitError::new(reason, format!("{server}: {why}")).into()
 }

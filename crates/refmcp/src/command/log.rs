@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use refmcp_client::redact;
 
-use crate::args::{ExitReason, Format, LogQuery};
+use crate::args::{ExitReason, LogQuery, OutputFormat};
 use crate::store::StateFolder;
 use crate::store::log::{CallEntry, read};
 use crate::ui::output::print;
@@ -18,9 +18,9 @@ pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
     }
     let entries = wanted(calls.entries, query);
     let text = match query.format() {
-        Format::Text => table(&entries, &View::for_stdout(false)),
-        Format::Json => serde_json::to_string_pretty(&entries).context("cannot show the calls")? + "\n",
-        Format::Jsonl => lines(&entries)?,
+        OutputFormat::Text => table(&entries, &View::for_stdout(false)),
+        OutputFormat::Json => serde_json::to_string_pretty(&entries).context("cannot show the calls")? + "\n",
+        OutputFormat::Jsonl => lines(&entries)?,
     };
     print(text.as_bytes()).context("cannot write to standard output")?;
     Ok(ExitReason::Done)
@@ -89,7 +89,7 @@ mod tests {
             target: target.map(str::to_owned),
             tool: tool.map(str::to_owned),
             last,
-            output: Format::Text,
+            output: OutputFormat::Text,
             json: false,
         };
         for (query, expected) in [

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
         Ok(trust) => (trust, None),
         Err(fault) => (Trust::default(), Some(fault)),
     };
-    let listing = Listing::of(&files, &trust);
+    let listing = ListKind::of(&files, &trust);
     if let Some(fault) = fault {
         eprintln!("refmcp: what may be started is not known: {}", one_line(&format!("{fault:#}")));
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
 
 /// What the files name, and what is wrong with them.
 #[derive(Debug, Serialize)]
-struct Listing<'a> {
+struct ListKind<'a> {
     servers: Vec<Server<'a>>,
     problems: Vec<Complaint<'a>>,
 }
@@ -92,7 +92,7 @@ struct Complaint<'a> {
     shown: String,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> ListKind<'a> {
     fn of(files: &'a [config::Servers], trust: &Trust) -> Self {
         let mut names = HashSet::new();
         let mut listing = Self { servers: Vec::new(), problems: Vec::new() };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use refmcp_client::config;
 use serde_json::json;
 
-use crate::args::{ExitReason, Format, Target, TrustChange, TrustCommand, UsageError};
+use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError};
 use crate::command::configured;
 use crate::store::StateFolder;
 use crate::store::trust::{
@@ -24,9 +24,9 @@ pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
         TrustCommand::List { .. } => {
             let trust = Trust::load(&folder)?;
             match format {
-                Format::Text => listed(&trust),
-                Format::Json => serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n",
-                Format::Jsonl => lines(&trust)?,
+                OutputFormat::Text => listed(&trust),
+                OutputFormat::Json => serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n",
+                OutputFormat::Jsonl => lines(&trust)?,
             }
         }
         TrustCommand::Allow(change) => changed(&folder, change, Some(Decision::Allowed))?.shown(format),
@@ -47,7 +47,7 @@ struct Changed {
 }
 
 impl Changed {
-    fn shown(&self, format: Format) -> String {
+    fn shown(&self, format: OutputFormat) -> String {
         let done = match self.decision {
             Some(Decision::Allowed) => "allowed",
             Some(Decision::Disabled) => "disabled",
@@ -91,7 +91,7 @@ fn lines(trust: &Trust) -> Result<String> {
 /// What the words are about.
 fn subject(change: TrustChange) -> Result<Subject> {
     let target = match (change.target, change.command) {
-        (Some(word), _) => Target::from_word(&word)?,
+        (Some(word), _) => Target::parse(&word)?,
         (None, command) => Target::Command(command),
     };
     match (change.tool, target) {
@@ -190,7 +190,7 @@ mod tests {
             target: target.map(str::to_owned),
             tool: tool.map(str::to_owned),
             config: config.map(Path::to_owned),
-            output: Format::Text,
+            output: OutputFormat::Text,
             command: command.iter().map(|word| (*word).to_owned()).collect(),
         }
     }
@@ -237,7 +237,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::at(folder.path());
         let wipe = || change(Some("shop"), Some("wipe"), None, &[]);
-        let change_to = |decision| changed(&state, wipe(), decision).unwrap().shown(Format::Text);
+        let change_to = |decision| changed(&state, wipe(), decision).unwrap().shown(OutputFormat::Text);
         assert_eq!(change_to(Some(Decision::Disabled)), "disabled: wipe of shop\n");
         let shown = listed(&Trust::load(&state).unwrap());
         assert!(shown.contains("disabled  call wipe  shop"), "{shown}");

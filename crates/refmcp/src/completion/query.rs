@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::definition::described;
 use super::{Candidate, Candidates, patience, values};
-use crate::args::{Completable, Shared, Target, typed_shared};
+use crate::args::{CompletionReference, SharedOptions, Target, typed_shared};
 use crate::arguments::{all_questions, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::command::client::{Person, Server, Servers, remembered};
@@ -39,7 +39,7 @@ pub(super) enum Question<'a> {
     },
     /// Names and values of the arguments of a prompt, or of the variables of a resource template.
     Arguments {
-        of: &'a Completable,
+        of: &'a CompletionReference,
         given: &'a [String],
         last: &'a str,
     },
@@ -60,7 +60,7 @@ pub(super) fn ask(options: &[(&str, String)], target: &str, question: &Question<
 
 /// A server that may be asked, connected when it has to be.
 struct Asked<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedOptions,
     server: Server,
     until: Instant,
     key: String,
@@ -68,7 +68,11 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    async fn answer(target: &Target, shared: &'a Shared, question: &Question<'_>) -> Result<Candidates> {
+    async fn answer(
+        target: &Target,
+        shared: &'a SharedOptions,
+        question: &Question<'_>,
+    ) -> Result<Candidates> {
         let until = Instant::now() + patience();
         let (person, bars) = (Person::absent(), Bars::hidden().saying(|_| ()));
         let servers = Servers::new(shared, &person)?.beside(&bars);
@@ -84,7 +88,7 @@ impl<'a> Asked<'a> {
                 &shared.config,
                 &shared.headers,
                 &shared.env,
-                &shared.era
+                &shared.protocol_version
             )
         );
         let mut asked = Self { shared, server, until, key, client: None };
@@ -138,15 +142,20 @@ impl<'a> Asked<'a> {
     }
 
     /// The arguments of a prompt or a template: names from the lists, values from the server.
-    async fn arguments(&mut self, of: &Completable, given: &[String], last: &str) -> Result<Candidates> {
+    async fn arguments(
+        &mut self,
+        of: &CompletionReference,
+        given: &[String],
+        last: &str,
+    ) -> Result<Candidates> {
         let schema = match of {
-            Completable::Prompt(name) => {
+            CompletionReference::Prompt(name) => {
                 let prompts: Vec<Prompt> = self.listed().await?;
                 let prompt =
                     prompts.into_iter().find(|prompt| prompt.name == *name).context("no such prompt")?;
                 prompt_schema(prompt.arguments.as_deref().unwrap_or_default())
             }
-            Completable::Template(uri) => template_schema(uri),
+            CompletionReference::Template(uri) => template_schema(uri),
         };
         let Some((name, value)) = last.split_once('=') else { return Ok(of_schema(&schema, given, last)) };
         let pair =
@@ -182,7 +191,7 @@ impl<'a> Asked<'a> {
         if self.client.is_none() {
             let patience = patience();
             let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
-                .era(self.shared.era)
+                .era(self.shared.protocol_version)
                 .timeout(patience)
                 .total_timeout(patience)
                 .open_timeout(patience);

@@ -5,7 +5,7 @@ use super::definition::Position;
 use super::line::Line;
 use super::query::{self, Question};
 use super::{Candidate, Candidates, names};
-use crate::args::{Completable, Listing, Target};
+use crate::args::{CompletionReference, ListKind, Target};
 
 /// Whether the values of an option are more than its definition says.
 pub(super) fn is_known(option: &str) -> bool {
@@ -29,13 +29,13 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
             found.words.splice(0..0, kinds.map(|kind| Candidate::new(kind, "")));
             Some(found)
         }
-        (["list"], [kind]) if Listing::from_word(kind).is_some() => targets(),
-        (["list"], [kind, target, ..]) => match Listing::from_word(kind)? {
-            Listing::Tools => ask(target, Question::Tools),
-            Listing::Resources => ask(target, Question::Resources),
-            Listing::Templates => ask(target, Question::Templates),
-            Listing::Prompts => ask(target, Question::Prompts),
-            Listing::Models | Listing::All => Some(Candidates::default()),
+        (["list"], [kind]) if ListKind::parse(kind).is_some() => targets(),
+        (["list"], [kind, target, ..]) => match ListKind::parse(kind)? {
+            ListKind::Tools => ask(target, Question::Tools),
+            ListKind::Resources => ask(target, Question::Resources),
+            ListKind::Templates => ask(target, Question::Templates),
+            ListKind::Prompts => ask(target, Question::Prompts),
+            ListKind::Models | ListKind::All => Some(Candidates::default()),
         },
         (["models"], []) => {
             let mut found = position.declared();
@@ -53,13 +53,13 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         (["read"], [target]) | (["watch"], [target, ..]) => ask(target, Question::Resources),
         (["prompt"], [target]) => ask(target, Question::Prompts),
         (["prompt"], [target, name, given @ ..]) => {
-            let of = Completable::Prompt(name.clone());
+            let of = CompletionReference::Prompt(name.clone());
             ask(target, Question::Arguments { of: &of, given, last })
         }
         (["complete"], [target]) => {
             let value = |id| position.value(id).map(str::to_owned);
-            let of = value("prompt").map(Completable::Prompt);
-            let of = of.or_else(|| value("template").map(Completable::Template))?;
+            let of = value("prompt").map(CompletionReference::Prompt);
+            let of = of.or_else(|| value("template").map(CompletionReference::Template))?;
             ask(target, Question::Arguments { of: &of, given: &[], last })
         }
         (["list" | "read" | "complete" | "info" | "raw"], _) => Some(Candidates::default()),
@@ -84,5 +84,5 @@ fn option_values(position: &Position<'_>, option: &str) -> Option<Candidates> {
 
 /// Whether a word means a server that can be looked for.
 pub(super) fn is_target(word: &str) -> Option<Target> {
-    Target::from_word(word).ok()
+    Target::parse(word).ok()
 }

@@ -11,7 +11,7 @@ use super::offer::{self, Offer, Offers};
 use super::parse::COMMANDS;
 use super::servers::Roster;
 use super::template::variables;
-use crate::args::{Completable, join_words, split_words};
+use crate::args::{CompletionReference, join_words, split_words};
 use crate::arguments::{Question, all_questions, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::ui::text::one_line;
@@ -45,7 +45,7 @@ pub(super) struct Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) server: String,
-    pub(super) of: Completable,
+    pub(super) of: CompletionReference,
     pub(super) argument: String,
     pub(super) prefix: String,
     /// What is known already.
@@ -227,7 +227,7 @@ fn of_prompt(word: &str, given: &[String], partial: &str, offers: &Offers) -> Su
     let prompt = offer.and_then(|offer| offer.prompts.iter().find(|prompt| prompt.name == name));
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
     let names: Vec<String> = all_questions(&schema).into_iter().map(|question| question.name).collect();
-    asked_of_server(&names, server, Completable::Prompt(name), given, partial)
+    asked_of_server(&names, server, CompletionReference::Prompt(name), given, partial)
 }
 
 fn of_template(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
@@ -236,7 +236,7 @@ fn of_template(word: &str, given: &[String], partial: &str, offers: &Offers) -> 
     let Some(template) = offer.and_then(|offer| offer.template(&name)) else { return Suggestions::default() };
     let names: Vec<String> =
         variables(&template.uri_template).into_iter().map(|variable| variable.name).collect();
-    let of = Completable::Template(template.uri_template.clone());
+    let of = CompletionReference::Template(template.uri_template.clone());
     asked_of_server(&names, server, of, given, partial)
 }
 
@@ -244,7 +244,7 @@ fn of_template(word: &str, given: &[String], partial: &str, offers: &Offers) -> 
 fn asked_of_server(
     names: &[String],
     server: String,
-    of: Completable,
+    of: CompletionReference,
     given: &[String],
     partial: &str,
 ) -> Suggestions {

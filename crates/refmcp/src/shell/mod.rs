@@ -26,7 +26,7 @@ use anyhow::Result;
 use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
-use crate::args::{Exit, ExitReason, Output, Shared, Target, UsageError};
+use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers, fault, is_of_whole_file};
 use crate::command::configured::usual_files;
 use crate::logging;
@@ -48,7 +48,7 @@ pub(crate) fn template_variables(template: &str) -> Vec<String> {
 }
 
 /// Runs until somebody leaves. A script ends as the last of its commands that failed.
-pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReason> {
+pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<ExitReason> {
     let mut signals = Signals::new()?;
     let _kept = TerminalKept::now();
     let mut shell = new_shell(shared)?;
@@ -76,7 +76,7 @@ pub(crate) async fn run(targets: &[Target], shared: &Shared) -> Result<ExitReaso
     ended
 }
 
-fn new_shell(shared: &Shared) -> Result<Shell> {
+fn new_shell(shared: &SharedOptions) -> Result<Shell> {
     let bars = Bars::on_stderr();
     let asides = Asides::start(bars.clone())?;
     let beside = asides.clone();
@@ -85,13 +85,13 @@ fn new_shell(shared: &Shared) -> Result<Shell> {
             beside.say("A server asks something: press Enter to see it.\n".to_owned());
         }
     });
-    let shared = Shared { roots_may_come: true, ..shared.clone() };
+    let shared = SharedOptions { roots_may_come: true, ..shared.clone() };
     let history = Arc::new(Mutex::new(History::default()));
     Ok(Shell { roster: Roster::default(), shared, person, bars, asides, history })
 }
 
 /// All servers that configuration files name; where they are all there is, there must be one.
-fn configured(shared: &Shared, person: &Person, wanted: bool) -> Result<Vec<String>> {
+fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<Vec<String>> {
     let servers = Servers::new(shared, person)?;
     let known = match if wanted { servers.known() } else { servers.read_files() } {
         Ok(known) => known,
@@ -137,7 +137,7 @@ async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
     }
     match faults.last() {
         Some((_, fault)) if shell.roster.connected().is_empty() => {
-            Err(Exit::new(ExitReason::of(fault), "no server could be connected").into())
+            Err(ExitError::new(ExitReason::of(fault), "no server could be connected").into())
         }
         _ => Ok(()),
     }
@@ -174,7 +174,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
                 complain(&shell.shared, &what, failure, None);
                 continue;
             }
-            Typed::Fault(what) => return Err(Exit::new(ExitReason::Failed, what).into()),
+            Typed::Fault(what) => return Err(ExitError::new(ExitReason::Failed, what).into()),
         };
         let done = match parse(&line) {
             Ok(None) => continue,
@@ -182,7 +182,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             Ok(Some(command)) => tokio::select! {
                 done = Box::pin(shell.run(command)) => done,
                 heard = signals.next() => match heard {
-                    Heard::Interrupt if is_typed => Err(Exit::new(ExitReason::Failed, "cancelled").into()),
+                    Heard::Interrupt if is_typed => Err(ExitError::new(ExitReason::Failed, "cancelled").into()),
                     _ => return Err(fault::stopped(heard)),
                 },
             },
@@ -211,8 +211,8 @@ fn edited(shell: &Shell) -> Result<Lines> {
 }
 
 /// Says what went wrong; an error may quote what a server said.
-fn complain(shared: &Shared, what: &str, reason: ExitReason, rpc: Option<&RpcError>) {
-    let line = if shared.output == Output::Text {
+fn complain(shared: &SharedOptions, what: &str, reason: ExitReason, rpc: Option<&RpcError>) {
+    let line = if shared.output == OutputFormat::Text {
         let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
         format!("{} {}\n", paint.wrong("error:"), multi_line(what))
     } else {

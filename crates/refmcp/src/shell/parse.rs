@@ -4,20 +4,20 @@ use std::path::PathBuf;
 
 use refmcp_client::model::LogLevel;
 
-use crate::args::{Listing, Target, UsageError, split_words};
-use crate::arguments::ArgumentWords;
+use crate::args::{ListKind, Target, UsageError, split_words};
+use crate::arguments::ArgumentInput;
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
     /// Show what servers offer; of one, or of all.
-    List { what: Listing, of: Option<String> },
+    List { what: ListKind, of: Option<String> },
     /// Call a tool.
-    Call { tool: String, arguments: ArgumentWords },
+    Call { tool: String, arguments: ArgumentInput },
     /// Read a resource, or one of a template with these variables.
     Read { what: String, variables: Vec<(String, String)> },
     /// Get a prompt.
-    Prompt { name: String, arguments: ArgumentWords },
+    Prompt { name: String, arguments: ArgumentInput },
     /// Hear when a resource changes.
     Subscribe(String),
     /// Hear of it no more.
@@ -120,13 +120,13 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
         }
         return Ok(Some(Command::Prompt { name, arguments: arguments(rest)? }));
     }
-    if let Some(what) = Listing::from_word(&first).filter(|what| *what != Listing::All) {
+    if let Some(what) = ListKind::parse(&first).filter(|what| *what != ListKind::All) {
         return Ok(Some(Command::List { what, of: at_most_one(&first, rest)? }));
     }
     Ok(Some(match first.as_str() {
         "list" => {
             let mut rest = rest.into_iter();
-            let what = rest.next().map_or(Some(Listing::All), |word| Listing::from_word(&word));
+            let what = rest.next().map_or(Some(ListKind::All), |word| ListKind::parse(&word));
             let what = what.ok_or_else(|| {
                 UsageError::new("list: expected tools, resources, templates, prompts, models or all")
             })?;
@@ -194,8 +194,8 @@ fn raw(line: &str) -> Option<Result<Command, UsageError>> {
     Some(params.map(|params| Command::Raw { method: method.to_owned(), params }))
 }
 
-fn arguments(words: Vec<String>) -> Result<ArgumentWords, UsageError> {
-    let mut all = ArgumentWords::default();
+fn arguments(words: Vec<String>) -> Result<ArgumentInput, UsageError> {
+    let mut all = ArgumentInput::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         if word == "--json" {
@@ -217,7 +217,7 @@ pub(super) fn target(mut words: Vec<String>) -> Result<Target, UsageError> {
     if words.first().is_some_and(|word| word == "--") {
         words.remove(0);
     } else if let [word] = words.as_slice() {
-        return Target::from_word(word);
+        return Target::parse(word);
     }
     if words.is_empty() {
         return Err(nothing_to_connect());
@@ -262,8 +262,8 @@ fn nothing_else<T>(command: &str, words: &[String], otherwise: T) -> Result<T, U
 mod tests {
     use super::*;
 
-    fn words(words: &[&str], json: Option<&str>) -> ArgumentWords {
-        ArgumentWords {
+    fn words(words: &[&str], json: Option<&str>) -> ArgumentInput {
+        ArgumentInput {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             json: json.map(str::to_owned),
         }
@@ -285,10 +285,10 @@ mod tests {
     fn lines_are_understood() {
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         for (line, expected) in [
-            ("tools", Command::List { what: Listing::Tools, of: None }),
-            ("templates a", Command::List { what: Listing::Templates, of: some("a") }),
-            ("list", Command::List { what: Listing::All, of: None }),
-            ("list prompts b", Command::List { what: Listing::Prompts, of: some("b") }),
+            ("tools", Command::List { what: ListKind::Tools, of: None }),
+            ("templates a", Command::List { what: ListKind::Templates, of: some("a") }),
+            ("list", Command::List { what: ListKind::All, of: None }),
+            ("list prompts b", Command::List { what: ListKind::Prompts, of: some("b") }),
             ("call echo message='a b'", call("echo", &["message=a b"])),
             ("  echo message=hi  ", call("echo", &["message=hi"])),
             ("a.read x=1", call("a.read", &["x=1"])),
@@ -311,13 +311,13 @@ mod tests {
             ),
             (
                 "prompt review",
-                Command::Prompt { name: "review".to_owned(), arguments: ArgumentWords::default() },
+                Command::Prompt { name: "review".to_owned(), arguments: ArgumentInput::default() },
             ),
             ("subscribe a:b", Command::Subscribe("a:b".to_owned())),
             ("unsubscribe a:b", Command::Unsubscribe("a:b".to_owned())),
             ("level warning", Command::Level(LogLevel::Warning)),
             ("ping", Command::Ping { of: None }),
-            ("models a", Command::List { what: Listing::Models, of: some("a") }),
+            ("models a", Command::List { what: ListKind::Models, of: some("a") }),
             ("model gpt-4", Command::Model("gpt-4".to_owned())),
             ("metadata a", Command::Metadata { of: some("a") }),
             ("info a", Command::Info { of: some("a") }),
@@ -377,7 +377,7 @@ mod tests {
             ("a", Target::Named("a".to_owned())),
             ("npx 'a b'", command("npx 'a b'")),
             ("-- ./server", command("./server")),
-            ("http://h/", Target::from_word("http://h/").unwrap()),
+            ("http://h/", Target::parse("http://h/").unwrap()),
         ] {
             assert_eq!(target(words(line)), Ok(expected), "{line}");
         }

@@ -13,7 +13,7 @@ use super::run::{Shell, several};
 use super::servers::Connected;
 use super::template::{expand, variables};
 use super::watching::is_stateless;
-use crate::args::{Completable, UsageError};
+use crate::args::{CompletionReference, UsageError};
 use crate::command::client::{fault, requests, watch};
 use crate::ui::prompt::{AskError, Terminal};
 use crate::ui::text::one_line;
@@ -109,7 +109,7 @@ impl Shell {
             }
             let ask = Ask {
                 server: server.name.clone(),
-                of: Completable::Template(template.uri_template.clone()),
+                of: CompletionReference::Template(template.uri_template.clone()),
                 argument: variable.name.clone(),
                 prefix: String::new(),
                 context: known.clone().into_iter().collect(),

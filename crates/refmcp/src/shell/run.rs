@@ -17,7 +17,7 @@ use super::parse::{Command, help};
 use super::servers::{Connected, Roster, nobody};
 use super::state::{State, Trouble};
 use super::watching::Watching;
-use crate::args::{ExitReason, Listing, Output, Shared, Target, UsageError};
+use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::auth;
 use crate::command::client::declared::Family;
 use crate::command::client::output::{Printer, write};
@@ -29,7 +29,7 @@ use crate::ui::text::one_line;
 #[derive(Debug)]
 pub(super) struct Shell {
     pub(super) roster: Roster,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedOptions,
     pub(super) person: Person,
     pub(super) bars: Bars,
     pub(super) asides: Asides,
@@ -183,12 +183,12 @@ impl Shell {
         }
     }
 
-    async fn list(&self, what: Listing, of: Option<&str>) -> Result<ExitReason> {
+    async fn list(&self, what: ListKind, of: Option<&str>) -> Result<ExitReason> {
         let servers = self.roster.chosen(of)?;
         let several = servers.len() > 1;
         let mut reason = ExitReason::Done;
         for server in servers {
-            if several && self.shared.output == Output::Text {
+            if several && self.shared.output == OutputFormat::Text {
                 let heading = format!("[{}]", server.name);
                 write(format!("{}\n", server.session.printer.view().paint.strong(&heading)).as_bytes())?;
             }

@@ -246,8 +246,8 @@ mod tests {
         let command = |line: &str| Target::Command(line.split(' ').map(str::to_owned).collect());
         for (target, name) in [
             (Target::Named("everything".to_owned()), "everything"),
-            (Target::from_word("http://127.0.0.1:3000/mcp").unwrap(), "127.0.0.1:3000"),
-            (Target::from_word("https://example.org/mcp").unwrap(), "example.org"),
+            (Target::parse("http://127.0.0.1:3000/mcp").unwrap(), "127.0.0.1:3000"),
+            (Target::parse("https://example.org/mcp").unwrap(), "example.org"),
             (command("/usr/bin/refmcp stdio"), "refmcp"),
             (command("npx -y @modelcontextprotocol/server-everything"), "everything"),
             (command("npx -y some-server@1.2.3"), "some-server"),

@@ -76,7 +76,7 @@ pub(crate) enum Kind {
     /// A client that an issuer knows.
     Registration,
     /// How somebody logged in.
-    Manner,
+    LoginOptions,
 }
 
 impl Kept {
@@ -85,7 +85,7 @@ impl Kept {
         match kind {
             Kind::Grant => &self.grants,
             Kind::Registration => &self.registrations,
-            Kind::Manner => &self.manners,
+            Kind::LoginOptions => &self.manners,
         }
     }
 
@@ -93,7 +93,7 @@ impl Kept {
         match kind {
             Kind::Grant => &mut self.grants,
             Kind::Registration => &mut self.registrations,
-            Kind::Manner => &mut self.manners,
+            Kind::LoginOptions => &mut self.manners,
         }
     }
 }

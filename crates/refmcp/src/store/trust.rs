@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{StateFolder, read_bounded};
 use super::moment;
-use crate::args::digest_of;
+use crate::args::sha256_hex;
 
 /// The file of decisions.
 const FILE: &str = "trust.json";
@@ -79,7 +79,7 @@ impl ServerIdentity {
     pub(crate) fn new(command: &[String], source: Option<Source>) -> Self {
         let shown = redact::words(command);
         // Words cannot have a NUL in them, so no two commands are the same text.
-        let command_sha256 = (shown != command).then(|| digest_of(command.join("\0").as_bytes()));
+        let command_sha256 = (shown != command).then(|| sha256_hex(command.join("\0").as_bytes()));
         Self { command: shown, command_sha256, source }
     }
 
@@ -123,7 +123,7 @@ impl Source {
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
         let content = read_bounded(&full)?.with_context(|| format!("cannot find {}", path.display()))?;
-        Ok(Self { file: full.to_string_lossy().into_owned(), sha256: digest_of(&content) })
+        Ok(Self { file: full.to_string_lossy().into_owned(), sha256: sha256_hex(&content) })
     }
 }
 

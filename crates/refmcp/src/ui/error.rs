@@ -3,7 +3,7 @@
 use refmcp_client::RpcError;
 use serde_json::{Value, json};
 
-use crate::args::{Exit, ExitReason};
+use crate::args::{ExitError, ExitReason};
 use crate::ui::text::multi_line;
 
 /// Says on stderr what went wrong.
@@ -29,7 +29,7 @@ fn message(fault: &anyhow::Error) -> String {
 
 /// The error that the server answered with, if that is what went wrong.
 pub(crate) fn rpc_of(fault: &anyhow::Error) -> Option<&RpcError> {
-    fault.chain().find_map(|cause| cause.downcast_ref::<Exit>()?.rpc.as_deref())
+    fault.chain().find_map(|cause| cause.downcast_ref::<ExitError>()?.rpc.as_deref())
 }
 
 /// An error as JSON, on one line: what went wrong, why in one word, the exit code that says the same, and the server's

@@ -77,7 +77,7 @@ fn whoever_watches_goes_on_with_the_next_token() {
     let (user, server) = (User::new(), Server::start(&["--auth-token-lifetime", "4"]));
     let url = &server.url();
     user.does(&["auth", "login", url, "--scope", "mcp:write"]);
-    let mut command = user.command(&["watch", url, "--era", "modern"]);
+    let mut command = user.command(&["watch", url, "--protocol-version", "modern"]);
     let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let (said, heard) = mpsc::channel();
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();

@@ -13,7 +13,8 @@ pub(crate) fn told(user: &User, url: &str, era: &str) -> Value {
     let trace = user.path("trace");
     // It is there only if somebody was asked before.
     let _ = std::fs::remove_file(&trace);
-    let words = ["call", url, "echo", "message=in", "--era", era, "--trace", trace.to_str().unwrap()];
+    let words =
+        ["call", url, "echo", "message=in", "--protocol-version", era, "--trace", trace.to_str().unwrap()];
     assert_eq!(user.does(&words), "in\n");
     let trace = std::fs::read_to_string(trace).unwrap();
     let passed = trace.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -64,7 +65,7 @@ fn a_server_names_what_its_authorization_server_can_do() {
         let mut named_now = named(&user, &server, &[]);
         named_now.sort();
         assert_eq!(named_now, extensions, "{options:?}");
-        assert_eq!(named(&user, &server, &["--era", "legacy"]), [""; 0]);
+        assert_eq!(named(&user, &server, &["--protocol-version", "legacy"]), [""; 0]);
     }
     assert_eq!(named(&user, &Server::run(&["serve", "--port", "0"]), &[]), [""; 0]);
 }

@@ -23,7 +23,10 @@ fn a_login_serves_every_command_until_the_logout() {
     let visited = user.visited();
     assert!(visited.starts_with(&format!("1\nhttp://{}/authorize?", server.address)), "{visited}");
     assert_eq!(user.does(&["call", url, "echo", "message=hello"]), "hello\n");
-    assert_eq!(user.does(&["call", url, "sum", "a=1", "b=2", "--era", "legacy"]), "{\"total\":3}\n");
+    assert_eq!(
+        user.does(&["call", url, "sum", "a=1", "b=2", "--protocol-version", "legacy"]),
+        "{\"total\":3}\n"
+    );
     let status: Value = serde_json::from_str(&user.does(&["auth", "status", url, "-o", "json"])).unwrap();
     assert_eq!((&status[0]["tokenType"], &status[0]["refreshable"]), (&"Bearer".into(), &true.into()));
     let kept = user.kept();
@@ -184,7 +187,7 @@ fn a_tool_that_needs_more_is_called_after_a_login_for_more() {
     let call = ["call", url, "add_tool", "name=hello"];
     user.does(&["auth", "login", url]);
     for era in ["legacy", "modern"] {
-        let said = user.fails(3, &[&call[..], &["--era", era]].concat());
+        let said = user.fails(3, &[&call[..], &["--protocol-version", era]].concat());
         assert!(said.contains("you are logged in for mcp:read; for more, add --scope"), "{said}");
     }
     // Somebody who brings a token of their own is told what it lacks.

@@ -183,7 +183,7 @@ fn no_log_has_a_secret_in_it() {
         [&["auth", "login", &url, "--dpop"][..], &explain].concat(),
         [&["auth", "login", &url][..], &explain].concat(),
         [&["call", &url, "echo", "message=hello"][..], &explain].concat(),
-        [&["call", &url, "echo", "message=hello", "--era", "legacy"][..], &explain].concat(),
+        [&["call", &url, "echo", "message=hello", "--protocol-version", "legacy"][..], &explain].concat(),
         [&["auth", "login", &url][..], &robot, &explain].concat(),
         [&["auth", "status", "-o", "json"][..], &explain].concat(),
         [&["auth", "logout", &url][..], &explain].concat(),

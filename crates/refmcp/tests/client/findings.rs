@@ -24,8 +24,18 @@ fn data_without_content_is_shown_and_complained_about() {
     let user = User::new();
     let script = user.write("server.sh", SERVER);
     for (output, total) in [("text", "\"total\": 3"), ("json", "\"total\": 3")] {
-        let came =
-            user.run(&["call", "count", "--yes", "-o", output, "--era", "legacy", "--", "sh", &script]);
+        let came = user.run(&[
+            "call",
+            "count",
+            "--yes",
+            "-o",
+            output,
+            "--protocol-version",
+            "legacy",
+            "--",
+            "sh",
+            &script,
+        ]);
         assert_eq!(came.code, 0, "{came:?}");
         assert!(came.out.contains(total), "{came:?}");
         let told: Vec<&str> = came.err.lines().filter(|line| line.contains("TOOL-07")).collect();

@@ -120,7 +120,7 @@ fn every_revision_can_be_asked_for() {
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
     ] {
-        let came = user.with_stdio(&["info", "--output", "json", "--era", era]);
+        let came = user.with_stdio(&["info", "--output", "json", "--protocol-version", era]);
         let document: Value = serde_json::from_str(&came.out).unwrap_or_else(|_| panic!("{came:?}"));
         assert_eq!(document["protocolVersion"], revision, "{era}");
     }
@@ -130,9 +130,9 @@ fn every_revision_can_be_asked_for() {
 fn what_was_insisted_on_once_is_not_what_the_server_prefers() {
     let user = User::new();
     for (era, spoken) in [("2025-06-18", "2025-06-18"), ("auto", "2026-07-28")] {
-        let info = user.with_stdio(&["info", "--era", era, "--output", "json"]);
+        let info = user.with_stdio(&["info", "--protocol-version", era, "--output", "json"]);
         let info: Value = serde_json::from_str(&info.out).unwrap();
-        assert_eq!(info["protocolVersion"], spoken, "--era {era}");
+        assert_eq!(info["protocolVersion"], spoken, "--protocol-version {era}");
     }
 }
 

@@ -17,7 +17,7 @@ fn without_models<'a>(words: &[&'a str]) -> Vec<&'a str> {
 fn models_are_listed_in_every_revision() {
     let user = User::new();
     for era in REVISIONS {
-        let came = user.with_stdio(&["list", "models", "--era", era]);
+        let came = user.with_stdio(&["list", "models", "--protocol-version", era]);
         let lines: Vec<&str> = came.out.lines().collect();
         assert_eq!(lines.len(), 4, "{came:?}");
         assert!(
@@ -25,7 +25,7 @@ fn models_are_listed_in_every_revision() {
             "{came:?}"
         );
         assert!(lines[3].starts_with("claude-v2 ") && !lines[3].contains("yes"), "{came:?}");
-        let came = user.with_stdio(&["models", "list", "-o", "json", "--era", era]);
+        let came = user.with_stdio(&["models", "list", "-o", "json", "--protocol-version", era]);
         let document: Value = serde_json::from_str(&came.out).unwrap();
         assert_eq!(document["active"], "gpt-4", "{came:?}");
         assert_eq!(document["models"][2]["contextLength"], 100_000, "{came:?}");
@@ -53,7 +53,7 @@ fn a_call_is_made_with_a_model() {
             "prompt=hm",
             "--sampler",
             "grep -o '\"name\":\"[^\"]*\"'",
-            "--era",
+            "--protocol-version",
             era,
         ];
         let came = user.run(&asked);
@@ -65,8 +65,17 @@ fn a_call_is_made_with_a_model() {
         let came = user.run(&words);
         assert_eq!((came.code, came.out.as_str()), (1, ""), "{era}: {came:?}");
         assert!(came.err.contains("unknown model") && came.err.contains("gpt-3.5-turbo"), "{era}: {came:?}");
-        let about =
-            user.run(&["call", &url, "about_me", "-o", "json", "--era", era, "--model", "gpt-3.5-turbo"]);
+        let about = user.run(&[
+            "call",
+            &url,
+            "about_me",
+            "-o",
+            "json",
+            "--protocol-version",
+            era,
+            "--model",
+            "gpt-3.5-turbo",
+        ]);
         let about: Value = serde_json::from_str(&about.out).unwrap();
         assert!(about.to_string().contains("gpt-3.5-turbo"), "{era}: {about}");
     }
@@ -76,14 +85,15 @@ fn a_call_is_made_with_a_model() {
 fn a_model_is_selected_or_refused() {
     let user = User::new();
     for era in REVISIONS {
-        let came = user.with_stdio(&["models", "select", "claude-v2", "--era", era]);
+        let came = user.with_stdio(&["models", "select", "claude-v2", "--protocol-version", era]);
         assert_eq!(came.code, 0, "{came:?}");
         let how =
             if era == STATELESS { "every request names its model" } else { "selected for this session" };
         assert!(came.out.contains(how) && came.out.contains("--model claude-v2"), "{era}: {came:?}");
-        let came = user.with_stdio(&["model", "select", "claude-v2", "-o", "json", "--era", era]);
+        let came =
+            user.with_stdio(&["model", "select", "claude-v2", "-o", "json", "--protocol-version", era]);
         assert_eq!(serde_json::from_str::<Value>(&came.out).unwrap(), json!({ "active": "claude-v2" }));
-        let came = user.with_stdio(&["models", "select", "gpt-9", "--era", era]);
+        let came = user.with_stdio(&["models", "select", "gpt-9", "--protocol-version", era]);
         assert!(came.code == 1 && came.err.contains("unknown model"), "{era}: {came:?}");
     }
 }
@@ -92,12 +102,12 @@ fn a_model_is_selected_or_refused() {
 fn metadata_are_shown_in_every_revision() {
     let user = User::new();
     for era in REVISIONS {
-        let came = user.with_stdio(&["metadata", "--era", era]);
+        let came = user.with_stdio(&["metadata", "--protocol-version", era]);
         assert!(came.code == 0 && came.out.contains("name          RefMCP-TestServer\n"), "{came:?}");
         assert!(came.out.contains("authRequired  false\n"), "{came:?}");
         assert!(came.out.contains("endpoints     none\n"), "{came:?}");
         assert!(!came.out.contains("resultType") && !came.out.contains("_meta"), "{came:?}");
-        let came = user.with_stdio(&["metadata", "-o", "json", "--era", era]);
+        let came = user.with_stdio(&["metadata", "-o", "json", "--protocol-version", era]);
         let document: Value = serde_json::from_str(&came.out).unwrap();
         assert_eq!(document["revisions"].as_array().map(Vec::len), Some(5), "{came:?}");
     }
@@ -113,12 +123,12 @@ fn a_server_without_them_is_said_to_have_none() {
             (&["call", "test_simple_text", "--model", "gpt-4"], "the server declares no models"),
             (&["metadata"], "the server declares no metadata"),
         ] {
-            let words: Vec<&str> = words.iter().copied().chain(["--era", era]).collect();
+            let words: Vec<&str> = words.iter().copied().chain(["--protocol-version", era]).collect();
             let came = user.run(&without_models(&words));
             assert_eq!((came.code, came.out.as_str()), (1, ""), "{words:?}: {came:?}");
             assert!(came.err.contains(said) && came.err.contains("raw"), "{words:?}: {came:?}");
         }
-        let all = user.run(&without_models(&["list", "-o", "json", "--era", era]));
+        let all = user.run(&without_models(&["list", "-o", "json", "--protocol-version", era]));
         let all: Value = serde_json::from_str(&all.out).unwrap();
         assert!(all["tools"].is_array() && all.get("models").is_none(), "{all}");
     }

@@ -48,7 +48,7 @@ fn members_stay_in_the_order_of_the_server() {
     let user = User::new();
     let script = user.write("server.sh", SERVER);
     let run = |words: &[&str]| {
-        let server = ["--era", "legacy", "--", "sh", script.as_str()];
+        let server = ["--protocol-version", "legacy", "--", "sh", script.as_str()];
         user.run(&words.iter().copied().chain(server).collect::<Vec<_>>())
     };
     let came = run(&["list", "tools", "-o", "json"]);

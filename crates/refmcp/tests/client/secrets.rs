@@ -348,6 +348,7 @@ fn what_a_server_writes_is_quoted_once_as_lines_and_without_secrets() {
     // A server that answers with an error that quotes them.
     let answer =
         r#"read l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no hush"}}'; cat"#;
-    let came = user.run(&["list", "--era", "legacy", "-e", "KEY=hush", "--", "sh", "-c", answer]);
+    let came =
+        user.run(&["list", "--protocol-version", "legacy", "-e", "KEY=hush", "--", "sh", "-c", answer]);
     assert!(came.code != 0 && came.err.contains("no ***") && !came.err.contains("hush"), "{came:?}");
 }

@@ -179,10 +179,10 @@ pub(super) fn hostile() -> String {
 #[test]
 fn names_that_a_shell_would_act_upon_are_quoted_or_left_out() {
     let (user, url) = (User::new(), hostile());
-    let words = ["--era", "legacy", url.as_str()];
+    let words = ["--protocol-version", "legacy", url.as_str()];
     let fish: Vec<&str> = ["call"].into_iter().chain(words).chain([""]).collect();
     assert_eq!(user.fish(&fish), ["$(touch hit)", "`touch hit`;x", "a b"]);
-    let line = format!("refmcp call --era legacy {url} ");
+    let line = format!("refmcp call --protocol-version legacy {url} ");
     assert_eq!(user.bash(&line), ["\\$\\(touch\\ hit\\) ", "\\`touch\\ hit\\`\\;x ", "a\\ b "]);
     assert_eq!(user.bash(&format!("{line}\"")), ["\\$(touch hit)", "\\`touch hit\\`;x", "a b"]);
 }

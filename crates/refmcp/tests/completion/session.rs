@@ -63,7 +63,7 @@ pub(super) fn quotes_names(start: fn(&User) -> Terminal, typed_and_completed: [(
     let mut terminal = start(&user);
     let names = ["$(touch hit)", "`touch hit`;x", "a b"];
     for (name, (typed, expected)) in names.into_iter().zip(typed_and_completed) {
-        let line = format!("refmcp call --era legacy {url} ");
+        let line = format!("refmcp call --protocol-version legacy {url} ");
         let completed = terminal.complete(&format!("{line}{typed}"));
         assert_eq!(completed, format!("{line}{expected}"), "{typed}");
         terminal.press(&format!("{completed}\n"));

@@ -6,13 +6,15 @@ use crate::{User, scripted};
 fn what_is_declined_is_told_with_the_reason() {
     let user = User::new();
     for era in ["2025-11-25", "2026-07-28"] {
-        let ended = user.with_reference(&["call", "--era", era, "--yes", "ask_user", "form=all"]);
+        let ended =
+            user.with_reference(&["call", "--protocol-version", era, "--yes", "ask_user", "form=all"]);
         assert!(
             ended.err.contains("refmcp: declined the form \"One field of every kind.\""),
             "{era}: {ended:?}"
         );
         assert!(ended.err.contains("field \"name\" is required"), "{era}: {ended:?}");
-        let ended = user.with_reference(&["call", "--era", era, "--yes", "ask_user", "form=confirm"]);
+        let ended =
+            user.with_reference(&["call", "--protocol-version", era, "--yes", "ask_user", "form=confirm"]);
         assert!(ended.code == 0 && ended.err.is_empty(), "{era}: {ended:?}");
     }
 }

@@ -114,7 +114,7 @@ fn only_names_that_are_near_are_proposed() {
 fn an_address_that_nothing_is_at_is_not_watched_in_any_revision() {
     let user = User::new();
     for era in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
-        let ended = user.with_reference(&["watch", "--era", era, "file:///notes/todo.tx"]);
+        let ended = user.with_reference(&["watch", "--protocol-version", era, "file:///notes/todo.tx"]);
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{era}: {ended:?}");
         assert!(ended.err.contains("file:///notes/todo.tx cannot be watched"), "{era}: {ended:?}");
         assert!(ended.err.contains("did you mean file:///notes/todo.txt?"), "{era}: {ended:?}");
@@ -125,7 +125,7 @@ fn an_address_that_nothing_is_at_is_not_watched_in_any_revision() {
 fn nor_in_the_shell() {
     let user = User::new();
     for era in ["2025-06-18", "2026-07-28"] {
-        let mut command = user.command(&["shell", "--era", era, "--", REFMCP, "stdio"]);
+        let mut command = user.command(&["shell", "--protocol-version", era, "--", REFMCP, "stdio"]);
         let mut shell = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         shell.stdin.take().unwrap().write_all(b"subscribe file:///nothing\n").unwrap();
         let output = shell.wait_with_output().unwrap();

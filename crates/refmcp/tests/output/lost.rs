@@ -11,7 +11,7 @@ fn a_watch_whose_server_stops_says_so_and_fails() {
     for (era, signal) in [("2026-07-28", "TERM"), ("2026-07-28", "KILL"), ("2025-11-25", "TERM")] {
         let (user, mut server) = (User::new(), Server::start(&[]));
         let url = format!("http://{}/mcp", server.address);
-        let mut command = user.command(&["watch", &url, "--era", era, "--timeout", "5"]);
+        let mut command = user.command(&["watch", &url, "--protocol-version", era, "--timeout", "5"]);
         let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(watch.stdout.take().unwrap()).read_line(&mut line).unwrap();

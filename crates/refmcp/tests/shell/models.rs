@@ -7,7 +7,8 @@ use crate::plain::{run, text};
 fn a_model_that_is_selected_stays_selected() {
     for era in ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let script = "models\nmodel claude-v2\nmodels\nask_model prompt=hm\nmodel gpt-9\nask_model prompt=hm\nmetadata\n";
-        let output = run(script, &["--era", era, "--sampler", "grep -o '\"name\":\"[^\"]*\"'", "--yes"]);
+        let output =
+            run(script, &["--protocol-version", era, "--sampler", "grep -o '\"name\":\"[^\"]*\"'", "--yes"]);
         let (said, complaints) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{era}: {said}{complaints}");
         assert!(complaints.contains("unknown model"), "{era}: {complaints}");

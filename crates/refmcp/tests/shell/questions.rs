@@ -104,7 +104,8 @@ fn a_question_that_comes_while_somebody_types_waits_for_the_line() {
     fs::write(&script, ASKER).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut screen = Screen::shell(folder.path(), &["--era", "legacy", "--", "sh", words[0], words[1]]);
+    let mut screen =
+        Screen::shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
     screen.expect("asker> ");
     screen.press("servers");
     screen.expect("servers");
@@ -161,7 +162,8 @@ fn a_bar_is_out_of_the_way_while_something_is_asked() {
     fs::write(&script, BUSY).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut screen = Screen::shell(folder.path(), &["--era", "legacy", "--", "sh", words[0], words[1]]);
+    let mut screen =
+        Screen::shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
     screen.expect("busy> ");
     screen.enter("work");
     screen.expect("Answer?");

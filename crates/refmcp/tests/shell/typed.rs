@@ -91,7 +91,7 @@ fn changes_are_shown_above_the_line_that_is_being_typed() {
         let folder = tempdir().unwrap();
         let server = Server::start(&[]);
         let url = format!("http://{}/mcp", server.address);
-        let mut screen = Screen::shell(folder.path(), &["--era", era, &url]);
+        let mut screen = Screen::shell(folder.path(), &["--protocol-version", era, &url]);
         let prompt = format!("{}> ", server.address);
         screen.expect(&prompt);
         screen.enter("subscribe file:///resources/notes.txt");
@@ -208,7 +208,7 @@ fn what_is_logged_is_shown_above_the_line_that_is_typed() {
     std::fs::write(&script, MUDDLED).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let options = ["--log", "info", "--era", "legacy", "--", "sh", words[0], words[1]];
+    let options = ["--log", "info", "--protocol-version", "legacy", "--", "sh", words[0], words[1]];
     let mut screen = Screen::shell(folder.path(), &options);
     screen.expect("muddled> ");
     screen.press("servers");

@@ -35,7 +35,8 @@ impl Section {
 
     /// Everything that was to be found out, with what came of it: nothing, when it was not found out.
     fn outcomes(&self) -> impl Iterator<Item = (String, Option<&Outcome>)> {
-        let eras = self.eras.iter().map(|(era, outcome)| (format!("--era {era}"), Some(outcome)));
+        let eras =
+            self.eras.iter().map(|(era, outcome)| (format!("--protocol-version {era}"), Some(outcome)));
         let cells = self.revisions.iter().flat_map(move |revision| {
             let cell = move |feature: &&'static str| {
                 (format!("{revision} {feature}"), self.cells.get(&(*revision, *feature)))
@@ -85,7 +86,7 @@ impl Section {
 
 /// All sections as a page.
 pub(super) fn markdown(sections: &[Section]) -> String {
-    let mut text = "# Foreign servers\n\nWhat was agreed on for each `--era`:\n\n".to_owned();
+    let mut text = "# Foreign servers\n\nWhat was agreed on for each `--protocol-version`:\n\n".to_owned();
     let eras: Vec<_> =
         sections.first().into_iter().flat_map(|section| &section.eras).map(|(era, _)| *era).collect();
     text += &row("server", eras.iter().copied());
@@ -155,7 +156,7 @@ mod tests {
         let expected = "\
 # Foreign servers
 
-What was agreed on for each `--era`:
+What was agreed on for each `--protocol-version`:
 
 | server | auto | modern |
 | - | - | - |
@@ -170,7 +171,7 @@ What was agreed on for each `--era`:
 
 Unsupported:
 
-- --era modern: too new
+- --protocol-version modern: too new
 ";
         assert_eq!(markdown(&[section]), expected);
     }
@@ -185,7 +186,7 @@ Unsupported:
         assert_eq!(
             section.faults(),
             [
-                "a over stdio: --era legacy: unsupported, but it does not say why",
+                "a over stdio: --protocol-version legacy: unsupported, but it does not say why",
                 "a over stdio: r ping: nothing is told of it",
                 "a over stdio: r echo: silence",
                 "a over stdio: it fell over",

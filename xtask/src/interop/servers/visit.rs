@@ -129,7 +129,7 @@ impl Reached<'_> {
     fn command(&self, era: &str, output: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.refmcp);
         let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
-        command.arg(name).args(["--era", era, "--output", output, "--yes", "--timeout", "30"]);
+        command.arg(name).args(["--protocol-version", era, "--output", output, "--yes", "--timeout", "30"]);
         command.args(&self.url).args(rest);
         if !self.command.is_empty() {
             command.arg("--").args(&self.command);

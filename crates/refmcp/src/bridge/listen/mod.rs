@@ -37,7 +37,7 @@ use url::Url;
 
 use self::reply::{Body, Refusal, refuse};
 use super::pipe::MAX_MESSAGE;
-use crate::args::{DoorOptions, UrlTransport};
+use crate::args::{BridgeListenOptions, UrlTransport};
 
 /// Connections there may be at once.
 const MOST_CONNECTIONS: usize = 1024;
@@ -97,7 +97,7 @@ struct Door {
 pub(super) async fn run(
     url: &Url,
     transport: UrlTransport,
-    options: &DoorOptions,
+    options: &BridgeListenOptions,
     to: Arc<dyn Connector>,
     patience: Duration,
     as_json: bool,

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::callback::{Callback, Missed};
-use crate::args::Visit;
+use crate::args::BrowserOptions;
 use crate::command::client::Person;
 use crate::ui::opener::open_url;
 use crate::ui::progress::Bars;
@@ -21,7 +21,7 @@ use crate::ui::text::one_line;
 pub(crate) struct LocalBrowser {
     person: Person,
     bars: Bars,
-    visit: Visit,
+    visit: BrowserOptions,
     /// Who wants to know, where nobody has agreed to log in yet.
     ask_about: Option<String>,
     /// The port that authorization servers know already: with another one they would have to be told anew.
@@ -33,7 +33,7 @@ pub(crate) struct LocalBrowser {
 
 impl LocalBrowser {
     /// For somebody who wants to log in.
-    pub(crate) fn new(person: &Person, bars: &Bars, visit: Visit) -> Self {
+    pub(crate) fn new(person: &Person, bars: &Bars, visit: BrowserOptions) -> Self {
         let (person, bars) = (person.clone(), bars.clone());
         let (callback, turn) = (Mutex::default(), Mutex::default());
         Self { person, bars, visit, ask_about: None, usual_port: None, callback, turn }
@@ -100,7 +100,7 @@ impl LocalBrowser {
             )),
             Err(fault) => {
                 let fault = one_line(&fault.to_string()).into_owned();
-                self.bars.say(&format!("No browser opens ({fault}). Visit this page:\n  {page}\n"));
+                self.bars.say(&format!("No browser opens ({fault}). BrowserOptions this page:\n  {page}\n"));
             }
         }
     }

@@ -4,11 +4,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::tokens;
-use crate::args::{ExitReason, KeyringAction, Shared, UsageError};
+use crate::args::{ExitReason, KeyringAction, SharedOptions, UsageError};
 use crate::command::client::output::Printer;
 use crate::store::keyring::Helper;
 
-pub(super) async fn keyring(action: KeyringAction, shared: &Shared) -> Result<ExitReason> {
+pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Result<ExitReason> {
     let tokens = tokens()?;
     let file = tokens.path();
     let wanted = match action {

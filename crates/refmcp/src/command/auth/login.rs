@@ -6,7 +6,7 @@ use refmcp_client::auth::store_key;
 use serde_json::json;
 
 use super::{on_purpose, opened_store, status};
-use crate::args::{ExitReason, Manner, Shared, Target, Visit};
+use crate::args::{BrowserOptions, ExitReason, LoginOptions, SharedOptions, Target};
 use crate::command::client::output::Printer;
 use crate::command::client::{LastLines, Person, Servers, fault};
 use crate::ui::progress::Bars;
@@ -14,9 +14,9 @@ use crate::ui::text::one_line;
 
 pub(super) async fn login(
     target: &Target,
-    manner: &Manner,
-    visit: &Visit,
-    shared: &Shared,
+    manner: &LoginOptions,
+    visit: &BrowserOptions,
+    shared: &SharedOptions,
 ) -> Result<ExitReason> {
     let bars = Bars::on_stderr();
     let person = Person::new(shared, &bars);
@@ -27,7 +27,7 @@ pub(super) async fn login(
     let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
     let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
-        .era(shared.era)
+        .era(shared.protocol_version)
         .timeout(shared.timeout)
         .total_timeout(shared.total_timeout)
         .open_timeout(shared.timeout);

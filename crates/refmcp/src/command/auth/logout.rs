@@ -12,14 +12,14 @@ use url::Url;
 
 use super::opened_store;
 use super::store::UserStore;
-use crate::args::{ExitReason, Shared, Target};
+use crate::args::{ExitReason, SharedOptions, Target};
 use crate::command::beside::Beside;
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
-pub(super) async fn logout(target: &Target, shared: &Shared) -> Result<ExitReason> {
+pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<ExitReason> {
     let person = Person::new(shared, &Bars::hidden());
     let place = Servers::new(shared, &person)?.place(target).await?;
     let server = store_key(&place.url);

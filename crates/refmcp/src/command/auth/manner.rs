@@ -10,9 +10,9 @@ use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::auth::{Authorization, default_client_metadata};
 
-use crate::args::{EnterpriseOptions, GrantWord, Manner, UsageError};
+use crate::args::{EnterpriseOptions, GrantType, LoginOptions, UsageError};
 
-impl Manner {
+impl LoginOptions {
     /// The same authorization, for whoever this is about.
     ///
     /// # Errors
@@ -75,9 +75,9 @@ impl Manner {
 
     fn grant_kind(&self) -> Result<Option<GrantKind>> {
         Ok(match (self.grant, &self.assertion_file) {
-            (GrantWord::ClientCredentials, _) => Some(GrantKind::ClientCredentials),
-            (GrantWord::JwtBearer, Some(file)) => Some(GrantKind::JwtBearer { assertion: read(file)? }),
-            (GrantWord::Enterprise, _) => {
+            (GrantType::ClientCredentials, _) => Some(GrantKind::ClientCredentials),
+            (GrantType::JwtBearer, Some(file)) => Some(GrantKind::JwtBearer { assertion: read(file)? }),
+            (GrantType::Enterprise, _) => {
                 Some(GrantKind::EnterpriseManaged(Box::new(self.enterprise.read()?)))
             }
             _ => None,
@@ -91,7 +91,7 @@ impl Manner {
 
     /// Whether a person has to say yes.
     pub(super) fn needs_person(&self) -> bool {
-        self.grant == GrantWord::Code
+        self.grant == GrantType::Code
     }
 }
 

@@ -16,7 +16,10 @@ use refmcp_client::auth::{Authorization, store_key};
 use refmcp_client::redact;
 use url::Url;
 
-use crate::args::{AuthCommand, Exit, ExitReason, Manner, Output, Shared, Target, Visit, join_words};
+use crate::args::{
+    AuthCommand, BrowserOptions, ExitError, ExitReason, LoginOptions, OutputFormat, SharedOptions, Target,
+    join_words,
+};
 use crate::command::client::Person;
 use crate::store::StateFolder;
 use crate::store::tokens::Tokens;
@@ -27,7 +30,7 @@ use browser::{LocalBrowser, MARGIN};
 use store::UserStore;
 
 /// Runs a command about logins.
-pub(crate) async fn run(command: AuthCommand, shared: &Shared) -> Result<ExitReason> {
+pub(crate) async fn run(command: AuthCommand, shared: &SharedOptions) -> Result<ExitReason> {
     match command {
         AuthCommand::Login { target, manner, visit } => login::login(&target, &manner, &visit, shared).await,
         AuthCommand::Status { target } => status::status(target.as_ref(), shared).await,
@@ -38,11 +41,12 @@ pub(crate) async fn run(command: AuthCommand, shared: &Shared) -> Result<ExitRea
 
 /// How every other command gets in: with the tokens that are kept, which are renewed; and where somebody is there, by
 /// asking them to log in.
-pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bars) -> Authorization {
+pub(crate) async fn kept(url: &Url, shared: &SharedOptions, person: &Person, bars: &Bars) -> Authorization {
     // Without a place to keep them, tokens are gone with the process.
     let store = opened_store().await.ok();
     let authorization = if person.is_there() {
-        let browser = LocalBrowser::new(person, bars, Visit::default()).asking(&redact::url(url.as_str()));
+        let browser =
+            LocalBrowser::new(person, bars, BrowserOptions::default()).asking(&redact::url(url.as_str()));
         let usual_port = store.as_ref().and_then(UserStore::usual_port);
         Authorization::new(browser.usually_at(usual_port))
     } else {
@@ -52,7 +56,8 @@ pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bar
     let Some(store) = store else { return authorization };
     // What is wrong with the file is said when a token is looked for in it.
     let manner = store.manner(&store_key(url)).ok().flatten().unwrap_or_default();
-    let authorization = authorization.store(store).login_timeout(Visit::default().login_timeout + MARGIN);
+    let authorization =
+        authorization.store(store).login_timeout(BrowserOptions::default().login_timeout + MARGIN);
     match manner.set(authorization.clone()) {
         Ok(authorization) => authorization,
         Err(fault) => {
@@ -63,11 +68,11 @@ pub(crate) async fn kept(url: &Url, shared: &Shared, person: &Person, bars: &Bar
 }
 
 /// Tells of every step that is taken, where that is wanted.
-fn explained(authorization: Authorization, shared: &Shared, bars: &Bars) -> Authorization {
+fn explained(authorization: Authorization, shared: &SharedOptions, bars: &Bars) -> Authorization {
     if !shared.explain {
         return authorization;
     }
-    let (bars, json) = (bars.clone(), shared.output != Output::Text);
+    let (bars, json) = (bars.clone(), shared.output != OutputFormat::Text);
     authorization.on_step(move |step| bars.say(&format!("{}\n", told(step, json))))
 }
 
@@ -89,7 +94,7 @@ pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::E
     if let Some(scopes) = scopes_for(target) {
         what += &format!(" (you are logged in for {scopes}; for more, add --scope SCOPE)");
     }
-    Exit::new(ExitReason::Authorization, what).into()
+    ExitError::new(ExitReason::Authorization, what).into()
 }
 
 /// What the token for a server is good for, if there is one.
@@ -114,10 +119,10 @@ fn tokens() -> Result<Tokens> {
 
 /// How somebody logs in on purpose.
 fn on_purpose(
-    manner: &Manner,
-    visit: &Visit,
+    manner: &LoginOptions,
+    visit: &BrowserOptions,
     store: UserStore,
-    shared: &Shared,
+    shared: &SharedOptions,
     person: &Person,
     bars: &Bars,
 ) -> Result<Authorization> {
@@ -138,7 +143,7 @@ mod tests {
     #[test]
     fn only_for_want_of_a_login_is_one_told_of() {
         let target = Target::Named("a b".to_owned());
-        let hint = |reason| hinted(Exit::new(reason, "no").into(), Some(&target));
+        let hint = |reason| hinted(ExitError::new(reason, "no").into(), Some(&target));
         let text = hint(ExitReason::Authorization).to_string();
         assert_eq!(text, "no; to log in: refmcp auth login 'a b'");
         assert_eq!(ExitReason::of(&hint(ExitReason::Authorization)), ExitReason::Authorization);

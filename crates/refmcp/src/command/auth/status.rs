@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::opened_store;
 use super::store::UserStore;
-use crate::args::{Exit, ExitReason, Shared, Target};
+use crate::args::{ExitError, ExitReason, SharedOptions, Target};
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
-pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<ExitReason> {
+pub(super) async fn status(target: Option<&Target>, shared: &SharedOptions) -> Result<ExitReason> {
     let server = match target {
         Some(target) => {
             let person = Person::new(shared, &Bars::hidden());
@@ -28,7 +28,7 @@ pub(super) async fn status(target: Option<&Target>, shared: &Shared) -> Result<E
     let grants = store.grants(server.as_deref())?;
     if let (Some(target), true) = (target, grants.is_empty()) {
         let what = format!("you are not logged in to {}", one_line(&target.to_string()));
-        return Err(Exit::new(ExitReason::Authorization, what).into());
+        return Err(ExitError::new(ExitReason::Authorization, what).into());
     }
     show(&store, &grants, &Printer::new(shared))?;
     Ok(ExitReason::Done)

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
-use crate::args::Manner;
+use crate::args::LoginOptions;
 use crate::store::tokens::{Entry, Kept, Kind, Tokens};
 
 /// What was kept for a server that is forgotten.
@@ -91,12 +91,12 @@ impl UserStore {
     /// # Errors
     ///
     /// It cannot be read.
-    pub(crate) fn manner(&self, server: &str) -> Result<Option<Manner>> {
+    pub(crate) fn manner(&self, server: &str) -> Result<Option<LoginOptions>> {
         self.manner_in(&self.tokens.load()?, server)
     }
 
-    fn manner_in(&self, kept: &Kept, server: &str) -> Result<Option<Manner>> {
-        let found = kept.all(Kind::Manner).iter().rfind(|entry| entry.server == server);
+    fn manner_in(&self, kept: &Kept, server: &str) -> Result<Option<LoginOptions>> {
+        let found = kept.all(Kind::LoginOptions).iter().rfind(|entry| entry.server == server);
         found.map(|entry| self.read(entry)).transpose()
     }
 
@@ -105,12 +105,13 @@ impl UserStore {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(crate) fn keep_manner(&self, server: &str, manner: &Manner) -> Result<()> {
+    pub(crate) fn keep_manner(&self, server: &str, manner: &LoginOptions) -> Result<()> {
         let mut value = serde_json::to_value(manner).context("cannot keep how you logged in")?;
         if let Some(members) = value.as_object_mut() {
             members.retain(|_, value| !value.is_null());
         }
-        self.tokens.keep(Kind::Manner, Entry { server: server.to_owned(), issuer: String::new(), value })
+        self.tokens
+            .keep(Kind::LoginOptions, Entry { server: server.to_owned(), issuer: String::new(), value })
     }
 
     /// Forgets a server; gives its grants.
@@ -120,7 +121,7 @@ impl UserStore {
     /// The file cannot be read or written.
     pub(crate) fn forget(&self, server: &str) -> Result<Forgotten> {
         let gone = self.tokens.forget(Kind::Grant, |entry| entry.server == server)?;
-        self.tokens.forget(Kind::Manner, |entry| entry.server == server)?;
+        self.tokens.forget(Kind::LoginOptions, |entry| entry.server == server)?;
         let mut forgotten = Forgotten::default();
         for entry in gone {
             match self.read_as(&entry, "was forgotten") {
@@ -183,8 +184,9 @@ impl UserStore {
     /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
     /// does not change it.
     fn used(&self, kept: &Kept, server: &str) -> Option<LastClient> {
-        let settled =
-            |manner: Manner| Some(LastClient { client_id: manner.client_id?, issuer: manner.client_issuer? });
+        let settled = |manner: LoginOptions| {
+            Some(LastClient { client_id: manner.client_id?, issuer: manner.client_issuer? })
+        };
         let granted =
             || told(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| LastClient::of(&grant));
         told(self.manner_in(kept, server)).flatten().and_then(settled).or_else(granted)

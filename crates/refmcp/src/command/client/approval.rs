@@ -4,8 +4,8 @@ use anyhow::Result;
 use refmcp_client::model::{JsonObject, Tool};
 
 use super::session::Session;
-use crate::args::{Exit, ExitReason, UsageError, join_words};
-use crate::arguments::{ArgumentWords, Inputs, read};
+use crate::args::{ExitError, ExitReason, UsageError, join_words};
+use crate::arguments::{ArgumentInput, Inputs, read};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
 use crate::ui::approve::{Approval, approve, is_asked_about};
@@ -38,13 +38,13 @@ pub(crate) async fn approved(session: &Session, tool: &Tool, arguments: JsonObje
     match answer.await {
         Some(Ok(Approval::Run(arguments))) => Ok(arguments),
         Some(Err(fault)) => Err(fault.into()),
-        _ => Err(Exit::new(ExitReason::Failed, "it was not called").into()),
+        _ => Err(ExitError::new(ExitReason::Failed, "it was not called").into()),
     }
 }
 
 /// Whether arguments that were changed by hand still fit.
 fn fits(tool: &Tool, arguments: &JsonObject) -> Result<(), String> {
-    let words = ArgumentWords {
+    let words = ArgumentInput {
         words: Vec::new(),
         json: Some(serde_json::Value::Object(arguments.clone()).to_string()),
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use refmcp_client::{CallError, Error};
 
-use crate::args::Shared;
+use crate::args::SharedOptions;
 
 /// What is left of a command's time.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// The time that the options give.
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &SharedOptions) -> Self {
         Self { timeout: shared.timeout, total: shared.total_timeout, spent: Mutex::default() }
     }
 

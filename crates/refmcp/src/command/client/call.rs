@@ -13,14 +13,14 @@ use super::approval;
 use super::session::Session;
 use super::written::Written;
 use crate::args::{ExitReason, UsageError};
-use crate::arguments::ArgumentWords;
+use crate::arguments::ArgumentInput;
 use crate::store::StateFolder;
 use crate::store::log::{CallEntry, Outcome, append};
 use crate::ui::render;
 use crate::ui::suggest::unknown;
 
 /// Calls a tool and shows what it says.
-pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentWords) -> Result<ExitReason> {
+pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -> Result<ExitReason> {
     let tool = find(session, name).await?;
     let arguments = session.person.arguments(words, &tool.input_schema).await?;
     let arguments = approval::approved(session, &tool, arguments).await?;

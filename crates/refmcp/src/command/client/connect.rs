@@ -20,7 +20,8 @@ use super::host::Person;
 use super::server_stderr::{LastLines, stderr_to};
 use super::trace::Tracer;
 use crate::args::{
-    Exit, ExitReason, Output, ServerStderr, Shared, Target, TargetName, UrlTransport, UsageError,
+    ExitError, ExitReason, OutputFormat, ServerStderr, SharedOptions, Target, TargetName, UrlTransport,
+    UsageError,
 };
 use crate::command::{auth, configured};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
@@ -57,7 +58,7 @@ pub(crate) struct Place {
 /// Finds servers, as the options say.
 #[derive(Debug)]
 pub(crate) struct Servers<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedOptions,
     person: &'a Person,
     tracer: Tracer,
     bars: Bars,
@@ -65,8 +66,8 @@ pub(crate) struct Servers<'a> {
 }
 
 impl<'a> Servers<'a> {
-    pub(crate) fn new(shared: &'a Shared, person: &'a Person) -> Result<Self> {
-        let tracer = Tracer::new(shared.trace.as_deref(), shared.output == Output::Jsonl)?;
+    pub(crate) fn new(shared: &'a SharedOptions, person: &'a Person) -> Result<Self> {
+        let tracer = Tracer::new(shared.trace.as_deref(), shared.output == OutputFormat::Jsonl)?;
         Ok(Self { shared, person, tracer, bars: Bars::hidden(), last_lines: LastLines::default() })
     }
 
@@ -318,7 +319,7 @@ impl<'a> Servers<'a> {
         match answer.await {
             Some(Ok('a')) => trust::decide(&folder, Subject::Server(identity), Decision::Allowed),
             Some(Ok('y')) => Ok(()),
-            Some(_) => Err(Exit::new(ExitReason::Failed, "it was not started").into()),
+            Some(_) => Err(ExitError::new(ExitReason::Failed, "it was not started").into()),
             None => {
                 let file = self.shared.config.as_ref().map(|file| format!(" --config {}", file.display()));
                 let how = format!(

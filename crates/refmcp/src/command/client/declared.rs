@@ -4,7 +4,7 @@ use anyhow::Result;
 use refmcp_client::model::ServerCapabilities;
 
 use super::session::Session;
-use crate::args::{Exit, ExitReason};
+use crate::args::{ExitError, ExitReason};
 
 /// A family of methods beyond the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Family {
             "the server declares no {capability}: neither the capability \"{capability}\" nor the extension \
              \"{extension}\" is among what it offers (see `info`); `raw` asks all the same"
         );
-        Err(Exit::new(ExitReason::Failed, what).into())
+        Err(ExitError::new(ExitReason::Failed, what).into())
     }
 }
 

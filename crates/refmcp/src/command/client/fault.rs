@@ -12,7 +12,7 @@ use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
 
 use super::server_stderr::LastLines;
-use crate::args::{Exit, ExitReason};
+use crate::args::{ExitError, ExitReason};
 use crate::shell::signals::Heard;
 use crate::ui::text::{multi_line, one_line};
 
@@ -31,7 +31,7 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines, secret
     let what = last_lines.added_to(&format!("{fault}{wanted}"));
     let what = secrets.masked(&what);
     let is_of_wire = matches!(fault.why(), OpenError::Wire(_)) || !last_lines.is_empty();
-    Exit::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
+    ExitError::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
 }
 
 /// A request brought no result.
@@ -54,14 +54,14 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
         Error::Call(CallError::Wire(why) | CallError::NotOpen(OpenError::Wire(why))) => {
             // What a program last wrote may be several lines.
             let what = format!("{fault}{}", wanted(why));
-            return Exit::new(reason, multi_line(&what)).answered(fault.rpc()).into();
+            return ExitError::new(reason, multi_line(&what)).answered(fault.rpc()).into();
         }
         _ => {
             let data = fault.rpc().and_then(|error| error.data.as_ref());
             data.map(|data| format!(" {data}")).unwrap_or_default()
         }
     };
-    Exit::new(reason, one_line(&format!("{fault}{more}"))).answered(fault.rpc()).into()
+    ExitError::new(reason, one_line(&format!("{fault}{more}"))).answered(fault.rpc()).into()
 }
 
 /// A request of this method brought no result from a server that declares these capabilities: a server that does not
@@ -77,11 +77,11 @@ pub(crate) fn of_method(
     let Some((capability, is_declared)) = capability(method, declared) else { return said };
     if !is_declared {
         let what = format!("the server declares no {capability}: {said}");
-        return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
+        return ExitError::new(ExitReason::of(&said), what).answered(Some(error)).into();
     }
     if error.code == code::METHOD_NOT_FOUND {
         let what = format!("the server declares {capability}, but does not know {method}: {said}");
-        return Exit::new(ExitReason::of(&said), what).answered(Some(error)).into();
+        return ExitError::new(ExitReason::of(&said), what).answered(Some(error)).into();
     }
     said
 }
@@ -91,7 +91,7 @@ fn masked(said: Fault, fault: &Error, secrets: &Secrets) -> Fault {
     let text = said.to_string();
     match secrets.masked(&text) {
         Cow::Borrowed(_) => said,
-        Cow::Owned(text) => Exit::new(ExitReason::of(&said), text).answered(fault.rpc()).into(),
+        Cow::Owned(text) => ExitError::new(ExitReason::of(&said), text).answered(fault.rpc()).into(),
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn interrupted() -> Fault {
 
 /// A signal ends the process.
 pub(crate) fn stopped(heard: Heard) -> Fault {
-    Exit::new(heard.reason(), heard.what()).into()
+    ExitError::new(heard.reason(), heard.what()).into()
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use super::unattended;
-use crate::args::{Shared, UsageError, split_words};
-use crate::arguments::{ArgumentWords, Inputs, read};
+use crate::args::{SharedOptions, UsageError, split_words};
+use crate::arguments::{ArgumentInput, Inputs, read};
 use crate::ui::consent::ask_to_visit;
 use crate::ui::form::fill_form;
 use crate::ui::opener::open_url;
@@ -42,7 +42,7 @@ impl fmt::Debug for Person {
 }
 
 impl Person {
-    pub(crate) fn new(shared: &Shared, bars: &Bars) -> Self {
+    pub(crate) fn new(shared: &SharedOptions, bars: &Bars) -> Self {
         let terminal = Terminal::open(shared.no_color).map(|terminal| Arc::new(Mutex::new(terminal)));
         Self { terminal, on_waiting: None, bars: bars.clone() }
     }
@@ -54,7 +54,7 @@ impl Person {
 
     /// The same person, typing commands between the questions: ctrl-c gives up a question and nothing else.
     pub(crate) fn typing(
-        shared: &Shared,
+        shared: &SharedOptions,
         bars: &Bars,
         on_waiting: impl Fn() + Send + Sync + 'static,
     ) -> Self {
@@ -101,7 +101,7 @@ impl Person {
     }
 
     /// The arguments that were typed, and those that are missing from whoever can be asked.
-    pub(crate) async fn arguments(&self, words: &ArgumentWords, schema: &JsonObject) -> Result<JsonObject> {
+    pub(crate) async fn arguments(&self, words: &ArgumentInput, schema: &JsonObject) -> Result<JsonObject> {
         let (words, schema, person) = (words.clone(), schema.clone(), self.clone());
         let reading = tokio::task::spawn_blocking(move || -> Result<JsonObject> {
             let mut reading = read(&words, &schema, &mut Inputs::new(&mut std::io::stdin()));
@@ -118,7 +118,7 @@ impl Person {
 }
 
 /// What servers may ask for, as the options and the terminal allow.
-pub(crate) fn host(shared: &Shared, person: &Person, server: &str) -> Host {
+pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Host {
     let mut host = Host::new();
     if !shared.roots.is_empty() || shared.roots_may_come {
         host = host.roots(shared.roots.iter().map(|path| root(path)));

@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use super::declared::Family;
 use super::models;
 use super::session::Session;
-use crate::args::{ExitReason, Listing, UsageError};
+use crate::args::{ExitReason, ListKind, UsageError};
 use crate::ui::error::rpc_of;
 use crate::ui::render::{self, View};
 use crate::ui::suggest::unknown;
 use crate::ui::text::one_line;
 
 /// Lists, and shows. A list that the server refuses does not keep the others from being shown.
-pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> Result<ExitReason> {
-    if what == Listing::Models && names.is_empty() {
+pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) -> Result<ExitReason> {
+    if what == ListKind::Models && names.is_empty() {
         return models::list(session).await.map(|()| ExitReason::Done);
     }
     let mut lists = Lists {
@@ -37,7 +37,7 @@ pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> 
     };
     lists
         .add(&Kind::<Tool> {
-            listing: Listing::Tools,
+            listing: ListKind::Tools,
             heading: "tools",
             names: |tool| vec![&tool.name],
             all: render::tools,
@@ -46,7 +46,7 @@ pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> 
         .await?;
     lists
         .add(&Kind::<Resource> {
-            listing: Listing::Resources,
+            listing: ListKind::Resources,
             heading: "resources",
             names: |resource| vec![&resource.uri, &resource.name],
             all: render::resources,
@@ -55,7 +55,7 @@ pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> 
         .await?;
     lists
         .add(&Kind::<ResourceTemplate> {
-            listing: Listing::Templates,
+            listing: ListKind::Templates,
             heading: "templates",
             names: |template| vec![&template.uri_template, &template.name],
             all: render::templates,
@@ -64,7 +64,7 @@ pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> 
         .await?;
     lists
         .add(&Kind::<Prompt> {
-            listing: Listing::Prompts,
+            listing: ListKind::Prompts,
             heading: "prompts",
             names: |prompt| vec![&prompt.name],
             all: render::prompts,
@@ -77,7 +77,7 @@ pub(crate) async fn list(session: &Session, what: Listing, names: &[String]) -> 
 
 /// Something that can be listed, and how it is shown.
 struct Kind<T> {
-    listing: Listing,
+    listing: ListKind,
     heading: &'static str,
     /// What one of it can be called; the first is what it is shown by.
     names: fn(&T) -> Vec<&String>,
@@ -88,7 +88,7 @@ struct Kind<T> {
 /// What was listed so far.
 struct Lists<'a> {
     session: &'a Session,
-    what: Listing,
+    what: ListKind,
     names: &'a [String],
     text: String,
     document: Document,
@@ -102,7 +102,7 @@ struct Lists<'a> {
 
 impl Lists<'_> {
     async fn add<T: Listed + Clone>(&mut self, kind: &Kind<T>) -> Result<()> {
-        let all = self.what == Listing::All;
+        let all = self.what == ListKind::All;
         let offered = T::offered(&self.session.client.server().capabilities);
         if !(self.what == kind.listing || all && offered) {
             return Ok(());
@@ -144,9 +144,9 @@ impl Lists<'_> {
 
     /// Models are beyond the protocol, and come in one answer.
     async fn add_models(&mut self) -> Result<()> {
-        let all = self.what == Listing::All;
+        let all = self.what == ListKind::All;
         let offered = Family::Models.is_in(&self.session.client.server().capabilities);
-        if !(self.what == Listing::Models || all && offered) {
+        if !(self.what == ListKind::Models || all && offered) {
             return Ok(());
         }
         let fetched = match models::fetch(self.session).await {
@@ -185,7 +185,7 @@ impl Lists<'_> {
 
     /// Adds a list; it has a heading where there are several.
     fn section(&mut self, heading: &str, shown: &str) {
-        if self.what != Listing::All {
+        if self.what != ListKind::All {
             return self.text.push_str(shown);
         }
         let heading = self.session.printer.view().paint.strong(&heading.to_uppercase());
@@ -215,7 +215,7 @@ impl Lists<'_> {
     }
 }
 
-impl Listing {
+impl ListKind {
     /// One of what is listed.
     fn one(self) -> &'static str {
         match self {

@@ -31,9 +31,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{
-    BridgeSide, ClientCommand, Completable, ExitReason, Listing, Output, Shared, Target, UsageError,
+    BridgeSide, ClientCommand, CompletionReference, ExitReason, ListKind, OutputFormat, SharedOptions,
+    Target, UsageError,
 };
-use crate::arguments::ArgumentWords;
+use crate::arguments::ArgumentInput;
 use crate::command::auth;
 use crate::shell::signals::{Heard, Signals};
 use crate::ui::progress::Bars;
@@ -43,7 +44,7 @@ pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;
 
 /// Runs a command until it is done or somebody has had enough.
-pub(crate) fn run(command: ClientCommand, shared: &Shared) -> Result<ExitReason> {
+pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<ExitReason> {
     let runtime = runtime(&command)?;
     let target = command.target().cloned();
     // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
@@ -102,7 +103,7 @@ const FAREWELL: Duration = Duration::from_secs(6);
 
 async fn carry_out(
     command: ClientCommand,
-    shared: &Shared,
+    shared: &SharedOptions,
     stopped: &CancellationToken,
 ) -> Result<ExitReason> {
     let (target, command) = match command {
@@ -128,7 +129,7 @@ async fn carry_out(
         }
         ClientCommand::Shell { targets } => return crate::shell::run(&targets, shared).await,
         ClientCommand::Bridge { from, to } => {
-            if from == BridgeSide::Stdio && shared.output != Output::Text {
+            if from == BridgeSide::Stdio && shared.output != OutputFormat::Text {
                 let what = "standard output is the client's: write messages to a file with --trace";
                 return Err(UsageError::new(what).into());
             }
@@ -166,11 +167,11 @@ async fn carry_out(
 
 /// A command that connects to one server, does one thing, and is done.
 enum OneShot {
-    List(Listing, Vec<String>),
-    Call(String, ArgumentWords),
+    List(ListKind, Vec<String>),
+    Call(String, ArgumentInput),
     Read(String),
-    Prompt(String, ArgumentWords),
-    Complete { of: Completable, argument: String, prefix: String, context: Vec<(String, String)> },
+    Prompt(String, ArgumentInput),
+    Complete { of: CompletionReference, argument: String, prefix: String, context: Vec<(String, String)> },
     Watch(Vec<String>),
     Info,
     SelectModel(String),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::declared::Family;
 use super::session::Session;
 use super::written::Written;
-use crate::args::{Exit, ExitReason};
+use crate::args::{ExitError, ExitReason};
 use crate::ui::render;
 
 /// Where a request names its model when no session remembers one.
@@ -100,7 +100,7 @@ pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> 
     if active != Some(name) {
         let active = active.unwrap_or("none");
         let what = format!("the server did not select {name:?}; its active model is {active}");
-        return Err(Exit::new(ExitReason::Failed, what).into());
+        return Err(ExitError::new(ExitReason::Failed, what).into());
     }
     if per_request {
         client.set_meta(named);

@@ -5,28 +5,30 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{Output, Shared};
+use crate::args::{OutputFormat, SharedOptions};
 use crate::ui::render::View;
 
 /// How results are shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
-    output: Output,
+    output: OutputFormat,
     view: View,
 }
 
 impl Printer {
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &SharedOptions) -> Self {
         Self { output: shared.output, view: View::for_stdout(shared.no_color) }
     }
 
     /// Shows a result.
     pub(crate) fn show(&self, result: &impl Serialize, text: impl FnOnce(&View) -> String) -> Result<()> {
         match self.output {
-            Output::Text => write(text(&self.view).as_bytes()),
-            Output::Json => write(format!("{}\n", laid_out(&serde_json::to_string(result)?)).as_bytes()),
+            OutputFormat::Text => write(text(&self.view).as_bytes()),
+            OutputFormat::Json => {
+                write(format!("{}\n", laid_out(&serde_json::to_string(result)?)).as_bytes())
+            }
             // Each message was printed when it passed.
-            Output::Jsonl => Ok(()),
+            OutputFormat::Jsonl => Ok(()),
         }
     }
 
@@ -37,13 +39,13 @@ impl Printer {
         bytes: Option<Vec<u8>>,
         text: impl FnOnce(&View) -> String,
     ) -> Result<()> {
-        match bytes.filter(|_| self.output == Output::Text && !io::stdout().is_terminal()) {
+        match bytes.filter(|_| self.output == OutputFormat::Text && !io::stdout().is_terminal()) {
             Some(bytes) => write(&bytes),
             None => self.show(result, text),
         }
     }
 
-    pub(crate) fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> OutputFormat {
         self.output
     }
 

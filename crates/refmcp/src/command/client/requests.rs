@@ -16,8 +16,8 @@ use super::call;
 use super::output::laid_out;
 use super::session::Session;
 use super::written::Written;
-use crate::args::{Completable, Exit, ExitReason, UsageError};
-use crate::arguments::{ArgumentWords, Inputs, json_document, prompt_schema};
+use crate::args::{CompletionReference, ExitError, ExitReason, UsageError};
+use crate::arguments::{ArgumentInput, Inputs, json_document, prompt_schema};
 use crate::ui::error::rpc_of;
 use crate::ui::render::{self, ServerSummary};
 use crate::ui::suggest::{nearest, unknown};
@@ -42,7 +42,7 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
 }
 
 /// `prompt`: a prompt, filled in.
-pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentWords) -> Result<()> {
+pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput) -> Result<()> {
     let prompts = session.list::<Prompt>().await.map_err(|fault| session.fault("prompts/list", &fault))?;
     let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
         let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
@@ -68,7 +68,7 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentWords)
 /// `complete`: how an argument may go on.
 pub(crate) async fn complete(
     session: &Session,
-    of: &Completable,
+    of: &CompletionReference,
     argument: &str,
     prefix: &str,
     context: &[(String, String)],
@@ -84,10 +84,10 @@ pub(crate) async fn complete(
         Err(fault) => {
             let said = session.fault("completion/complete", &fault);
             return Err(match of {
-                Completable::Prompt(name) => {
+                CompletionReference::Prompt(name) => {
                     proposing(session, said, name, |prompt: &Prompt| &prompt.name).await
                 }
-                Completable::Template(uri) => {
+                CompletionReference::Template(uri) => {
                     proposing(session, said, uri, |template: &ResourceTemplate| &template.uri_template).await
                 }
             });
@@ -115,21 +115,21 @@ async fn proposing<T: Listed>(
     match nearest(name, &names).filter(|_| !names.contains(&name)) {
         Some(near) => {
             let what = format!("{said:#}; did you mean {}?", one_line(near));
-            Exit::new(ExitReason::of(&said), what).answered(Some(&rpc)).into()
+            ExitError::new(ExitReason::of(&said), what).answered(Some(&rpc)).into()
         }
         None => said,
     }
 }
 
 /// What is completed, as the protocol names it.
-pub(crate) fn reference(of: &Completable) -> CompletionRef {
+pub(crate) fn reference(of: &CompletionReference) -> CompletionRef {
     match of {
-        Completable::Prompt(name) => CompletionRef::Prompt(PromptReference {
+        CompletionReference::Prompt(name) => CompletionRef::Prompt(PromptReference {
             name: name.clone(),
             title: None,
             extra: JsonObject::new(),
         }),
-        Completable::Template(uri) => {
+        CompletionReference::Template(uri) => {
             CompletionRef::Resource(ResourceTemplateReference { uri: uri.clone(), extra: JsonObject::new() })
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 use refmcp_client::child::{Complaint, StderrTo};
 
-use crate::args::{ServerStderr, Shared};
+use crate::args::{ServerStderr, SharedOptions};
 use crate::store::append_private;
 use crate::ui::progress::Bars;
 use crate::ui::style::Paint;
@@ -56,7 +56,7 @@ impl LastLines {
 /// # Errors
 ///
 /// The file cannot be written to.
-pub(crate) fn stderr_to(shared: &Shared, bars: &Bars, last: &LastLines) -> Result<StderrTo> {
+pub(crate) fn stderr_to(shared: &SharedOptions, bars: &Bars, last: &LastLines) -> Result<StderrTo> {
     Ok(StderrTo::Lines(match &shared.server_stderr {
         ServerStderr::Show => {
             let paint = Paint::for_stderr(&std::io::stderr(), shared.no_color);

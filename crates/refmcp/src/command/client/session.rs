@@ -19,7 +19,7 @@ use super::host::{Person, host};
 use super::models;
 use super::output::Printer;
 use super::unread::UnreadInput;
-use crate::args::{Exit, ExitReason, Output, Shared, Target, TargetName};
+use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName};
 use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
@@ -37,7 +37,7 @@ pub(crate) struct Session {
     pub(crate) printer: Printer,
     pub(crate) person: Person,
     pub(crate) bars: Bars,
-    pub(crate) shared: Shared,
+    pub(crate) shared: SharedOptions,
     /// What the server is called in logs and in what was decided about its tools.
     pub(crate) name: TargetName,
     /// What happens without being asked for.
@@ -50,18 +50,23 @@ pub(crate) struct Session {
 
 impl Session {
     /// Connects to a server.
-    pub(crate) async fn open(target: &Target, shared: &Shared, person: &Person, bars: &Bars) -> Result<Self> {
+    pub(crate) async fn open(
+        target: &Target,
+        shared: &SharedOptions,
+        person: &Person,
+        bars: &Bars,
+    ) -> Result<Self> {
         let server = Servers::new(shared, person)?.beside(bars).find(target).await?;
         let printer = Printer::new(shared);
         let budget = Budget::new(shared);
         let events = Events::default();
         let address = server.connector.name();
-        let unread = Arc::new(UnreadInput::new(bars, !Target::is_address(&address)));
+        let unread = Arc::new(UnreadInput::new(bars, !Target::is_url(&address)));
         let listen = listener(printer.clone(), bars.clone(), events.clone(), unread.clone());
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
-            .era(shared.era)
+            .era(shared.protocol_version)
             .timeout(shared.timeout)
             .total_timeout(shared.total_timeout)
             .open_timeout(budget.silence())
@@ -74,7 +79,7 @@ impl Session {
         let is_far = matches!(target, Target::Url { .. }) && !person.is_there();
         let connected = if is_far {
             let limit = budget.silence() + LATEST;
-            let over = |_| Exit::new(ExitReason::Unreachable, format!("{address}: {}", budget.over()));
+            let over = |_| ExitError::new(ExitReason::Unreachable, format!("{address}: {}", budget.over()));
             tokio::time::timeout(limit, connecting).await.map_err(over)?
         } else {
             connecting.await
@@ -95,14 +100,14 @@ impl Session {
                     Some(hint) => {
                         let said = fault.to_string();
                         let between = if said.contains('\n') { "\n" } else { "; " };
-                        Exit::new(ExitReason::of(&fault), format!("{said}{between}{hint}")).into()
+                        ExitError::new(ExitReason::of(&fault), format!("{said}{between}{hint}")).into()
                     }
                     None => fault,
                 });
             }
         };
         // What somebody insisted on says nothing about what the server would rather speak.
-        if shared.era == Era::Auto {
+        if shared.protocol_version == Era::Auto {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
@@ -136,7 +141,7 @@ impl Session {
 
     /// Says something about a result on stderr, before the result is shown; nothing where programs read it.
     pub(crate) fn remark(&self, what: &str) {
-        if self.printer.output() == Output::Text {
+        if self.printer.output() == OutputFormat::Text {
             eprintln!("{what}");
         }
     }
@@ -159,7 +164,7 @@ impl Session {
     pub(crate) fn fault(&self, method: &str, fault: &Error) -> anyhow::Error {
         match fault {
             Error::Call(CallError::TimedOut { .. }) => {
-                Exit::new(ExitReason::Unreachable, self.budget.over()).into()
+                ExitError::new(ExitReason::Unreachable, self.budget.over()).into()
             }
             fault => {
                 let capabilities = &self.client.server().capabilities;
@@ -167,7 +172,7 @@ impl Session {
                 match fault.rpc().and_then(hint::of_capability) {
                     Some(hint) => {
                         let what = format!("{said}; {hint}");
-                        Exit::new(ExitReason::of(&said), what).answered(fault.rpc()).into()
+                        ExitError::new(ExitReason::of(&said), what).answered(fault.rpc()).into()
                     }
                     None => said,
                 }
@@ -195,7 +200,7 @@ fn listener(
 ) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
-            Event::Told(ServerNotification::Log(log)) if printer.output() == Output::Text => {
+            Event::Told(ServerNotification::Log(log)) if printer.output() == OutputFormat::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
             Event::Ignored(what) => unread.tell(what),

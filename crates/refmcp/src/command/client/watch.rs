@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::fault;
 use super::output;
 use super::session::Session;
-use crate::args::{Exit, ExitReason, Output};
+use crate::args::{ExitError, ExitReason, OutputFormat};
 use crate::ui::error::rpc_of;
 use crate::ui::suggest::nearest;
 use crate::ui::text::{multi_line, one_line};
@@ -63,7 +63,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                 let subscribed = session.budget.within(client.subscribe(uri).into_future()).await;
                 subscribed.map_err(|fault| session.fault("resources/subscribe", &fault))?;
             }
-            if session.shared.output == Output::Text
+            if session.shared.output == OutputFormat::Text
                 && let Err(fault) = output::write(b"listening\n")
             {
                 tracing::warn!("nobody reads: {fault:#}");
@@ -102,7 +102,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
 
 /// The server is gone, and with it what was watched.
 fn lost(why: &str) -> anyhow::Error {
-    Exit::new(ExitReason::Unreachable, multi_line(&format!("the connection is lost: {why}"))).into()
+    ExitError::new(ExitReason::Unreachable, multi_line(&format!("the connection is lost: {why}"))).into()
 }
 
 /// Asks a server with sessions now and then whether it is there: over HTTP nothing else tells of its end.
@@ -140,20 +140,20 @@ pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
         let known: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
         let near = nearest(uri, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let what = format!("{uri} cannot be watched: {fault:#}{near}");
-        return Err(Exit::new(ExitReason::of(&fault), one_line(&what)).answered(rpc_of(&fault)).into());
+        return Err(ExitError::new(ExitReason::of(&fault), one_line(&what)).answered(rpc_of(&fault)).into());
     }
     Ok(())
 }
 
 fn show(session: &Session, told: &ServerNotification) -> Result<()> {
     match session.shared.output {
-        Output::Text => match describe(told) {
+        OutputFormat::Text => match describe(told) {
             Some(line) => output::write(format!("{line}\n").as_bytes()),
             None => Ok(()),
         },
-        Output::Json => output::write(format!("{}\n", serde_json::to_string(told)?).as_bytes()),
+        OutputFormat::Json => output::write(format!("{}\n", serde_json::to_string(told)?).as_bytes()),
         // Each message was printed when it passed.
-        Output::Jsonl => Ok(()),
+        OutputFormat::Jsonl => Ok(()),
     }
 }
 

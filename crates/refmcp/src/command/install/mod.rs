@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use refmcp_client::config::{ConfigScope, Platform};
 
-use crate::args::{Exit, ExitReason, InstallOptions, UsageError, join_words};
+use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
 use crate::ui::output::print;
@@ -126,7 +126,7 @@ fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, ques
     };
     match terminal.confirm(question) {
         Ok(true) => Ok(true),
-        Ok(false) | Err(_) => Err(Exit::new(ExitReason::Failed, "nothing was written").into()),
+        Ok(false) | Err(_) => Err(ExitError::new(ExitReason::Failed, "nothing was written").into()),
     }
 }
 

@@ -16,7 +16,7 @@ use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settin
 use url::Url;
 
 use super::place::Place;
-use crate::args::{AuthorityOptions, DpopWord, IssuerWord, LoginWord, UsageError};
+use crate::args::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer, UsageError};
 use crate::command::beside::Beside;
 
 /// What is said about it, line by line.
@@ -36,7 +36,7 @@ pub(super) struct About {
 /// # Errors
 ///
 /// The options do not fit together, or a file cannot be read.
-pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options) -> Result<About> {
+pub(super) fn set(options: &AuthorizationOptions, place: &Place, http: &mut Options) -> Result<About> {
     let Some(issuer) = &options.auth else {
         place.check_public()?;
         return Ok(About::default());
@@ -44,12 +44,12 @@ pub(super) fn set(options: &AuthorityOptions, place: &Place, http: &mut Options)
     let origin = place.origin()?;
     let resource = origin.join(place.path.as_str()).context("no address")?;
     match issuer {
-        IssuerWord::Builtin => builtin(options, &origin, resource, http),
-        IssuerWord::Elsewhere(name) => elsewhere(options, name, resource, http),
+        TokenIssuer::Builtin => builtin(options, &origin, resource, http),
+        TokenIssuer::Elsewhere(name) => elsewhere(options, name, resource, http),
     }
 }
 
-fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<About> {
+fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &mut Options) -> Result<About> {
     let mut settings = Settings::new(origin.clone(), refmcp_auth::uri::canonical(&resource));
     // By every name that clients may know it.
     let names = ResourceNames::new(resource.clone(), http.path.as_str(), &[http.path.websocket(), "/sse"]);
@@ -59,8 +59,8 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
     settings.scopes = options.auth_scopes.clone().unwrap_or_else(own_scopes);
     settings.default_scopes = first_of(&settings.scopes);
     settings.login = match options.auth_login {
-        LoginWord::Ask => Login::Ask,
-        LoginWord::Auto => Login::Auto,
+        BuiltinLogin::Ask => Login::Ask,
+        BuiltinLogin::Auto => Login::Auto,
     };
     if let Some(lifetime) = options.auth_token_lifetime {
         settings.lifetime = lifetime;
@@ -82,7 +82,7 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
     let reach = Reach::of_url(origin);
     settings.fetch = Some(Arc::new(Fetcher::guarded(reach)));
     settings.near_documents = reach == Reach::Machine;
-    settings.dpop_nonce = options.auth_dpop == DpopWord::Nonce;
+    settings.dpop_nonce = options.auth_dpop == DpopPolicy::Nonce;
     for word in &options.auth_faults {
         settings.faults =
             settings.faults.and_named(word).map_err(|fault| UsageError::new(fault.to_string()))?;
@@ -118,9 +118,9 @@ fn builtin(options: &AuthorityOptions, origin: &Url, resource: Url, http: &mut O
     Ok(About { lines, extensions })
 }
 
-fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut Options) -> Result<About> {
+fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &mut Options) -> Result<About> {
     for (given, option) in [
-        (options.auth_login == LoginWord::Auto, "--auth-login"),
+        (options.auth_login == BuiltinLogin::Auto, "--auth-login"),
         (!options.auth_faults.is_empty(), "--auth-fault"),
         (options.auth_token_lifetime.is_some(), "--auth-token-lifetime"),
         (!options.auth_clients.is_empty(), "--auth-client"),
@@ -159,14 +159,14 @@ fn elsewhere(options: &AuthorityOptions, name: &str, resource: Url, http: &mut O
 }
 
 /// The same with what tokens have to be.
-fn demanding(authority: Authority, options: &AuthorityOptions) -> Result<Authority> {
+fn demanding(authority: Authority, options: &AuthorizationOptions) -> Result<Authority> {
     let authority = authority
         .allow_other_audiences(options.auth_other_audiences)
         .asking_again_every(options.auth_introspect_every);
     Ok(match options.auth_dpop {
-        DpopWord::Taken => authority,
-        DpopWord::Required => authority.only_bound(true),
-        DpopWord::Nonce => authority.only_bound(true).with_nonces().context("no random numbers")?,
+        DpopPolicy::Optional => authority,
+        DpopPolicy::Required => authority.only_bound(true),
+        DpopPolicy::Nonce => authority.only_bound(true).with_nonces().context("no random numbers")?,
     })
 }
 

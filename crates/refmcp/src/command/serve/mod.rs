@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::place::{At, Place};
 use self::signals::Signals;
 use super::reference_options;
-use crate::args::{Format, Policy, ServeOptions};
+use crate::args::{OutputFormat, Policy, ServeOptions};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
     let runtime =
@@ -67,8 +67,8 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let server = refmcp_reference::server_with(reference, more)?;
     let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
     let said = match output {
-        Format::Text => place.banner(ops_address, "Authorization", &about.lines),
-        Format::Json | Format::Jsonl => place.document(ops_address, &about.lines),
+        OutputFormat::Text => place.banner(ops_address, "Authorization", &about.lines),
+        OutputFormat::Json | OutputFormat::Jsonl => place.document(ops_address, &about.lines),
     };
     if let Err(fault) = stdout().write_all(said.as_bytes()) {
         // Whoever closed our output does not want to read it; the server is no worse for that.

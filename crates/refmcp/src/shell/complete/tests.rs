@@ -93,14 +93,14 @@ fn values_of_prompts_and_templates_are_the_servers_to_know() {
     let context = vec![("code".to_owned(), "a b".to_owned())];
     let expected = Ask {
         server: "one".to_owned(),
-        of: Completable::Prompt("review".to_owned()),
+        of: CompletionReference::Prompt("review".to_owned()),
         argument: "language".to_owned(),
         prefix: "ru".to_owned(),
         context,
     };
     assert_eq!(ask, expected);
     let ask = suggest("read memos shelf=", &offers(None)).ask.unwrap();
-    assert_eq!(ask.of, Completable::Template("memo://{shelf}/{name}".to_owned()));
+    assert_eq!(ask.of, CompletionReference::Template("memo://{shelf}/{name}".to_owned()));
     assert_eq!(suggest("read memos other=", &offers(None)).ask, None);
     assert_eq!(suggest("sum message=", &offers(None)).ask, None);
 }
