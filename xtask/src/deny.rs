@@ -6,14 +6,12 @@
 use std::process::Command;
 
 use anyhow::Result;
-
-use crate::metadata::Metadata;
-use crate::shell;
+use refmcp_runners::shell;
 
 const VERSION: &str = "0.20.2";
 
 pub(crate) fn run() -> Result<()> {
-    let tools = Metadata::load()?.target_directory.join("tools");
+    let tools = shell::target_directory()?.join("tools");
     let deny = tools.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
     if !deny.exists() {
         println!("cargo-deny is built once, which takes some minutes");

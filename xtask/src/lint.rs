@@ -1,8 +1,7 @@
 //! What tools can say about the code, warnings denied.
 
 use anyhow::Result;
-
-use crate::shell::{self, cargo};
+use refmcp_runners::shell::{self, cargo};
 
 /// The three, one after the other; the first that complains ends it.
 pub(crate) fn run() -> Result<()> {

@@ -2,25 +2,14 @@
 
 #![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
 
-mod bench;
-mod build;
-mod conformance;
 mod deny;
-mod interop;
-// The one file of the crates that is read here as well: nothing else is needed of them, and they may be broken.
-#[path = "../../crates/refmcp-testkit/src/leaks.rs"]
-#[allow(unreachable_pub, dead_code, reason = "it is a module of a library, and not all of it is used here")]
-mod leaks;
 mod lint;
 mod metadata;
-mod npm;
 mod packages;
 mod readme;
 mod reference_page;
-mod revisions;
 mod rust_tests;
 mod schemas;
-mod shell;
 mod test;
 mod tidy;
 mod transcripts;
@@ -28,8 +17,7 @@ mod transcripts;
 use std::process::ExitCode;
 
 use anyhow::Result;
-
-use build::Build;
+use refmcp_runners::{Build, Tally, bench, conformance, interop, shell};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -89,50 +77,12 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["schemas"] => {
             schemas::prepare()?;
         }
-        ["interop", "servers", names @ ..] => {
-            let build = Build::of_tree()?;
-            let tally = interop::servers::run(&build, names)?;
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
-        ["interop", "inspector"] => {
-            let build = Build::of_tree()?;
-            let tally = interop::inspector::run(&build)?;
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
-        ["interop", "browser"] => {
-            let build = Build::of_tree()?;
-            let tally = interop::browser::run(&build)?;
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
-        ["interop", "logins"] => {
-            let build = Build::of_tree()?;
-            let tally = interop::logins::run(&build)?;
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
-        ["interop", names @ ..] if names.len() <= 3 => {
-            let choice = interop::Choice::from_names(names)?;
-            let build = Build::of_tree()?;
-            let tally = match names {
-                [] => interop::everything(&build)?,
-                _ => interop::run(&build, &choice)?,
-            };
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
+        ["interop", names @ ..] => return Ok(summary(interop::run_named(names)?)),
         ["transcripts"] => transcripts::run(transcripts::Mode::Compare)?,
         ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
         ["reference-page"] => reference_page::run(transcripts::Mode::Compare)?,
         ["reference-page", "--update"] => reference_page::run(transcripts::Mode::Update)?,
-        ["conformance"] => {
-            let build = Build::of_tree()?;
-            let tally = conformance::run(&build)?;
-            println!("\n{tally}");
-            return Ok(tally.exit_code());
-        }
+        ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
         ["bench", rest @ ..] => bench::run(rest)?,
         ["deny"] => deny::run()?,
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
@@ -146,4 +96,10 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was counted, alone on the last line.
+fn summary(tally: Tally) -> ExitCode {
+    println!("\n{tally}");
+    tally.exit_code()
 }

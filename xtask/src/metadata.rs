@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use refmcp_runners::shell;
 use serde::Deserialize;
-
-use crate::shell;
 
 /// The part of cargo's answer that is used here, with its names.
 #[derive(Debug, Deserialize)]
@@ -14,7 +13,6 @@ pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     pub(crate) workspace_members: Vec<String>,
     pub(crate) resolve: Resolve,
-    pub(crate) target_directory: PathBuf,
     pub(crate) workspace_root: PathBuf,
 }
 
@@ -165,7 +163,6 @@ pub(crate) mod sample {
                     })
                     .collect(),
             },
-            target_directory: "target".into(),
             workspace_root: "/nowhere".into(),
         }
     }

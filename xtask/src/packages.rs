@@ -4,8 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
-
-use crate::shell;
+use refmcp_runners::shell;
 
 /// Programs, and the packages of Debian that have them.
 const NEEDED: [(&str, &str); 5] =

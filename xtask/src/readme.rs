@@ -14,10 +14,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, iter, thread};
 
 use anyhow::{Context, Result, bail, ensure};
+use refmcp_runners::{Build, PACKAGES, interop, shell};
 
-use crate::build::Build;
-use crate::metadata::Metadata;
-use crate::{interop, shell};
 use console::{Example, difference, examples};
 
 /// Where the server of the README listens.
@@ -56,7 +54,7 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// Clones what is committed, in place of the clone that is there.
     pub(crate) fn fresh() -> Result<Self> {
-        let target = Metadata::load()?.target_directory;
+        let target = shell::target_directory()?;
         let folder = target.join("readme");
         let is_tree = clone(&folder)?;
         Ok(Self { folder, target, is_tree })
@@ -76,6 +74,14 @@ impl Checkout {
     /// those of the working tree.
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("CARGO_BUILD_BUILD_DIR", self.target.clone()), ("CARGO_TARGET_DIR", self.folder.join("target"))]
+    }
+
+    /// Builds its release build, which is also the one that the README's commands find built.
+    pub(crate) fn build_release(&self) -> Result<Build> {
+        let mut build = shell::cargo(["build", "--release"]);
+        build.args(PACKAGES).current_dir(self.folder()).envs(self.environment());
+        shell::run(&mut build)?;
+        Ok(self.build())
     }
 
     /// Its release build, which need not be built yet.

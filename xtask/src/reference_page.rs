@@ -1,10 +1,11 @@
 //! The tables of `docs/reference-server.md`, which a test compares with a running server.
 
 use anyhow::Result;
+use refmcp_runners::shell;
 
+use crate::schemas;
 use crate::test::QUICK;
 use crate::transcripts::Mode;
-use crate::{schemas, shell};
 
 /// Runs the test; to update, it writes the columns that come from the server.
 pub(crate) fn run(mode: Mode) -> Result<()> {

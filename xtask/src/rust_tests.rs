@@ -10,10 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use refmcp_runners::shell::{self, cargo};
 
-use crate::metadata::Metadata;
 use crate::schemas;
-use crate::shell::{self, cargo};
 
 /// How long the tests may take, building them included; many times what they need.
 const WITHIN: Duration = Duration::from_secs(40 * 60);
@@ -43,7 +42,7 @@ impl Selection<'static> {
 /// Runs the tests, and adds to `not_checked` what they could not check on this machine.
 pub(crate) fn run(selection: Selection<'_>, not_checked: &mut Vec<String>) -> Result<()> {
     let schemas = schemas::prepare()?;
-    let told = Metadata::load()?.target_directory.join("not-checked.txt");
+    let told = shell::target_directory()?.join("not-checked.txt");
     fs::write(&told, "").with_context(|| format!("cannot write {}", told.display()))?;
     let mut ended = Ok(());
     for arguments in commands(selection, has_nextest()) {

@@ -8,10 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use refmcp_runners::{REVISIONS, shell};
 
 use crate::metadata::Metadata;
-use crate::revisions::REVISIONS;
-use crate::shell;
 
 /// Names the folder of the schemas to the tests.
 pub(crate) const VARIABLE: &str = "REFMCP_SCHEMAS";
@@ -34,7 +33,7 @@ pub(crate) fn prepare() -> Result<PathBuf> {
         println!("the schemas are those in {BESIDE}");
         return Ok(beside);
     }
-    let folder = Metadata::load()?.target_directory.join("spec/schema");
+    let folder = shell::target_directory()?.join("spec/schema");
     let lock = fs::read_to_string(shell::root().join(LOCK)).with_context(|| format!("cannot read {LOCK}"))?;
     let current = fs::read_to_string(folder.join(STAMP)).is_ok_and(|stamp| stamp == lock);
     if !(current && is_whole(&folder)) {

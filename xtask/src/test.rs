@@ -1,42 +1,14 @@
 //! The one test command: every step in turn, each with its time, and what came of it.
 
-use std::fmt;
-use std::ops::AddAssign;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use refmcp_runners::{Build, Tally, conformance, interop, shell};
 
-use crate::build::Build;
 use crate::readme::Checkout;
 use crate::rust_tests::Selection;
-use crate::{conformance, interop, lint, packages, readme, rust_tests, shell, tidy};
-
-/// What was counted: steps, and the cells of the interop table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) passed: usize,
-    pub(crate) failed: usize,
-}
-
-impl Tally {
-    pub(crate) fn exit_code(self) -> ExitCode {
-        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)
-    }
-}
+use crate::{lint, packages, readme, rust_tests, tidy};
 
 /// Runs every step, also after one that failed, and prints a summary.
 pub(crate) fn everything() -> Result<ExitCode> {
@@ -50,7 +22,7 @@ pub(crate) fn everything() -> Result<ExitCode> {
     let (mut clone, mut build) = (None, None);
     steps.run("release build", || {
         let checkout = clone.insert(Checkout::fresh()?);
-        let release = Build::of_checkout(checkout)?;
+        let release = checkout.build_release()?;
         // What is not committed is tried as well, in a build of its own.
         build = Some(if checkout.is_tree() { release } else { Build::of_tree()? });
         Ok(())

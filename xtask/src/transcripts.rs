@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use refmcp_runners::shell;
 
 use crate::metadata::Metadata;
+use crate::schemas;
 use crate::test::QUICK;
-use crate::{schemas, shell};
 
 const TEST: &str = "transcripts";
 

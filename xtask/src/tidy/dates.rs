@@ -1,14 +1,15 @@
 //! Only `revision/` knows dates: elsewhere code asks what holds, not which revision it is.
 
+use refmcp_runners::REVISIONS;
+
 use super::Violation;
 use super::source::Source;
-use crate::revisions::REVISIONS;
 
 /// The one folder.
 const HOME: &str = "crates/refmcp-proto/src/revision/";
 
 /// Tools beside the product.
-const FREE: [&str; 3] = ["bench/", "interop/", "xtask/"];
+const FREE: [&str; 4] = ["bench/", "interop/", "runners/", "xtask/"];
 
 /// Comments may name dates; they decide nothing.
 pub(crate) fn check(source: &Source) -> Vec<Violation> {

@@ -20,9 +20,9 @@ use std::fmt;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
+use refmcp_runners::shell;
 
 use crate::metadata::{Metadata, Package};
-use crate::shell;
 use licences::Policy;
 
 /// Something that is not as it should be, and where.

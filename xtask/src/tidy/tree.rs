@@ -27,7 +27,7 @@ const BANS: [Ban; 3] = [
         because: "a stdio server compiles no HTTP",
     },
     Ban {
-        crates: Who::AllBut(&["refmcp", "xtask"]),
+        crates: Who::AllBut(&["refmcp", "refmcp-runners", "xtask"]),
         without: &["anyhow", "clap"],
         because: "a library has its own errors and no command line",
     },

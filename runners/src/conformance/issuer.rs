@@ -9,13 +9,11 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::server::Server;
 use super::suite::Suite;
 use super::{checks, empty, show};
-use crate::build::Build;
 use crate::leaks::Secrets;
-use crate::shell;
-use crate::test::Tally;
+use crate::server::{Server, Transport};
+use crate::{Build, Tally, shell};
 
 /// The revisions that the suite has scenarios for.
 const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
@@ -30,7 +28,7 @@ pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     empty(out)?;
     let log = out.join("server.log");
     let options = ["--auth", "builtin", "--auth-login", "auto", "--log", "trace"];
-    let server = Server::start(build, &options, &log)?;
+    let server = Server::start(&build.refmcp(), &options, Transport::StreamableHttp, &log)?;
     let mut secrets = Secrets::default();
     let issuer = server.url.strip_suffix("/mcp").context("the server is not where it should be")?;
     let mut tally = Tally::default();

@@ -14,15 +14,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::build::Build;
-use crate::metadata::Metadata;
-use crate::shell;
-use crate::test::Tally;
+use crate::{Build, Tally, shell};
 use suite::Suite;
 
 /// Sets the suite up, runs it in every way, and counts scenarios.
-pub(crate) fn run(build: &Build) -> Result<Tally> {
-    let target = Metadata::load()?.target_directory;
+///
+/// # Errors
+/// The suite cannot be installed or started.
+pub fn run(build: &Build) -> Result<Tally> {
+    let target = shell::target_directory()?;
     let out = target.join("conformance");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let suite = Suite::prepare()?;

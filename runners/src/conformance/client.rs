@@ -10,10 +10,8 @@ use anyhow::{Context, Result, ensure};
 use super::checks::{self, Excuse};
 use super::suite::{self, Suite};
 use super::{empty, show};
-use crate::build::Build;
 use crate::leaks::{Secrets, level};
-use crate::shell;
-use crate::test::Tally;
+use crate::{Build, Tally, shell};
 
 /// The revisions that the suite has scenarios for, with how many: a scenario that goes missing is noticed.
 const REVISIONS: [(&str, usize); 5] =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::{npm, shell};
+use crate::{install, shell};
 
 /// The installed suite.
 pub(super) struct Suite {
@@ -16,7 +16,7 @@ pub(super) struct Suite {
 impl Suite {
     pub(super) fn prepare() -> Result<Self> {
         let folder = shell::root().join("interop/conformance");
-        npm::install(&folder)?;
+        install::npm(&folder)?;
         Ok(Self { folder })
     }
 

@@ -10,11 +10,8 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::Places;
-use super::server::Server;
-use super::transport::Transport;
-use crate::build::Build;
-use crate::test::Tally;
-use crate::{npm, shell};
+use crate::server::{Server, Transport};
+use crate::{Build, Tally, install, shell};
 
 /// How long the checks may take, unpacking the browser included. The script gives up before.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -63,7 +60,7 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
 /// Installs the browser, once for each state of its lock file; gives the folder of the scripts.
 fn prepare(places: &Places) -> Result<PathBuf> {
     let folder = places.sources.join("browser");
-    npm::install(&folder)?;
+    install::npm(&folder)?;
     Ok(folder)
 }
 

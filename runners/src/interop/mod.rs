@@ -4,49 +4,39 @@
 //! line of JSON about each. Every client speaks every revision over every transport; what an SDK cannot do it says,
 //! with the reason, so no cell of the table stays empty.
 
-pub(crate) mod browser;
+mod browser;
 mod client;
-pub(crate) mod inspector;
-pub(crate) mod logins;
+mod inspector;
+mod logins;
 mod secrets;
-mod server;
-pub(crate) mod servers;
-mod setup;
+mod servers;
 mod table;
-mod transport;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::Build;
-use crate::metadata::Metadata;
-use crate::revisions::REVISIONS;
-use crate::shell;
-use crate::test::Tally;
+use crate::server::{Server, TRANSPORTS, Transport};
+use crate::{Build, REVISIONS, Tally, parallel, shell};
 use client::{CLIENTS, Client};
-use server::Server;
 use table::{Section, Table};
-use transport::{TRANSPORTS, Transport};
 
 /// The longest that one run may take.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Which clients speak which revisions over which transports.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Choice {
+struct Choice {
     clients: Vec<&'static Client>,
     revisions: Vec<&'static str>,
     transports: Vec<Transport>,
 }
 
 impl Choice {
-    pub(crate) fn all() -> Self {
+    fn all() -> Self {
         Self {
             clients: CLIENTS.iter().collect(),
             revisions: REVISIONS.to_vec(),
@@ -55,7 +45,7 @@ impl Choice {
     }
 
     /// From the names of a client, a revision, a transport, or some of them.
-    pub(crate) fn from_names(names: &[&str]) -> Result<Self> {
+    fn from_names(names: &[&str]) -> Result<Self> {
         let mut choice = Self::all();
         for name in names {
             if let Some(client) = CLIENTS.iter().find(|client| client.name == *name) {
@@ -94,7 +84,7 @@ struct Places {
 
 impl Places {
     fn new(build: &Build) -> Result<Self> {
-        let target = Metadata::load()?.target_directory;
+        let target = shell::target_directory()?;
         Ok(Self {
             sources: shell::root().join("interop"),
             out: target.join("interop"),
@@ -103,17 +93,42 @@ impl Places {
     }
 }
 
-/// Sets a client up; gives its folder.
-pub(crate) fn prepared(name: &str, build: &Build) -> Result<PathBuf> {
+/// Installs a foreign client; its folder.
+///
+/// # Errors
+/// It cannot be installed.
+pub fn prepared(name: &str, build: &Build) -> Result<PathBuf> {
     let client = CLIENTS.iter().find(|client| client.name == name);
     let client = client.with_context(|| format!("there is no client {name}"))?;
     let places = Places::new(build)?;
-    setup::prepare(client, &places)?;
+    client.prepare(&places)?;
     Ok(client.folder(&places.sources))
 }
 
+/// Runs the part that the arguments of `cargo xtask interop` name, or all, against a build of the working tree.
+///
+/// # Errors
+/// The arguments name nothing, or something cannot be built, installed or written.
+pub fn run_named(names: &[&str]) -> Result<Tally> {
+    let build = Build::of_tree;
+    match names {
+        [] => everything(&build()?),
+        ["servers", names @ ..] => servers::run(&build()?, names),
+        ["inspector"] => inspector::run(&build()?),
+        ["browser"] => browser::run(&build()?),
+        ["logins"] => logins::run(&build()?),
+        _ => {
+            let choice = Choice::from_names(names)?;
+            run(&build()?, &choice)
+        }
+    }
+}
+
 /// Both directions: foreign clients against our server, and our command line against foreign servers.
-pub(crate) fn everything(build: &Build) -> Result<Tally> {
+///
+/// # Errors
+/// Something cannot be built, installed or written.
+pub fn everything(build: &Build) -> Result<Tally> {
     let mut tally = run(build, &Choice::all())?;
     tally += servers::run(build, &[])?;
     tally += inspector::run(build)?;
@@ -123,7 +138,7 @@ pub(crate) fn everything(build: &Build) -> Result<Tally> {
 }
 
 /// Sets the clients up and runs them; counts the table's cells.
-pub(crate) fn run(build: &Build, choice: &Choice) -> Result<Tally> {
+fn run(build: &Build, choice: &Choice) -> Result<Tally> {
     let places = Places::new(build)?;
     let results = places.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
@@ -131,7 +146,7 @@ pub(crate) fn run(build: &Build, choice: &Choice) -> Result<Tally> {
     let mut table = Table::new(&choice.sections(), &choice.revisions);
     let mut visits = Vec::new();
     for client in &choice.clients {
-        if let Err(error) = setup::prepare(client, &places) {
+        if let Err(error) = client.prepare(&places) {
             table.problem(format!("{}: cannot be set up: {error:#}", client.name));
             continue;
         }
@@ -140,7 +155,12 @@ pub(crate) fn run(build: &Build, choice: &Choice) -> Result<Tally> {
             visits.extend(choice.revisions.iter().map(visit));
         }
     }
-    let table = make(visits, &places, table);
+    let table = Mutex::new(table);
+    parallel::map(&visits, |visit| {
+        let told = visit.make(&places);
+        visit.enter(told, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
+    });
+    let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
 
     let kept = places.out.join("table.md");
     fs::write(&kept, table.markdown()).with_context(|| format!("cannot write {}", kept.display()))?;
@@ -150,24 +170,6 @@ pub(crate) fn run(build: &Build, choice: &Choice) -> Result<Tally> {
     }
     println!("{}; the table is kept in {}", table.counts(), kept.display());
     Ok(table.tally())
-}
-
-/// Makes all visits, several at once: they mostly wait for silence.
-fn make(visits: Vec<Visit>, places: &Places, table: Table) -> Table {
-    let at_once = thread::available_parallelism().map_or(1, usize::from) + 1;
-    let (visits, table) = (Mutex::new(visits.into_iter()), Mutex::new(table));
-    let next = || visits.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some(visit) = next() {
-                    let told = visit.make(places);
-                    visit.enter(told, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
-                }
-            });
-        }
-    });
-    table.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One client, one transport, one revision.
@@ -256,12 +258,6 @@ impl Visit {
             table.problem(format!("{name}: it says that something failed, but not what"));
         }
     }
-}
-
-/// The first line that a command prints, for checking what is installed.
-fn first_line(command: &mut Command) -> Result<String> {
-    let text = shell::output(command)?;
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
 #[cfg(test)]

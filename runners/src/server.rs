@@ -1,5 +1,5 @@
-//! The server as a process that listens, for one run of one client: nobody else changes its lists, and how it is
-//! afterwards can be told of that client.
+//! A running `refmcp serve`, and the transports it is reached by. Each run of a client has a server of its own, so that no
+//! other client changes its lists.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
@@ -9,8 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-
-use super::transport::Transport;
 
 /// How long the server may take to end when it is told to.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,6 +74,40 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it may be gone already; what counts is that it is gone
         let _ = self.child.wait();
+    }
+}
+
+/// A transport that the server is reached by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Transport {
+    Stdio,
+    StreamableHttp,
+    HttpSse,
+    WebSocket,
+}
+
+pub(crate) const TRANSPORTS: [Transport; 4] =
+    [Transport::Stdio, Transport::StreamableHttp, Transport::HttpSse, Transport::WebSocket];
+
+impl Transport {
+    /// How it is chosen, and how the clients call it in their results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::StreamableHttp => "http",
+            Self::HttpSse => "sse",
+            Self::WebSocket => "websocket",
+        }
+    }
+
+    /// Its name in headings; the server prints its addresses after the same words.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::StreamableHttp => "streamable HTTP",
+            Self::HttpSse => "HTTP+SSE",
+            Self::WebSocket => "WebSocket",
+        }
     }
 }
 

@@ -8,14 +8,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use super::super::Places;
-use super::super::transport::Transport;
 use super::process::{self, Listening};
 use super::report::{Outcome, Section};
 use super::server::{Server, Way};
 use super::step::{Came, Feature, Step};
 use super::tour::MODERN;
-use crate::revisions::REVISIONS;
-use crate::shell;
+use crate::server::Transport;
+use crate::{REVISIONS, shell};
 
 /// What else than a revision can be asked for. `auto` comes last: it must not be misled by what was spoken before.
 const ERAS: [&str; 3] = ["legacy", "modern", "auto"];

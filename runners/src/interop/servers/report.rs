@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::test::Tally;
+use crate::Tally;
 
 /// What came of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,17 +10,33 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
 const POLL: Duration = Duration::from_millis(20);
 
 /// The folder of the workspace.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let here = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
     Path::new(&here).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// The folder that cargo builds to.
+///
+/// # Errors
+/// `cargo metadata` fails.
+pub fn target_directory() -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        target_directory: PathBuf,
+    }
+    let text = output(&mut cargo(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Metadata =
+        serde_json::from_str(&text).context("the output of cargo metadata cannot be read")?;
+    Ok(metadata.target_directory)
+}
+
 /// The cargo that runs us, to be run in the workspace.
-pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+pub fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
     forget_package(&mut command);
@@ -28,7 +44,7 @@ pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// Removes what cargo tells xtask about xtask: it is not true of what cargo builds next, and makes it build that anew.
-pub(crate) fn forget_package(command: &mut Command) {
+pub fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name
             .to_str()
@@ -40,7 +56,7 @@ pub(crate) fn forget_package(command: &mut Command) {
 }
 
 /// Shows the command, runs it with our own streams and fails when it does.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("{}", dim(&format!("$ {shown}")));
     let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
@@ -52,7 +68,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// The same, for a command that must not take longer than this: one that hangs is ended, with everything it started, and
 /// what it printed last says where.
-pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
+pub fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     let shown = show(command);
     println!("{}", dim(&format!("$ {shown}")));
     // Whoever presses ctrl-c at a terminal means the command as well, and reaches it only in our own group.
@@ -72,7 +88,7 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
 }
 
 /// What the command prints; fails when it does.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output = command
         .stdin(Stdio::null())
@@ -87,7 +103,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Runs the command without input, its output going to a file. `None`: it was still running after `limit`, and has
 /// been ended with everything it started.
-pub(crate) fn run_logged(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
+pub fn run_logged(command: &mut Command, log: &Path, limit: Duration) -> Result<Option<ExitStatus>> {
     let shown = show(command);
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     own_group(command);
@@ -141,12 +157,12 @@ fn show(command: &Command) -> String {
 }
 
 /// Prints a headline.
-pub(crate) fn section(title: &str) {
+pub fn section(title: &str) {
     println!("\n{}", bold(&format!("== {title}")));
 }
 
 /// `2.4 s`, `3 min 12 s`.
-pub(crate) fn duration(time: Duration) -> String {
+pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 100 {
         format!("{:.1} s", time.as_secs_f64())
@@ -155,11 +171,13 @@ pub(crate) fn duration(time: Duration) -> String {
     }
 }
 
-pub(crate) fn green(text: &str) -> String {
+/// Green text.
+pub fn green(text: &str) -> String {
     paint("32", text)
 }
 
-pub(crate) fn red(text: &str) -> String {
+/// Red, bold text.
+pub fn red(text: &str) -> String {
     paint("31;1", text)
 }
 
@@ -172,7 +190,7 @@ fn dim(text: &str) -> String {
 }
 
 /// Colours are for people: only on a terminal, and not when `NO_COLOR` is set.
-pub(crate) fn colours() -> bool {
+pub fn colours() -> bool {
     static COLOURS: LazyLock<bool> =
         LazyLock::new(|| std::io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none());
     *COLOURS

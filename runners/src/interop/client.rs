@@ -3,6 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Result, ensure};
+
+use super::Places;
+use crate::install::{self, in_venv};
+use crate::shell;
+
 /// A folder of `interop/`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Client {
@@ -41,13 +47,19 @@ impl Client {
         out.join(if self.language == Language::Rust { "rmcp" } else { self.name })
     }
 
-    /// The file that says what it needs.
-    pub(crate) fn lock(&self, sources: &Path) -> PathBuf {
-        self.folder(sources).join(match self.language {
-            Language::TypeScript => "package-lock.json",
-            Language::Python => "requirements.txt",
-            Language::Rust => "Cargo.lock",
-        })
+    /// Installs or builds what it needs.
+    pub(crate) fn prepare(&self, paths: &Places) -> Result<()> {
+        let folder = self.folder(&paths.sources);
+        ensure!(folder.is_dir(), "there is no folder {}", folder.display());
+        match self.language {
+            Language::TypeScript => install::npm(&folder),
+            Language::Python => install::python(&self.built(&paths.out), &folder.join("requirements.txt")),
+            Language::Rust => {
+                let mut build = shell::cargo(["build", "--locked", "--manifest-path"]);
+                build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(self.built(&paths.out));
+                shell::run(&mut build)
+            }
+        }
     }
 
     /// Starts it, once it is set up; its arguments are still to be added.
@@ -70,10 +82,4 @@ impl Client {
             }
         }
     }
-}
-
-/// A program of a Python environment.
-pub(crate) fn in_venv(venv: &Path, program: &str) -> PathBuf {
-    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-    venv.join(folder).join(format!("{program}{}", std::env::consts::EXE_SUFFIX))
 }

@@ -49,7 +49,10 @@ const PARTS: [Part; 6] = [
 ];
 
 /// Runs the parts that are named, or all; with `--update`, what comes out replaces what the page said of them.
-pub(crate) fn run(args: &[&str]) -> Result<()> {
+///
+/// # Errors
+/// A part is not known, or something cannot be built, started or measured.
+pub fn run(args: &[&str]) -> Result<()> {
     let update = args.contains(&"--update");
     let named: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--update").collect();
     if let Some(unknown) = named.iter().find(|name| PARTS.iter().all(|part| part.0 != **name)) {

@@ -4,50 +4,40 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::metadata::Metadata;
-use crate::readme::Checkout;
 use crate::shell::{self, cargo};
 
 /// The packages of the programs, built in one go.
-const PACKAGES: [&str; 4] = ["--package", "refmcp", "--package", "refmcp-conformance"];
+pub const PACKAGES: [&str; 4] = ["--package", "refmcp", "--package", "refmcp-conformance"];
 
 /// The profile for programs that are only tried: optimized like a release, and linked in a fraction of the time.
 const PROFILE: &str = "fast-release";
 
 /// A folder of built programs.
 #[derive(Debug, Clone)]
-pub(crate) struct Build {
+pub struct Build {
     folder: PathBuf,
 }
 
 impl Build {
     /// The programs as the working tree has them.
-    pub(crate) fn of_tree() -> Result<Self> {
+    pub fn of_tree() -> Result<Self> {
         let mut build = cargo(["build", "--profile", PROFILE]);
         shell::run(build.args(PACKAGES))?;
-        Ok(Self::in_folder(Metadata::load()?.target_directory.join(PROFILE)))
-    }
-
-    /// The release build of a fresh clone, which is also the one that the README's commands find built.
-    pub(crate) fn of_checkout(checkout: &Checkout) -> Result<Self> {
-        let mut build = cargo(["build", "--release"]);
-        build.args(PACKAGES).current_dir(checkout.folder()).envs(checkout.environment());
-        shell::run(&mut build)?;
-        Ok(checkout.build())
+        Ok(Self::in_folder(shell::target_directory()?.join(PROFILE)))
     }
 
     /// The programs that are or will be in a folder.
-    pub(crate) fn in_folder(folder: PathBuf) -> Self {
+    pub fn in_folder(folder: PathBuf) -> Self {
         Self { folder }
     }
 
     /// Where the programs are.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The server and command line.
-    pub(crate) fn refmcp(&self) -> PathBuf {
+    pub fn refmcp(&self) -> PathBuf {
         self.folder.join(format!("refmcp{}", std::env::consts::EXE_SUFFIX))
     }
 }

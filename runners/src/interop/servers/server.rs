@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use super::super::Places;
-use super::super::client::{CLIENTS, Client, Language, in_venv};
-use super::super::transport::Transport::{self, HttpSse, Stdio, StreamableHttp, WebSocket};
+use super::super::client::{CLIENTS, Client, Language};
 use super::step::Feature;
 use super::{others, tour};
-use crate::revisions::REVISIONS;
+use crate::REVISIONS;
+use crate::install::in_venv;
+use crate::server::Transport::{self, HttpSse, Stdio, StreamableHttp, WebSocket};
 
 /// A server that refmcp visits.
 #[derive(Debug)]

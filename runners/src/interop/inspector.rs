@@ -14,11 +14,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Places;
-use super::server::Server;
-use super::transport::Transport;
-use crate::build::Build;
-use crate::test::Tally;
-use crate::{npm, shell};
+use crate::server::{Server, Transport};
+use crate::{Build, Tally, install, shell};
 
 /// How long a listing may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -61,7 +58,7 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
 /// Installs the Inspector, once for each state of its lock file; gives the folder.
 fn prepare(places: &Places) -> Result<PathBuf> {
     let folder = places.sources.join("inspector");
-    npm::install(&folder)?;
+    install::npm(&folder)?;
     Ok(folder)
 }
 

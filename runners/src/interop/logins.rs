@@ -7,22 +7,17 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::client::{CLIENTS, Client, Language, in_venv};
+use super::Places;
+use super::client::{CLIENTS, Client, Language};
 use super::secrets::{Noted, VARIABLE};
-use super::server::Server;
-use super::transport::Transport;
-use super::{Places, setup};
-use crate::build::Build;
-use crate::revisions::REVISIONS;
-use crate::shell;
-use crate::test::Tally;
+use crate::install::in_venv;
+use crate::server::{Server, Transport};
+use crate::{Build, REVISIONS, Tally, parallel, shell};
 
 /// The longest that one run may take; each check in it has a limit of its own.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -81,7 +76,7 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
     let mut told = Vec::new();
     let mut visits = Vec::new();
     for client in CLIENTS.iter().filter(|client| script(client).is_some()) {
-        match setup::prepare(client, &places) {
+        match client.prepare(&places) {
             Ok(()) => visits.extend(ways(client)),
             Err(error) => told.push(Told {
                 name: client.name.to_owned(),
@@ -90,7 +85,7 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
             }),
         }
     }
-    told.extend(make(visits, &places));
+    told.extend(parallel::map(&visits, |visit| visit.make(&places)));
 
     let kept = places.out.join("logins.md");
     fs::write(&kept, markdown(&told)).with_context(|| format!("cannot write {}", kept.display()))?;
@@ -125,26 +120,6 @@ fn ways(client: &'static Client) -> Vec<Visit> {
         ways.push(way(Transport::StreamableHttp, newest));
     }
     ways
-}
-
-/// Makes all visits, several at once: they mostly wait for tokens to end.
-fn make(visits: Vec<Visit>, places: &Places) -> Vec<Told> {
-    let at_once = thread::available_parallelism().map_or(1, usize::from) + 1;
-    let (visits, told) = (Mutex::new(visits.into_iter().enumerate()), Mutex::new(Vec::new()));
-    let next = || visits.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some((at, visit)) = next() {
-                    let came = visit.make(places);
-                    told.lock().unwrap_or_else(PoisonError::into_inner).push((at, came));
-                }
-            });
-        }
-    });
-    let mut told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-    told.sort_by_key(|(at, _)| *at);
-    told.into_iter().map(|(_, told)| told).collect()
 }
 
 impl Visit {

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 
 use serde::Deserialize;
 
-use super::transport::Transport;
-use crate::test::Tally;
+use crate::Tally;
+use crate::server::Transport;
 
 /// One line that a client wrote.
 #[derive(Debug, Deserialize)]

@@ -13,15 +13,11 @@ mod tour;
 mod visit;
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Places, setup};
-use crate::build::Build;
-use crate::shell;
-use crate::test::Tally;
+use super::Places;
+use crate::{Build, Tally, parallel, shell};
 use report::Section;
 use server::{SERVERS, Server};
 use visit::Visit;
@@ -36,7 +32,7 @@ pub(crate) fn run(build: &Build, names: &[&str]) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut visits = Vec::new();
     for server in chosen {
-        match server.needs().map_or(Ok(()), |client| setup::prepare(client, &places)) {
+        match server.needs().map_or(Ok(()), |client| client.prepare(&places)) {
             Ok(()) => visits.extend(server.ways.iter().map(|way| Visit { server, way })),
             Err(error) => {
                 println!("{} {}: cannot be set up: {error:#}", shell::red("FAILED"), server.name);
@@ -68,24 +64,11 @@ fn chosen(names: &[&str]) -> Result<Vec<&'static Server>> {
     if names.is_empty() { Ok(SERVERS.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
-/// Makes all visits, several at once. Those that start a server for every command take longest, and begin.
+/// Makes all visits. Those that start a server for every command take longest, and begin.
 fn make(visits: &[Visit], places: &Places) -> Vec<Section> {
-    let mut order: Vec<usize> = (0..visits.len()).collect();
-    order.sort_by_key(|at| visits.get(*at).map(Visit::is_quick));
-    let at_once = thread::available_parallelism().map_or(1, usize::from) + 1;
-    let (order, sections) = (Mutex::new(order.into_iter()), Mutex::new(Vec::new()));
-    let next = || order.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some((at, visit)) = next().and_then(|at| Some((at, visits.get(at)?))) {
-                    let section = visit.make(places);
-                    sections.lock().unwrap_or_else(PoisonError::into_inner).push((at, section));
-                }
-            });
-        }
-    });
-    let mut sections = sections.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut order: Vec<(usize, &Visit)> = visits.iter().enumerate().collect();
+    order.sort_by_key(|(_, visit)| visit.is_quick());
+    let mut sections = parallel::map(&order, |(at, visit)| (*at, visit.make(places)));
     sections.sort_by_key(|(at, _)| *at);
     sections.into_iter().map(|(_, section)| section).collect()
 }

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::super::client::{CLIENTS, Client, in_venv};
-use super::super::{Places, setup};
+use super::super::Places;
+use super::super::client::{CLIENTS, Client};
 use super::process::{self, Listening};
 use super::step::Came;
 use super::step::Check::{self, Complains, Hides, Prints, Says};
+use crate::install::in_venv;
 use crate::leaks::Secrets;
-use crate::shell;
-use crate::test::Tally;
+use crate::{Tally, shell};
 
 /// How long the tokens of the second server last, and how long it takes until they have surely ended.
 const BRIEF: &str = "5";
@@ -82,7 +82,7 @@ pub(in crate::interop) fn run(places: &Places) -> Result<Tally> {
     let mut tally = Tally::default();
     for name in SDKS {
         let client = CLIENTS.iter().find(|client| client.name == name).context("no such SDK")?;
-        setup::prepare(client, places).with_context(|| format!("{name} cannot be set up"))?;
+        client.prepare(places).with_context(|| format!("{name} cannot be set up"))?;
         for (way, url) in WAYS {
             let begin = Instant::now();
             let visit = Visit { places, client, way, url };
