@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::routing::get;
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::Endpoint;
 use refmcp_server::{Call, CallError, Server, Tool};
 use tokio::net::TcpListener;
 
@@ -24,7 +24,7 @@ async fn greet(_: Call, Greet { name }: Greet) -> Result<String, CallError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
-    let endpoint = Endpoint::new(server, Options::default());
+    let endpoint = Endpoint::builder(server).build();
     // An application that has `/healthz` or `/metrics` of its own nests the router instead, or serves those of the
     // endpoint elsewhere: `Options::ops` and `Endpoint::ops_router`.
     let application = Router::new().route("/", get("A page of the application")).merge(endpoint.router());

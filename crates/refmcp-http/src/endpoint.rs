@@ -22,21 +22,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::authority::{Admission, Authority, Head};
-use crate::besides::Besides;
-use crate::client::{Caller, Client};
-use crate::conversation::Conversation;
-use crate::forwarded::{self, Called};
-use crate::metrics::{Counted, Metrics};
-use crate::operation::OpsRoutes;
+use crate::access::caller::{Caller, Client};
+use crate::access::forwarded::{self, ForwardedOrigin};
+use crate::access::rate::RateLimiter;
+use crate::access::resource_server::{Head, ResourceServer, TokenStatus};
+use crate::access::{cors, guard};
+use crate::extra_routes::ExtraRoutes;
+use crate::ops::health;
+use crate::ops::health::OpsRoutes;
+use crate::ops::metrics::{GaugeGuard, Metrics};
+use crate::ops::refusal_log::{RefusalLog, logged_path};
 use crate::options::Options;
-use crate::post::read_at_most;
-use crate::rate::Buckets;
 use crate::refusal::{Reason, Refusal};
-use crate::refusal_log::{RefusalLog, logged_path};
+use crate::request::post::read_at_most;
+use crate::request::{delete, get, http_sse, post, websocket};
 use crate::routes::{ROUTES, Route, Target};
-use crate::sessions::Sessions;
-use crate::{cors, delete, get, guard, legacy, operation, post, websocket};
+use crate::session::Sessions;
+use crate::session::driver::SessionDriver;
 
 /// How often sessions and streams are looked through for old ones, at most.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
@@ -59,6 +61,39 @@ pub struct Endpoint {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// Builds an [`Endpoint`].
+#[derive(Debug)]
+pub struct EndpointBuilder {
+    server: Server,
+    options: Options,
+    backplane: Option<Arc<dyn Backplane>>,
+}
+
+impl EndpointBuilder {
+    /// Sets the options of the endpoint.
+    #[must_use]
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Keeps sessions and their streams in this backplane instead of in memory.
+    #[must_use]
+    pub fn backplane(self, backplane: Arc<dyn Backplane>) -> Self {
+        Self { backplane: Some(backplane), ..self }
+    }
+
+    /// The endpoint. Its background task ends when the last clone is dropped.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn build(self) -> Endpoint {
+        let memory = || Arc::new(Memory::new(self.options.memory())) as Arc<dyn Backplane>;
+        let backplane = self.backplane.unwrap_or_else(memory);
+        Endpoint::new(self.server, self.options, backplane)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) server: Server,
@@ -68,34 +103,27 @@ pub(crate) struct Inner {
     pub(crate) sessions: Sessions,
     pub(crate) metrics: Metrics,
     pub(crate) refusal_log: RefusalLog,
-    rates: Option<Buckets>,
+    rates: Option<RateLimiter>,
     /// The paths of whatever else is served.
-    besides: Vec<String>,
+    extra_paths: Vec<String>,
     /// The names of the revisions, once for all sessions.
     revisions: Vec<(Revision, Arc<str>)>,
     /// Conversations without a session that want to hear of changes.
-    listeners: Mutex<Vec<Weak<Conversation>>>,
+    listeners: Mutex<Vec<Weak<SessionDriver>>>,
     /// Whether the server is about to stop, and new work should go elsewhere.
     pub(crate) draining: AtomicBool,
     pub(crate) stop: CancellationToken,
 }
 
 impl Endpoint {
-    /// An endpoint for this server, which keeps its state in memory. Its background work ends with it.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn new(server: Server, options: Options) -> Self {
-        let memory = Memory::new(options.memory());
-        Self::on(server, options, Arc::new(memory))
+    /// An endpoint for this server, with default options and state in memory.
+    pub fn builder(server: Server) -> EndpointBuilder {
+        EndpointBuilder { server, options: Options::default(), backplane: None }
     }
 
-    /// An endpoint that keeps what its sessions may want to read again in this backplane.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn on(server: Server, mut options: Options, backplane: Arc<dyn Backplane>) -> Self {
-        options.authority = options.authority.take().map(|authority| authority.at(&options));
+    fn new(server: Server, mut options: Options, backplane: Arc<dyn Backplane>) -> Self {
+        options.resource_server =
+            options.resource_server.take().map(|resource_server| resource_server.at(&options));
         let mut config = server.config().clone();
         if config.policy.early_requests == Early::Refuse {
             config.policy.early_requests = Early::Hold(INITIALIZED_WITHIN);
@@ -109,8 +137,8 @@ impl Endpoint {
         let clock = server.clock();
         let inner = Arc::new(Inner {
             server,
-            rates: options.rate.map(Buckets::new),
-            besides: further_paths(&options),
+            rates: options.rate.map(RateLimiter::new),
+            extra_paths: extra_paths(&options),
             revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
             sessions: Sessions::new(clock, options.session_idle, backplane),
             options,
@@ -144,7 +172,7 @@ impl Endpoint {
         let served =
             (0..ROUTES.len()).filter(|place| inner.serves(&ROUTES[*place])).map(|place| path.at(place));
         let ours = served.chain([below.as_str()]);
-        let all = ours.chain(self.inner.besides.iter().map(String::as_str));
+        let all = ours.chain(self.inner.extra_paths.iter().map(String::as_str));
         all.fold(Router::new(), |router, path| router.route(path, any(serve))).with_state(self.clone())
     }
 
@@ -160,7 +188,7 @@ impl Endpoint {
     }
 
     /// Says at `/readyz` that new work should go elsewhere, and goes on serving whatever comes.
-    /// [`Endpoint::serve_until`] does it when its shutdown begins; an application that serves the router itself does it
+    /// [`Endpoint::serve_with_shutdown`] does it when its shutdown begins; an application that serves the router itself does it
     /// some time before [`Endpoint::shut_down`].
     pub fn drain(&self) {
         self.inner.draining.store(true, Ordering::Relaxed);
@@ -187,7 +215,7 @@ impl Endpoint {
             resolved.map_or_else(|refusal| (client, Some(refusal)), |client| (client, None));
         let route = inner.options.path.place(request.uri().path());
         let route = route.filter(|place| inner.serves(&ROUTES[*place]));
-        let besides = inner.besides_at(route, request.uri().path());
+        let extra = inner.extra_at(route, request.uri().path());
         // What the log says of a refusal; the query stays out of it, since it may name a session.
         let method = request.method().clone();
         let unknown_path = route.is_none().then(|| logged_path(request.uri().path()));
@@ -197,15 +225,13 @@ impl Endpoint {
         );
         let origin = request.headers().get(header::ORIGIN).cloned();
         let admitted = misled
-            .map_or_else(|| inner.admit(client, &request, route.map(|place| &ROUTES[place]), besides), Err);
+            .map_or_else(|| inner.admit(client, &request, route.map(|place| &ROUTES[place]), extra), Err);
         // A page that may not speak to us may not read what we say, either.
         let origin = origin.filter(|_| !matches!(&admitted, Err(refusal) if refusal.is_about_the_caller()));
         let served = match admitted {
             Ok(Some(route)) => inner.dispatch(route, client, request).instrument(span.clone()).await,
-            Ok(None) => match besides {
-                Some(besides) => {
-                    Box::pin(inner.answer_besides(besides, request)).instrument(span.clone()).await
-                }
+            Ok(None) => match extra {
+                Some(extra) => Box::pin(inner.answer_extra(extra, request)).instrument(span.clone()).await,
                 None => Err(nothing_here()),
             },
             Err(refusal) => Err(refusal),
@@ -232,9 +258,9 @@ impl Inner {
     }
 
     /// Whoever else is served at a path that is none of ours.
-    fn besides_at(&self, route: Option<usize>, path: &str) -> Option<&dyn Besides> {
-        let besides = self.options.besides.as_deref()?;
-        (route.is_none() && self.besides.iter().any(|known| known == path)).then_some(besides)
+    fn extra_at(&self, route: Option<usize>, path: &str) -> Option<&dyn ExtraRoutes> {
+        let extra = self.options.extra_routes.as_deref()?;
+        (route.is_none() && self.extra_paths.iter().any(|known| known == path)).then_some(extra)
     }
 
     /// Whether a request is served at all, and by which route if by one of ours; decided before anything of its body is
@@ -244,21 +270,23 @@ impl Inner {
         client: Client,
         request: &Request,
         route: Option<&'a Route>,
-        besides: Option<&dyn Besides>,
+        extra: Option<&dyn ExtraRoutes>,
     ) -> Result<Option<&'a Route>, Refusal> {
         let Options { hosts, origins, .. } = &self.options;
         let (uri, headers) = (request.uri(), request.headers());
         guard::check_host(hosts, client.called, uri, headers)
             .map_err(|foreign| Refusal::foreign(foreign, headers))?;
-        if let Some(host) = request.extensions().get::<Called>().and_then(|called| called.host.as_deref()) {
+        if let Some(host) =
+            request.extensions().get::<ForwardedOrigin>().and_then(|called| called.host.as_deref())
+        {
             // Beside the other: pages can send this header, and not every proxy replaces it.
             guard::check_forwarded_host(hosts, client.called, host)
                 .map_err(|why| Refusal::foreign_forwarded_host(why, host))?;
         }
-        let public = match (route, besides) {
+        let public = match (route, extra) {
             // Anybody may know whose tokens are taken here, on whatever page.
-            (Some(route), _) => route.target == Target::Document && self.options.authority.is_some(),
-            (None, Some(besides)) => besides.is_for_any_page(request.uri().path()),
+            (Some(route), _) => route.target == Target::Document && self.options.resource_server.is_some(),
+            (None, Some(extra)) => extra.allows_any_origin(request.uri().path()),
             (None, None) => false,
         };
         if !public {
@@ -271,7 +299,7 @@ impl Inner {
         {
             return Err(Refusal::too_many(Reason::Rate, "too many requests from this client", seconds));
         }
-        if besides.is_some() {
+        if extra.is_some() {
             return Ok(None);
         }
         let route = route.ok_or_else(nothing_here)?;
@@ -279,7 +307,7 @@ impl Inner {
         if method != Method::OPTIONS && !route.methods.contains(&method.as_str()) {
             return Err(Refusal::method(
                 route.methods,
-                legacy::wrong_method(&self.options.path, route.target, request),
+                http_sse::wrong_method(&self.options.path, route.target, request),
             ));
         }
         Ok(Some(route))
@@ -296,18 +324,20 @@ impl Inner {
             return Ok(cors::preflight(route.methods, request.headers()));
         }
         match route.target {
-            Target::Health => return Ok(operation::health()),
-            Target::Ready => return operation::ready(self),
-            Target::Metrics if self.options.authority.is_none() => return Ok(operation::metrics(self)),
+            Target::Health => return Ok(health::health()),
+            Target::Ready => return health::ready(self),
+            Target::Metrics if self.options.resource_server.is_none() => return Ok(health::metrics(self)),
             Target::Document => {
-                let authority = self.options.authority.as_ref().ok_or_else(nothing_here)?;
-                return authority.document(&self.head(&request));
+                let resource_server = self.options.resource_server.as_ref().ok_or_else(nothing_here)?;
+                return resource_server.document(&self.head(&request));
             }
             Target::Metrics | Target::Mcp | Target::WebSocket | Target::Events | Target::Messages => {}
         }
-        match &self.options.authority {
+        match &self.options.resource_server {
             // Boxed: where nobody has to show anything, connections need no room for it.
-            Some(authority) => Box::pin(self.serve_granted(authority, route, client, request)).await,
+            Some(resource_server) => {
+                Box::pin(self.serve_granted(resource_server, route, client, request)).await
+            }
             None => {
                 let _counted = self.counted()?;
                 let origin = forwarded::origin(&request);
@@ -316,32 +346,32 @@ impl Inner {
         }
     }
 
-    /// Serves a request if the authority lets it in.
+    /// Serves a request if the resource_server lets it in.
     async fn serve_granted(
         self: &Arc<Self>,
-        authority: &Authority,
+        resource_server: &ResourceServer,
         route: &Route,
         client: Client,
         request: Request,
     ) -> Result<Response, Refusal> {
-        let admission = match authority.admit(&self.head(&request)) {
+        let admission = match resource_server.admit(&self.head(&request)) {
             Ok(admission) => admission,
             Err(refusal) if is_form(request.headers()) => {
-                return Err(self.refuse_form(authority, refusal, request).await);
+                return Err(self.refuse_form(resource_server, refusal, request).await);
             }
             Err(refusal) => return Err(post::unread(request, refusal).await),
         };
         let _counted = self.counted()?;
         let grant = match admission {
-            Admission::Granted(grant) => grant,
-            Admission::Check(check) => match authority.check(check).await {
+            TokenStatus::Granted(grant) => grant,
+            TokenStatus::UnverifiedToken(check) => match resource_server.check(check).await {
                 Ok(grant) => grant,
                 Err(refusal) => return Err(post::unread(request, refusal).await),
             },
         };
         let caller = Caller { client, grant: Some(grant.clone()), origin: forwarded::origin(&request) };
         let response = self.serve(route, caller, request).await?;
-        Ok(authority.ending(response, &grant))
+        Ok(resource_server.ending(response, &grant))
     }
 
     fn head<'a>(&self, request: &'a Request) -> Head<'a> {
@@ -350,20 +380,25 @@ impl Inner {
     }
 
     /// One more request is being answered.
-    fn counted(&self) -> Result<Counted, Refusal> {
+    fn counted(&self) -> Result<GaugeGuard, Refusal> {
         let full = || Refusal::full(Reason::InFlight, "too many requests are being answered", 1);
         self.metrics.in_flight.enter(self.options.max_in_flight).ok_or_else(full)
     }
 
     /// What somebody is told who is not let in and sends a form: another word if the token is in there, where it is of
     /// no use.
-    async fn refuse_form(&self, authority: &Authority, refusal: Refusal, request: Request) -> Refusal {
+    async fn refuse_form(
+        &self,
+        resource_server: &ResourceServer,
+        refusal: Refusal,
+        request: Request,
+    ) -> Refusal {
         let (parts, body) = request.into_parts();
         match read_at_most(self, body, FORM).await {
             Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body) => {
                 let (uri, extensions) = (&parts.uri, &parts.extensions);
                 let path = &self.options.path;
-                authority.refuse_form(&Head::of(path, &parts.method, uri, extensions, &parts.headers))
+                resource_server.refuse_form(&Head::of(path, &parts.method, uri, extensions, &parts.headers))
             }
             _ => refusal,
         }
@@ -373,9 +408,9 @@ impl Inner {
     /// the largest answer.
     fn serve<'a>(self: &'a Arc<Self>, route: &Route, caller: Caller, request: Request) -> Serving<'a> {
         match (route.target, request.method()) {
-            (Target::Metrics, _) => Box::pin(ready(Ok(operation::metrics(self)))),
-            (Target::Messages, _) => Box::pin(legacy::message(self, caller, request)),
-            (Target::Events, _) => Box::pin(legacy::open(self, caller, request)),
+            (Target::Metrics, _) => Box::pin(ready(Ok(health::metrics(self)))),
+            (Target::Messages, _) => Box::pin(http_sse::message(self, caller, request)),
+            (Target::Events, _) => Box::pin(http_sse::open(self, caller, request)),
             (Target::WebSocket, _) => Box::pin(ready(websocket::upgrade(self, &caller, request))),
             (_, &Method::POST) => Box::pin(post::post(self, caller, request)),
             (_, &Method::DELETE) => Box::pin(ready(delete::delete(self, &caller, request.headers()))),
@@ -384,9 +419,9 @@ impl Inner {
     }
 
     /// A conversation of its own.
-    pub(crate) fn converse(&self, connection: Connection) -> Arc<Conversation> {
+    pub(crate) fn converse(&self, connection: Connection) -> Arc<SessionDriver> {
         let opened = self.server.open(self.config.clone(), connection);
-        Conversation::new(opened, self.options.stream_bytes)
+        SessionDriver::new(opened, self.options.stream_bytes)
     }
 
     /// How long and deep a message may be: as the engine has it, so that what is read here is what is read there.
@@ -401,19 +436,19 @@ impl Inner {
     }
 
     /// One more stream of events is going to be read.
-    pub(crate) fn reads(&self) -> Result<Counted, Refusal> {
+    pub(crate) fn reads(&self) -> Result<GaugeGuard, Refusal> {
         let full = || Refusal::full(Reason::Streams, "too many streams are being read", 1);
         self.metrics.streams.enter(self.options.max_open_streams).ok_or_else(full)
     }
 
     /// Remembers a conversation that wants to hear of changes for as long as it lasts.
-    pub(crate) fn listens(&self, conversation: &Arc<Conversation>) {
+    pub(crate) fn listens(&self, conversation: &Arc<SessionDriver>) {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(conversation));
     }
 
-    fn listeners(&self) -> Vec<Arc<Conversation>> {
+    fn listeners(&self) -> Vec<Arc<SessionDriver>> {
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
@@ -433,8 +468,8 @@ impl Inner {
 }
 
 /// The paths of whatever else is served; ours stay ours.
-fn further_paths(options: &Options) -> Vec<String> {
-    let mut paths = options.besides.as_ref().map(|besides| besides.paths()).unwrap_or_default();
+fn extra_paths(options: &Options) -> Vec<String> {
+    let mut paths = options.extra_routes.as_ref().map(|extra| extra.paths()).unwrap_or_default();
     paths.retain(|path| path.starts_with('/') && options.path.place(path).is_none());
     paths.sort_unstable();
     paths.dedup();
@@ -486,7 +521,7 @@ mod tests {
 
     #[tokio::test]
     async fn while_a_crowd_is_told_others_get_their_turns() {
-        let endpoint = Endpoint::new(Server::new("crowded", "1").build().unwrap(), Options::default());
+        let endpoint = Endpoint::builder(Server::new("crowded", "1").build().unwrap()).build();
         let crowd: Vec<_> =
             (0..=TOLD_AT_ONCE * 2).map(|_| endpoint.inner.converse(Connection::default())).collect();
         crowd.iter().for_each(|conversation| endpoint.inner.listens(conversation));

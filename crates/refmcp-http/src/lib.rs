@@ -3,7 +3,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use refmcp_http::{Endpoint, Options};
+//! use refmcp_http::Endpoint;
 //! use refmcp_server::Server;
 //! use tokio::net::TcpListener;
 //! use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Server::new("greeter", "1.0").build()?;
-//! let endpoint = Endpoint::new(server, Options::default());
+//! let endpoint = Endpoint::builder(server).build();
 //!
 //! // Either a part of an axum application, which it is merged into or nested in …
 //! let application = axum::Router::new().nest("/api", endpoint.router());
@@ -21,11 +21,11 @@
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! # drop(application);
 //! # stop.cancel();
-//! endpoint.serve(listener, stop, Duration::from_secs(10)).await?;
+//! endpoint.serve(listener, stop, Duration::from_secs(10)).await;
 //! # Ok(()) }
 //! ```
 //!
-//! [`Endpoint::serve_until`] takes a [`Listener`] (a port, one with TLS, a Unix socket) and a [`Shutdown`], which can first
+//! [`Endpoint::serve_with_shutdown`] takes a [`Listener`] (a port, one with TLS, a Unix socket) and a [`Shutdown`], which can first
 //! say that the server is not ready. [`Tls::reload`](Tls) reads a renewed certificate.
 //!
 //! The example `mounted` is such an application, whole. [`Endpoint::routes`] says which paths there are; where an
@@ -34,72 +34,43 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `endpoint` | the whole thing: a router to mount, and what is done for every request |
-//! | `serve` | a listener of its own: ports, Unix sockets, connections, TLS, HTTP/2, stopping |
-//! | `routes` | what is served where |
-//! | `guard`, `rate`, `cors` | who may speak to us at all, how often, and what browsers want to hear |
-//! | `forwarded` | what proxies that are trusted say of their clients |
-//! | `authority`, `scopes` | who may use the server, and for what |
-//! | `besides` | what else is served on the same port |
-//! | `refusal`, `refusal_log` | turning a request away, and the log of it |
-//! | `post`, `get`, `delete` | the three methods of the streamable endpoint |
-//! | `exchange` | a request that waits for its answer |
-//! | `client`, `headers` | who asks, what headers say, and whether they agree with the body they mirror |
-//! | `status` | the HTTP status of an answer |
-//! | `error_log` | the log of errors that clients are answered with |
-//! | `conversation` | an engine that many exchanges share |
-//! | `outlet` | where the messages of one exchange go: to whoever waits for the answer, or into the shared log |
-//! | `sse` | a stream as server-sent events |
-//! | `sessions` | the sessions of the revisions that have them |
-//! | `legacy` | the older transport of two endpoints, HTTP+SSE |
-//! | `websocket` | leaving HTTP for a pipe of text frames |
-//! | `operation`, `metrics` | for those who operate the server: health, readiness, numbers |
-//! | `prometheus`, `process` | the format of the numbers, and those of the process |
+//! | `endpoint` | [`Endpoint`]: its builder, its routers, and what is done for every request |
+//! | `options` | the settings of an endpoint |
+//! | `routes`, `extra_routes` | the table of routes, and routes of another service on the same port |
+//! | `access` | guard, rate limit, CORS, trusted proxies, access tokens and scopes |
+//! | `request` | `POST`, `GET`, `DELETE`, HTTP+SSE, WebSocket: from a request to its response |
+//! | `session` | sessions, and the driver of a session's engine |
+//! | `stream` | the stream of a response: pending messages and server-sent events |
+//! | `refusal` | responses to requests that are refused |
+//! | `serve` | listeners: ports, Unix sockets, TLS, HTTP/1.1 and HTTP/2, shutdown |
+//! | `ops` | health, readiness, metrics and log lines |
+//! | `deadline` | a timer that can be postponed cheaply |
 
-mod alarm;
-mod authority;
-mod besides;
-mod client;
-mod conversation;
-pub mod cors;
-mod delete;
+mod access;
+mod deadline;
 mod endpoint;
-mod error_log;
-mod exchange;
-mod forwarded;
-mod get;
-pub mod guard;
-mod headers;
-mod legacy;
-mod metrics;
-mod operation;
+mod extra_routes;
+mod ops;
 mod options;
-mod outlet;
-mod post;
-mod process;
-mod prometheus;
-mod rate;
 mod refusal;
-mod refusal_log;
+mod request;
 mod routes;
-mod scopes;
 mod serve;
-mod sessions;
-mod sse;
-mod status;
-mod websocket;
+mod session;
+mod stream;
 
-pub use authority::Authority;
-pub use besides::Besides;
-pub use endpoint::Endpoint;
-pub use forwarded::{BadProxy, TrustedProxy};
-pub use operation::OpsRoutes;
+pub use access::forwarded::{TrustedProxy, TrustedProxyError};
+pub use access::rate::Rate;
+pub use access::resource_server::ResourceServer;
+pub use access::{cors, guard};
+pub use endpoint::{Endpoint, EndpointBuilder};
+pub use extra_routes::ExtraRoutes;
+pub use ops::health::OpsRoutes;
 pub use options::Options;
-pub use rate::Rate;
-pub use routes::{BadPath, EndpointPath, Route};
+pub use routes::{EndpointPath, EndpointPathError, Route};
 pub use serve::listener::Listener;
 pub use serve::shutdown::Shutdown;
 #[cfg(feature = "tls")]
-pub use serve::tls::{BadTls, Tls};
+pub use serve::tls::{Tls, TlsError};
 #[cfg(unix)]
-pub use serve::unix::{BadSocket, UnixSocket};
+pub use serve::unix::{UnixSocket, UnixSocketError};

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use refmcp_server::backplane::Settings;
 
-use crate::authority::Authority;
-use crate::besides::Besides;
-use crate::forwarded::TrustedProxy;
-use crate::operation::OpsRoutes;
-use crate::rate::Rate;
+use crate::access::forwarded::TrustedProxy;
+use crate::access::rate::Rate;
+use crate::access::resource_server::ResourceServer;
+use crate::extra_routes::ExtraRoutes;
+use crate::ops::health::OpsRoutes;
 use crate::routes::EndpointPath;
 
 /// The settings of an endpoint.
@@ -60,7 +60,7 @@ pub struct Options {
     /// How long a stream that has ended can be taken up again.
     pub retention: Duration,
     /// How long an answer may take before the exchange turns into a stream.
-    pub commit_after: Duration,
+    pub stream_after: Duration,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
     /// What clients are told to wait before they come back.
@@ -74,9 +74,9 @@ pub struct Options {
     /// Where `/healthz`, `/readyz` and `/metrics` are served.
     pub ops: OpsRoutes,
     /// Who decides who may use the server. Without, everybody may who can reach it.
-    pub authority: Option<Authority>,
+    pub resource_server: Option<ResourceServer>,
     /// What else is served on the same port.
-    pub besides: Option<Arc<dyn Besides>>,
+    pub extra_routes: Option<Arc<dyn ExtraRoutes>>,
 }
 
 impl Default for Options {
@@ -104,15 +104,15 @@ impl Default for Options {
             session_bytes: 32 << 20,
             total_bytes: 512 << 20,
             retention: Duration::from_secs(5 * 60),
-            commit_after: Duration::from_millis(250),
+            stream_after: Duration::from_millis(250),
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
             require_version: true,
             require_accept: true,
             serve_duplicate_ids: false,
             ops: OpsRoutes::Public,
-            authority: None,
-            besides: None,
+            resource_server: None,
+            extra_routes: None,
         }
     }
 }

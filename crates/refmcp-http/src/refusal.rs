@@ -10,8 +10,8 @@ use refmcp_auth::dpop::ProofError;
 use refmcp_auth::resource::AccessError;
 use refmcp_proto::jsonrpc::{RequestId, RpcError, excerpt};
 
-use crate::guard::Foreign;
-use crate::status;
+use crate::access::guard::GuardError;
+use crate::request::response;
 
 const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
@@ -32,7 +32,7 @@ pub(crate) struct Refusal {
     /// Whether a token was shown that is not good here, or not for this.
     failed_authorization: bool,
     /// What somebody is told who is not let in.
-    challenged: Option<Box<Challenged>>,
+    challenged: Option<Box<Challenges>>,
     /// Set when the refusal is an error of JSON-RPC.
     answer: Option<Box<RpcAnswer>>,
 }
@@ -78,12 +78,12 @@ pub(crate) enum Reason {
 
 /// What somebody is told who is not let in, in headers.
 #[derive(Debug)]
-pub(crate) struct Challenged {
+pub(crate) struct Challenges {
     challenges: Vec<HeaderValue>,
     nonce: Option<HeaderValue>,
 }
 
-impl Challenged {
+impl Challenges {
     pub(crate) fn new(challenges: &[Challenge], nonce: Option<&str>) -> Self {
         let header = |challenge: &Challenge| HeaderValue::try_from(challenge.to_string()).ok();
         let nonce = nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok());
@@ -171,10 +171,10 @@ impl Refusal {
 
     /// A name or a page that is none of ours; the log has which.
     #[cold]
-    pub(crate) fn foreign(foreign: Foreign, headers: &HeaderMap) -> Self {
+    pub(crate) fn foreign(foreign: GuardError, headers: &HeaderMap) -> Self {
         let (reason, why, header) = match foreign {
-            Foreign::Host(why) => (Reason::Host, why, header::HOST),
-            Foreign::Origin(why) => (Reason::Origin, why, header::ORIGIN),
+            GuardError::Host(why) => (Reason::Host, why, header::HOST),
+            GuardError::Origin(why) => (Reason::Origin, why, header::ORIGIN),
         };
         let refusal = Self::new(StatusCode::FORBIDDEN, reason, why);
         match headers.get(header) {
@@ -198,7 +198,7 @@ impl Refusal {
     /// A message that is refused with this error of JSON-RPC, before any engine saw it.
     #[cold]
     pub(crate) fn rpc(reason: Reason, id: Option<&RequestId>, error: &RpcError) -> Self {
-        Self::answered(StatusCode::BAD_REQUEST, reason, excerpt(&error.message), status::written(id, error))
+        Self::answered(StatusCode::BAD_REQUEST, reason, excerpt(&error.message), response::written(id, error))
     }
 
     /// A message that is refused with this answer.
@@ -234,7 +234,7 @@ impl Refusal {
 
     /// Somebody is not let in.
     #[cold]
-    pub(crate) fn denied(denied: &AccessError, challenged: Challenged) -> Self {
+    pub(crate) fn denied(denied: &AccessError, challenged: Challenges) -> Self {
         let reason = match denied {
             AccessError::Malformed(_) => Reason::Credentials,
             AccessError::InsufficientScope(_) => Reason::Forbidden,
@@ -288,10 +288,10 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = match self.answer.map(|answer| *answer) {
-            Some(RpcAnswer::Written(json)) => status::json(self.status, json),
+            Some(RpcAnswer::Written(json)) => response::json(self.status, json),
             Some(RpcAnswer::To(id)) => {
                 let error = RpcError::invalid_request(self.why);
-                status::json(self.status, status::written(id.as_ref(), &error))
+                response::json(self.status, response::written(id.as_ref(), &error))
             }
             None => (self.status, format!("{}\n", self.why)).into_response(),
         };

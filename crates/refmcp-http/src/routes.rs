@@ -64,7 +64,7 @@ pub struct EndpointPath {
 /// Why a path cannot be that of the main endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadPath {
+pub enum EndpointPathError {
     /// It does not begin with a slash.
     #[error("a path begins with /, as in /mcp")]
     Relative,
@@ -136,23 +136,23 @@ impl fmt::Display for EndpointPath {
 }
 
 impl FromStr for EndpointPath {
-    type Err = BadPath;
+    type Err = EndpointPathError;
 
-    fn from_str(path: &str) -> Result<Self, BadPath> {
-        let rest = path.strip_prefix('/').ok_or(BadPath::Relative)?;
+    fn from_str(path: &str) -> Result<Self, EndpointPathError> {
+        let rest = path.strip_prefix('/').ok_or(EndpointPathError::Relative)?;
         if rest.ends_with('/') {
-            return Err(BadPath::Trailing);
+            return Err(EndpointPathError::Trailing);
         }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         let is_part = |part: &str| !part.is_empty() && part.bytes().all(plain) && part != "." && part != "..";
         if !rest.is_empty() && !rest.split('/').all(is_part) {
-            return Err(BadPath::Part);
+            return Err(EndpointPathError::Part);
         }
         let websocket = format!("/{rest}{}ws", if rest.is_empty() { "" } else { "/" });
         let fixed = &ROUTES[2..];
         for path in [path, &websocket] {
             if path.starts_with("/.well-known/") || fixed.iter().any(|route| route.path == path) {
-                return Err(BadPath::Taken(path.to_owned()));
+                return Err(EndpointPathError::Taken(path.to_owned()));
             }
         }
         Ok(Self { main: path.into(), websocket: websocket.into() })
@@ -184,20 +184,20 @@ mod tests {
     #[test]
     fn not_every_path_will_do() {
         for (path, why) in [
-            ("", BadPath::Relative),
-            ("mcp", BadPath::Relative),
-            ("/mcp/", BadPath::Trailing),
-            ("//", BadPath::Trailing),
-            ("//mcp", BadPath::Part),
-            ("/a/../b", BadPath::Part),
-            ("/mcp?x=1", BadPath::Part),
-            ("/mcp#x", BadPath::Part),
-            ("/{id}", BadPath::Part),
-            ("/%2e", BadPath::Part),
-            ("/a b", BadPath::Part),
-            ("/sse", BadPath::Taken("/sse".to_owned())),
-            ("/readyz", BadPath::Taken("/readyz".to_owned())),
-            ("/.well-known/mcp", BadPath::Taken("/.well-known/mcp".to_owned())),
+            ("", EndpointPathError::Relative),
+            ("mcp", EndpointPathError::Relative),
+            ("/mcp/", EndpointPathError::Trailing),
+            ("//", EndpointPathError::Trailing),
+            ("//mcp", EndpointPathError::Part),
+            ("/a/../b", EndpointPathError::Part),
+            ("/mcp?x=1", EndpointPathError::Part),
+            ("/mcp#x", EndpointPathError::Part),
+            ("/{id}", EndpointPathError::Part),
+            ("/%2e", EndpointPathError::Part),
+            ("/a b", EndpointPathError::Part),
+            ("/sse", EndpointPathError::Taken("/sse".to_owned())),
+            ("/readyz", EndpointPathError::Taken("/readyz".to_owned())),
+            ("/.well-known/mcp", EndpointPathError::Taken("/.well-known/mcp".to_owned())),
         ] {
             assert_eq!(path.parse::<EndpointPath>(), Err(why), "{path}");
         }

@@ -1,5 +1,5 @@
-//! The time that a request's head may take. It begins anew with every request of a connection and is hardly ever over,
-//! so all of a connection's requests share one alarm.
+//! The time that a request's head may take. It starts again with every request of a connection and hardly ever passes,
+//! so all requests of a connection share one timer.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
 
-use crate::alarm::Alarm;
+use crate::deadline::Deadline;
 
 /// The timer of one connection, which waits for one thing at a time.
 #[derive(Debug, Default)]
 pub(super) struct HeadTimer {
-    alarm: Arc<Mutex<Alarm>>,
+    deadline: Arc<Mutex<Deadline>>,
 }
 
 impl Timer for HeadTimer {
@@ -22,8 +22,8 @@ impl Timer for HeadTimer {
         self.sleep_until(self.now() + duration)
     }
 
-    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(Deadline { deadline: deadline.into(), alarm: self.alarm.clone() })
+    fn sleep_until(&self, until: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(HeadSleep { until: until.into(), deadline: self.deadline.clone() })
     }
 
     fn now(&self) -> Instant {
@@ -32,18 +32,17 @@ impl Timer for HeadTimer {
 }
 
 #[derive(Debug)]
-struct Deadline {
-    deadline: tokio::time::Instant,
-    alarm: Arc<Mutex<Alarm>>,
+struct HeadSleep {
+    until: tokio::time::Instant,
+    deadline: Arc<Mutex<Deadline>>,
 }
 
-impl Sleep for Deadline {}
+impl Sleep for HeadSleep {}
 
-impl Future for Deadline {
+impl Future for HeadSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
-        alarm.poll(self.deadline, context)
+        self.deadline.lock().unwrap_or_else(PoisonError::into_inner).poll(self.until, context)
     }
 }

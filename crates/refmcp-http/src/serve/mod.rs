@@ -25,14 +25,14 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::client::Client;
+use crate::access::caller::Client;
 use crate::endpoint::Endpoint;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
@@ -80,33 +80,10 @@ pub(crate) enum HttpVersion {
 }
 
 impl Endpoint {
-    /// Serves until `stop` is cancelled; then streams are ended, and exchanges get `patience` to finish.
-    pub async fn serve(
-        &self,
-        listener: TcpListener,
-        stop: CancellationToken,
-        patience: Duration,
-    ) -> io::Result<()> {
-        self.serve_while(listener.into(), stop, patience).await;
-        Ok(())
-    }
-
-    /// The same over TLS.
-    #[cfg(feature = "tls")]
-    pub async fn serve_tls(
-        &self,
-        listener: TcpListener,
-        tls: tls::Tls,
-        stop: CancellationToken,
-        patience: Duration,
-    ) -> io::Result<()> {
-        self.serve_while(Listener::tls(listener, tls), stop, patience).await;
-        Ok(())
-    }
-
-    async fn serve_while(&self, listener: Listener, stop: CancellationToken, patience: Duration) {
-        let shutdown = Shutdown::new(patience);
-        let serving = self.serve_until(listener, &shutdown);
+    /// Serves until `stop` is cancelled; then streams end, and requests in flight get `timeout` to finish.
+    pub async fn serve(&self, listener: impl Into<Listener>, stop: CancellationToken, timeout: Duration) {
+        let shutdown = Shutdown::new(timeout);
+        let serving = self.serve_with_shutdown(listener, &shutdown);
         let stopping = async {
             stop.cancelled().await;
             shutdown.trigger();
@@ -115,7 +92,7 @@ impl Endpoint {
     }
 
     /// Serves whatever comes in by a port or a Unix socket until the shutdown is triggered, and ends in its steps.
-    pub async fn serve_until(&self, listener: impl Into<Listener>, shutdown: &Shutdown) {
+    pub async fn serve_with_shutdown(&self, listener: impl Into<Listener>, shutdown: &Shutdown) {
         let listener = listener.into();
         let (connections, ends) = (TaskTracker::new(), Ends::default());
         let mut ending = pin!(self.until_ending(shutdown));
@@ -353,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn answering_needs_little_room() {
         let server = refmcp_server::Server::new("small", "1.0").build().unwrap();
-        let endpoint = Endpoint::new(server, Options::default());
+        let endpoint = Endpoint::builder(server).build();
         let client = Client::new(([127, 0, 0, 1], 1).into(), None);
         let bytes = size_of_val(&endpoint.answer(client, axum::extract::Request::default()));
         assert!(bytes <= 1536, "{bytes}");

@@ -1,7 +1,6 @@
 //! A listener for operators alone: few connections, one request each, over plain HTTP/1.1.
 
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{BREATH, is_of_one_connection};
-use crate::client::Client;
+use crate::access::caller::Client;
 use crate::endpoint::Endpoint;
 
 /// Connections at once; further ones wait for their turn.
@@ -29,7 +28,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(5);
 impl Endpoint {
     /// Serves `/healthz`, `/readyz` and `/metrics` on a listener of their own until `stop` is cancelled. Cancelled after
     /// [`Endpoint::serve`] has returned, it tells operators until the end that the server is not ready any more.
-    pub async fn serve_ops(&self, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve_ops(&self, listener: TcpListener, stop: CancellationToken) {
         let address = listener.local_addr().ok().map(tracing::field::display);
         tracing::info!(target: "refmcp::http", address, "listening for operators");
         let (connections, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MOST)));
@@ -64,7 +63,6 @@ impl Endpoint {
         connections.close();
         // What is under way is a page of numbers.
         let _ = timeout(Duration::from_secs(1), connections.wait()).await;
-        Ok(())
     }
 
     async fn speak_ops(self, stream: TcpStream, client: Client) -> hyper::Result<()> {

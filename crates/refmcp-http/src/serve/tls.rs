@@ -45,7 +45,7 @@ impl std::fmt::Debug for Tls {
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadTls {
+pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {0}")]
     File(PathBuf, #[source] io::Error),
@@ -62,7 +62,7 @@ pub enum BadTls {
 
 impl Tls {
     /// From two files in PEM: a chain of certificates, the server's own first, and its private key.
-    pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, BadTls> {
+    pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let current = RwLock::new(Acceptors::read(certificate, key)?);
         let files = Files { certificate: certificate.to_owned(), key: key.to_owned(), current };
         Ok(Self { files: Arc::new(files), only_http1: false })
@@ -72,7 +72,7 @@ impl Tls {
     ///
     /// # Errors
     /// The files cannot be used; what was read before stays in use.
-    pub fn reload(&self) -> Result<(), BadTls> {
+    pub fn reload(&self) -> Result<(), TlsError> {
         let read = Acceptors::read(&self.files.certificate, &self.files.key)?;
         *self.files.current.write().unwrap_or_else(PoisonError::into_inner) = read;
         Ok(())
@@ -114,15 +114,15 @@ impl Tls {
 }
 
 impl Acceptors {
-    fn read(certificate: &Path, key: &Path) -> Result<Self, BadTls> {
-        let read = |path: &Path| read_bounded(path).map_err(|fault| BadTls::File(path.to_owned(), fault));
-        let bad_certificate = |fault| BadTls::Certificate(certificate.to_owned(), fault);
+    fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let read = |path: &Path| read_bounded(path).map_err(|fault| TlsError::File(path.to_owned(), fault));
+        let bad_certificate = |fault| TlsError::Certificate(certificate.to_owned(), fault);
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
         let chain = chain.map_err(bad_certificate)?;
         if chain.is_empty() {
             return Err(bad_certificate(pem::Error::NoItemsFound));
         }
-        let bad_key = |fault| BadTls::Key(key.to_owned(), fault);
+        let bad_key = |fault| TlsError::Key(key.to_owned(), fault);
         let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(bad_key)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)

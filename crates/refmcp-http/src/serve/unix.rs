@@ -30,7 +30,7 @@ pub struct UnixSocket {
 /// Why a path cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadSocket {
+pub enum UnixSocketError {
     /// Something listens there.
     #[error("{0}: another server is listening there")]
     InUse(PathBuf),
@@ -51,9 +51,9 @@ impl UnixSocket {
     ///
     /// # Errors
     /// The path is taken, or the system refuses it.
-    pub async fn bind(path: impl AsRef<Path>, mode: u32) -> Result<Self, BadSocket> {
+    pub async fn bind(path: impl AsRef<Path>, mode: u32) -> Result<Self, UnixSocketError> {
         let path = path.as_ref();
-        let failed = |fault| BadSocket::File(path.to_owned(), fault);
+        let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
         // Two servers that find the same dead socket must not both replace it: the second would take away the first's.
         let _starting = lock_folder(path).await?;
         remove_dead(path).await?;
@@ -72,12 +72,12 @@ impl UnixSocket {
 }
 
 /// Holds the folder of a path for this server.
-async fn lock_folder(path: &Path) -> Result<File, BadSocket> {
+async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let failed = |fault| BadSocket::File(folder.to_owned(), fault);
+    let failed = |fault| UnixSocketError::File(folder.to_owned(), fault);
     let lock = File::open(folder).map_err(failed)?;
     for _ in 0..TRIES.0 {
         match lock.try_lock() {
@@ -86,16 +86,18 @@ async fn lock_folder(path: &Path) -> Result<File, BadSocket> {
             Err(TryLockError::Error(fault)) => return Err(failed(fault)),
         }
     }
-    Err(BadSocket::Locked(folder.to_owned()))
+    Err(UnixSocketError::Locked(folder.to_owned()))
 }
 
 /// Removes the socket of a server that is gone.
-async fn remove_dead(path: &Path) -> Result<(), BadSocket> {
-    let failed = |fault| BadSocket::File(path.to_owned(), fault);
+async fn remove_dead(path: &Path) -> Result<(), UnixSocketError> {
+    let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
     match fs::symlink_metadata(path) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(fault) => return Err(failed(fault)),
-        Ok(found) if !found.file_type().is_socket() => return Err(BadSocket::NoSocket(path.to_owned())),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(UnixSocketError::NoSocket(path.to_owned()));
+        }
         Ok(_) => {}
     }
     match UnixStream::connect(path).await {
@@ -105,7 +107,7 @@ async fn remove_dead(path: &Path) -> Result<(), BadSocket> {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => Err(failed(fault)),
         // Also where so many wait already that we could not.
-        Ok(_) | Err(_) => Err(BadSocket::InUse(path.to_owned())),
+        Ok(_) | Err(_) => Err(UnixSocketError::InUse(path.to_owned())),
     }
 }
 

@@ -52,8 +52,8 @@ async fn who_wants_progress_gets_a_stream_at_once() {
 #[tokio::test]
 async fn a_slow_answer_becomes_a_stream() {
     let time = PausedTime::start();
-    let commit_after = Duration::from_millis(50);
-    let site = Site::open(Options { commit_after, ..Options::default() }).await;
+    let stream_after = Duration::from_millis(50);
+    let site = Site::open(Options { stream_after, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let began = Instant::now();
     let call = async {
@@ -61,10 +61,10 @@ async fn a_slow_answer_becomes_a_stream() {
         (stream, began.elapsed())
     };
     let ((stream, after), ()) = tokio::join!(call, async {
-        time.advance(commit_after - Duration::from_millis(1)).await;
+        time.advance(stream_after - Duration::from_millis(1)).await;
         time.advance(Duration::from_millis(2)).await;
     });
-    assert!(stream.is_sse() && after >= commit_after, "{after:?}");
+    assert!(stream.is_sse() && after >= stream_after, "{after:?}");
     time.advance(Duration::from_secs(1)).await;
     assert_eq!(text_of(&stream.answer().await), "slow");
 }

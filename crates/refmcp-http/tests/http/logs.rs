@@ -89,7 +89,7 @@ async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
     let site = Site::usual().await;
     doing(&site).await;
     site.stop.cancel();
-    site.served.await.unwrap().unwrap();
+    site.served.await.unwrap();
     kept.text()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::Endpoint;
 use refmcp_server::{Call, NoArguments, Server, Tool};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -187,7 +187,7 @@ fn nothing(name: impl Into<String>) -> Tool {
 
 /// The page of a server, as an application shows it to its operators.
 async fn page_of(server: &Server) -> BTreeMap<String, Family> {
-    let endpoint = Endpoint::new(server.clone(), Options::default());
+    let endpoint = Endpoint::builder(server.clone()).build();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, endpoint.ops_router()).await });

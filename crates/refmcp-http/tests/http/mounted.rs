@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::routing::get;
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::Endpoint;
 use refmcp_proto::frame::SseItem;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -22,14 +22,14 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = app.into_make_service_with_connect_info::<SocketAddr>();
-        let served = tokio::spawn(async move { axum::serve(listener, app).await });
+        let served = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self::found(address, served)
     }
 }
 
 /// An endpoint merged into an application, and one that is nested in it, with the path in front of each.
 async fn applications() -> [(Site, Endpoint, &'static str); 2] {
-    let make = || Endpoint::new(tools::server().0, Options::default());
+    let make = || Endpoint::builder(tools::server().0).build();
     let (merged, nested) = (make(), make());
     let one = Site::application(&merged, |app, endpoint| app.merge(endpoint)).await;
     let two = Site::application(&nested, |app, endpoint| app.nest("/api", endpoint)).await;
@@ -87,12 +87,13 @@ async fn sockets_work_wherever_it_is() {
 
 #[tokio::test]
 async fn nobody_is_near_who_is_not_known_to_be() {
-    let endpoint = Endpoint::new(tools::server().0, Options::default());
+    let endpoint = Endpoint::builder(tools::server().0).build();
     let known = Site::application(&endpoint, |app, endpoint| app.merge(endpoint)).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = endpoint.router();
-    let unknown = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await }));
+    let unknown =
+        Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     for (site, near) in [(known, "true"), (unknown, "false")] {
         for claimed in ["127.0.0.1", "10.0.0.1"] {
             let call = json!({ "name": "near", "arguments": {} });

@@ -18,12 +18,13 @@ struct Operated {
     site: Site,
     ops: SocketAddr,
     stop_ops: CancellationToken,
-    ops_served: JoinHandle<std::io::Result<()>>,
+    ops_served: JoinHandle<()>,
 }
 
 impl Operated {
     async fn open(ops: OpsRoutes) -> Self {
-        let endpoint = Endpoint::new(tools::server().0, Options { ops, ..Options::default() });
+        let endpoint =
+            Endpoint::builder(tools::server().0).options(Options { ops, ..Options::default() }).build();
         let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (public, private) = (bind().await, bind().await);
         let (address, ops) = (public.local_addr().unwrap(), private.local_addr().unwrap());
@@ -80,12 +81,12 @@ async fn they_can_be_on_both() {
 async fn operators_hear_until_the_end_that_the_server_stops() {
     let operated = Operated::open(OpsRoutes::Separate).await;
     operated.site.stop.cancel();
-    operated.site.served.await.unwrap().unwrap();
+    operated.site.served.await.unwrap();
     let reply = send(operated.ops, "GET", "/readyz", &[], b"").await;
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("10")));
     assert_eq!(send(operated.ops, "GET", "/healthz", &[], b"").await.status, 200);
     operated.stop_ops.cancel();
-    operated.ops_served.await.unwrap().unwrap();
+    operated.ops_served.await.unwrap();
     assert!(tokio::net::TcpStream::connect(operated.ops).await.is_err());
 }
 

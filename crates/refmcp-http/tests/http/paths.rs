@@ -41,11 +41,11 @@ async fn the_main_endpoint_and_its_websocket_move() {
 
 #[tokio::test]
 async fn an_application_that_mounts_it_has_it_there() {
-    let endpoint = Endpoint::new(crate::tools::server().0, at("/tools"));
+    let endpoint = Endpoint::builder(crate::tools::server().0).options(at("/tools")).build();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = axum::Router::new().nest("/api", endpoint.router());
-    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await }));
+    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     assert_eq!(site.send("POST", "/api/tools", &[], ping.as_bytes()).await.status, 400);
     assert_eq!(site.send("GET", "/api/tools/ws", &[], b"").await.status, 426);

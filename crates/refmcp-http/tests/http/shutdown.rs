@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_http::{Endpoint, Options, Shutdown};
+use refmcp_http::{Endpoint, Shutdown};
 use refmcp_testkit::paused::{PausedTime, a_moment};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -25,7 +25,7 @@ async fn standing_streams_end_at_once() {
     assert_eq!(standing, []);
     assert_eq!(listening.len(), 2, "that it listens, and that it does no longer: {listening:?}");
     assert_eq!(listening[1].1["id"], 1);
-    site.served.await.unwrap().unwrap();
+    site.served.await.unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO, "nothing waits");
 }
 
@@ -45,7 +45,7 @@ async fn calls_may_finish() {
     let (watched, alone, ()) = tokio::join!(watched.answer(), alone, stop);
     assert_eq!(text_of(&watched), "slow");
     assert_eq!(text_of(&alone.answer().await), "slow");
-    site.served.await.unwrap().unwrap();
+    site.served.await.unwrap();
 }
 
 #[tokio::test]
@@ -59,18 +59,15 @@ async fn calls_that_take_too_long_are_left() {
     assert_eq!(site.ended(), 0, "they have some time");
     time.advance(PATIENCE).await;
     site.until_ended(1).await;
-    site.served.await.unwrap().unwrap();
+    site.served.await.unwrap();
 }
 
 /// A site that ends with this shutdown.
 async fn ending_by(shutdown: &Shutdown) -> Site {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (endpoint, told) = (Endpoint::new(tools::server().0, Options::default()), shutdown.clone());
-    let served = async move {
-        endpoint.serve_until(listener, &told).await;
-        Ok(())
-    };
+    let (endpoint, told) = (Endpoint::builder(tools::server().0).build(), shutdown.clone());
+    let served = async move { endpoint.serve_with_shutdown(listener, &told).await };
     Site::found(address, tokio::spawn(served))
 }
 
@@ -106,7 +103,7 @@ async fn a_drain_serves_everything_and_is_not_ready() {
     site.serves().await;
     time.advance(Duration::from_millis(101)).await;
     assert_eq!(standing.events().await, []);
-    site.served.await.unwrap().unwrap();
+    site.served.await.unwrap();
 }
 
 #[tokio::test]
@@ -133,6 +130,6 @@ async fn each_further_trigger_hastens_the_end() {
     assert!(refused, "nothing new is accepted");
     assert!(!served.is_finished(), "the call may go on");
     shutdown.trigger();
-    served.await.expect("the call is cut").unwrap();
+    served.await.expect("the call is cut");
     drop(watched);
 }

@@ -27,7 +27,7 @@ pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) server: Server,
     pub(crate) stop: CancellationToken,
-    pub(crate) served: JoinHandle<std::io::Result<()>>,
+    pub(crate) served: JoinHandle<()>,
     ended: Arc<AtomicUsize>,
 }
 
@@ -41,7 +41,7 @@ impl Site {
         let (server, ended) = tools::server();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let endpoint = Endpoint::new(server.clone(), options(address));
+        let endpoint = Endpoint::builder(server.clone()).options(options(address)).build();
         let stop = CancellationToken::new();
         let told = stop.clone();
         let served = tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });
@@ -49,7 +49,7 @@ impl Site {
     }
 
     /// One that somebody else serves.
-    pub(crate) fn found(address: SocketAddr, served: JoinHandle<std::io::Result<()>>) -> Self {
+    pub(crate) fn found(address: SocketAddr, served: JoinHandle<()>) -> Self {
         let (server, ended) = tools::server();
         Self { address, server, stop: CancellationToken::new(), served, ended }
     }

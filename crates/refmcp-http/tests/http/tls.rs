@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use h2::client::Builder;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use refmcp_http::{BadTls, Endpoint, Options, Tls};
+use refmcp_http::{Endpoint, Listener, Options, Tls, TlsError};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -69,10 +69,10 @@ impl Secure {
         let tls = Tls::from_files(&certificate.chain(), &certificate.key()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let endpoint = Endpoint::new(tools::server().0, options);
+        let endpoint = Endpoint::builder(tools::server().0).options(options).build();
         let stop = CancellationToken::new();
-        let (told, used) = (stop.clone(), tls.clone());
-        tokio::spawn(async move { endpoint.serve_tls(listener, used, told, PATIENCE).await });
+        let (told, listener) = (stop.clone(), Listener::tls(listener, tls.clone()));
+        tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });
         Self { address, certificate, tls, _stop: stop.drop_guard() }
     }
 
@@ -180,23 +180,23 @@ async fn files_that_cannot_be_used_change_nothing() {
     let serves = async || drop(site.connect_trusting(&good, &["h2"]).await.unwrap());
     for broken in ["", "nonsense"] {
         fs::write(site.certificate.chain(), broken).unwrap();
-        assert!(matches!(site.tls.reload(), Err(BadTls::Certificate(..))));
+        assert!(matches!(site.tls.reload(), Err(TlsError::Certificate(..))));
         serves().await;
     }
     // Between the writing of the one file and of the other they do not belong together.
     site.certificate.renew();
     fs::write(site.certificate.chain(), &good).unwrap();
-    assert!(matches!(site.tls.reload(), Err(BadTls::Pair(_))));
+    assert!(matches!(site.tls.reload(), Err(TlsError::Pair(_))));
     serves().await;
     fs::remove_file(site.certificate.key()).unwrap();
-    assert!(matches!(site.tls.reload(), Err(BadTls::File(..))));
+    assert!(matches!(site.tls.reload(), Err(TlsError::File(..))));
     serves().await;
     // A pipe in place of a file would block, and a device has no end.
     #[cfg(unix)]
     for make in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
         let made = std::process::Command::new(make[0]).args(&make[1..]).arg(site.certificate.key()).status();
         assert!(made.unwrap().success());
-        assert!(matches!(site.tls.reload(), Err(BadTls::File(..))));
+        assert!(matches!(site.tls.reload(), Err(TlsError::File(..))));
         serves().await;
         fs::remove_file(site.certificate.key()).unwrap();
     }
@@ -231,8 +231,8 @@ fn files_that_cannot_be_used_are_named() {
         let why = why(chain, key).to_string();
         assert!(why.contains(&*named.to_string_lossy()), "{why}");
     }
-    assert!(matches!(why(&missing, &good.key()), BadTls::File(..)));
-    assert!(matches!(why(&empty, &good.key()), BadTls::Certificate(..)));
-    assert!(matches!(why(&good.chain(), &empty), BadTls::Key(..)));
-    assert!(matches!(why(&good.chain(), &other.key()), BadTls::Pair(_)), "of somebody else");
+    assert!(matches!(why(&missing, &good.key()), TlsError::File(..)));
+    assert!(matches!(why(&empty, &good.key()), TlsError::Certificate(..)));
+    assert!(matches!(why(&good.chain(), &empty), TlsError::Key(..)));
+    assert!(matches!(why(&good.chain(), &other.key()), TlsError::Pair(_)), "of somebody else");
 }

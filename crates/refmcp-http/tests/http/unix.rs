@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use refmcp_http::{BadSocket, Endpoint, Options, Rate, Shutdown, TrustedProxy, UnixSocket};
+use refmcp_http::{Endpoint, Options, Rate, Shutdown, TrustedProxy, UnixSocket, UnixSocketError};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -28,9 +28,10 @@ impl Near {
     async fn open(options: Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixSocket::bind(folder.path().join("s"), 0o600).await.unwrap();
-        let (endpoint, shutdown) = (Endpoint::new(tools::server().0, options), Shutdown::new(PATIENCE));
+        let (endpoint, shutdown) =
+            (Endpoint::builder(tools::server().0).options(options).build(), Shutdown::new(PATIENCE));
         let told = shutdown.clone();
-        let served = tokio::spawn(async move { endpoint.serve_until(socket, &told).await });
+        let served = tokio::spawn(async move { endpoint.serve_with_shutdown(socket, &told).await });
         Self { folder, shutdown, served }
     }
 
@@ -118,19 +119,19 @@ async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
     let first = UnixSocket::bind(at("dead"), 0o660).await.unwrap();
     assert_eq!(fs::metadata(at("dead")).unwrap().permissions().mode() & 0o777, 0o660);
     let again = UnixSocket::bind(at("dead"), 0o600).await.unwrap_err();
-    assert!(matches!(again, BadSocket::InUse(_)), "{again}");
+    assert!(matches!(again, UnixSocketError::InUse(_)), "{again}");
     assert!(again.to_string().contains("dead: another server is listening there"), "{again}");
 
     fs::write(at("file"), "precious").unwrap();
     let file = UnixSocket::bind(at("file"), 0o600).await.unwrap_err();
-    assert!(matches!(file, BadSocket::NoSocket(_)), "{file}");
+    assert!(matches!(file, UnixSocketError::NoSocket(_)), "{file}");
     assert_eq!(fs::read_to_string(at("file")).unwrap(), "precious");
     // A link to a file is not followed, either.
     std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
-    assert!(matches!(UnixSocket::bind(at("link"), 0o600).await.unwrap_err(), BadSocket::NoSocket(_)));
+    assert!(matches!(UnixSocket::bind(at("link"), 0o600).await.unwrap_err(), UnixSocketError::NoSocket(_)));
     let missing = UnixSocket::bind(at("no/folder"), 0o600).await.unwrap_err();
-    assert!(matches!(missing, BadSocket::File(..)), "{missing}");
-    assert!(matches!(UnixSocket::bind(at(&"x".repeat(200)), 0o600).await, Err(BadSocket::File(..))));
+    assert!(matches!(missing, UnixSocketError::File(..)), "{missing}");
+    assert!(matches!(UnixSocket::bind(at(&"x".repeat(200)), 0o600).await, Err(UnixSocketError::File(..))));
 
     // Another's socket in the same place is not ours to remove.
     fs::remove_file(at("dead")).unwrap();

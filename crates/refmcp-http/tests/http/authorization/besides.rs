@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use refmcp_auth::fetch::BoxFuture;
-use refmcp_http::{Besides, Options};
+use refmcp_http::{ExtraRoutes, Options};
 
 use super::Guarded;
 use crate::support::Site;
@@ -16,7 +16,7 @@ const TENANT: &str = "/tenant/.well-known/openid-configuration";
 #[derive(Debug)]
 struct Parrot;
 
-impl Besides for Parrot {
+impl ExtraRoutes for Parrot {
     fn paths(&self) -> Vec<String> {
         let paths = ["/authorize", "/token", "/.well-known/oauth-authorization-server", TENANT];
         paths.map(str::to_owned).to_vec()
@@ -34,14 +34,15 @@ impl Besides for Parrot {
 }
 
 fn options() -> Options {
-    Options { besides: Some(Arc::new(Parrot)), ..Options::default() }
+    Options { extra_routes: Some(Arc::new(Parrot)), ..Options::default() }
 }
 
 #[tokio::test]
 async fn others_answer_on_their_own_paths() {
-    for site in
-        [Site::open(options()).await, Guarded::with_options(|authority| authority, options()).await.site]
-    {
+    for site in [
+        Site::open(options()).await,
+        Guarded::with_options(|resource_server| resource_server, options()).await.site,
+    ] {
         let reply = site.send("POST", "/token?a=b", &[], b"12345").await;
         assert_eq!((reply.status, reply.text().await.as_str()), (200, "POST /token?a=b 5"));
         assert_eq!(site.send("GET", "/authorize", &[], b"").await.status, 200);

@@ -138,7 +138,7 @@ async fn what_is_malformed_is_told_so_and_never_used() {
 #[tokio::test]
 async fn the_scopes_to_ask_for_are_named_where_there_are_any() {
     let wanted = refmcp_auth::Scopes::parse("a b").unwrap();
-    let guarded = Guarded::with(|authority| authority.asking_for(wanted)).await;
+    let guarded = Guarded::with(|resource_server| resource_server.challenge_scopes(wanted)).await;
     assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), Some("a b"));
     let guarded = Guarded::open().await;
     assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), None);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_auth::Scopes;
-use refmcp_http::{Authority, Endpoint, Options};
+use refmcp_http::{Endpoint, Options, ResourceServer};
 use serde_json::json;
 use tokio::net::TcpListener;
 use url::Url;
@@ -15,7 +15,8 @@ use crate::support::{LATEST_SESSION, Site, opening, request};
 #[tokio::test]
 async fn anybody_may_read_whose_tokens_are_taken() {
     let guarded =
-        Guarded::with(|authority| authority.scopes(Scopes::parse("a b").unwrap()).title("Test")).await;
+        Guarded::with(|resource_server| resource_server.scopes(Scopes::parse("a b").unwrap()).title("Test"))
+            .await;
     let origin = format!("http://{}", guarded.site.address);
     let place = "/.well-known/oauth-protected-resource";
     for (path, resource) in [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/ws", "/mcp/ws"), ("/sse", "/sse")] {
@@ -59,11 +60,11 @@ async fn an_application_that_nests_the_server_has_the_documents_at_its_root() {
     let address = listener.local_addr().unwrap();
     let resource = format!("http://{address}/api/mcp");
     let issuers = Arc::new(Issuers::default());
-    let authority = Authority::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone());
-    let options = Options { authority: Some(authority), ..Options::default() };
-    let endpoint = Endpoint::new(crate::tools::server().0, options);
+    let resource_server = ResourceServer::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone());
+    let options = Options { resource_server: Some(resource_server), ..Options::default() };
+    let endpoint = Endpoint::builder(crate::tools::server().0).options(options).build();
     let app = axum::Router::new().nest("/api", endpoint.router()).merge(endpoint.well_known());
-    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await }));
+    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     let refused = site.send("POST", "/api/mcp", &[], b"{}").await;
     let document = super::challenge(&refused).get("resource_metadata").unwrap().to_owned();
     let path = document.strip_prefix(&format!("http://{address}")).unwrap();
@@ -92,9 +93,9 @@ async fn behind_a_trusted_proxy_it_goes_by_the_name_that_was_called() {
     let kept = [("Host", "mcp.example"), ("X-Forwarded-Proto", "https")];
     let place = "/.well-known/oauth-protected-resource";
     let issuers = Arc::new(Issuers::default());
-    let named = |authority: Authority| {
-        let resource = authority.resource().replace("/mcp", "/api/mcp");
-        Authority::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone())
+    let named = |resource_server: ResourceServer| {
+        let resource = resource_server.resource().replace("/mcp", "/api/mcp");
+        ResourceServer::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone())
     };
     let guarded = Guarded::with_options(named, trusting("127.0.0.1")).await;
     for headers in [&said[..], &element, &kept] {

@@ -21,7 +21,7 @@ use crate::support::{request, with_meta};
 const SOON: Duration = Duration::from_secs(10);
 
 async fn without_skew() -> Guarded {
-    Guarded::with(|authority| authority.skew(Duration::ZERO)).await
+    Guarded::with(|resource_server| resource_server.clock_skew(Duration::ZERO)).await
 }
 
 #[tokio::test]
@@ -87,9 +87,10 @@ async fn a_call_that_outlives_its_token_is_taken_up_with_the_next() {
 #[tokio::test]
 async fn a_token_that_is_revoked_ends_what_it_has_opened() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
-    let guarded =
-        Guarded::with(|authority| authority.introspection(asker).asking_again_every(Duration::from_secs(1)))
-            .await;
+    let guarded = Guarded::with(|resource_server| {
+        resource_server.introspection(asker).recheck_every(Duration::from_secs(1))
+    })
+    .await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let stream = guarded.site.send("GET", "/sse", &[("Authorization", &bearer)], b"").await;
     assert_eq!(stream.status, 200);
@@ -111,7 +112,8 @@ async fn a_token_that_is_revoked_ends_what_it_has_opened() {
 async fn an_issuer_is_not_asked_without_a_pause() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
     let guarded =
-        Guarded::with(|authority| authority.introspection(asker).asking_again_every(Duration::ZERO)).await;
+        Guarded::with(|resource_server| resource_server.introspection(asker).recheck_every(Duration::ZERO))
+            .await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let stream = guarded.site.send("GET", "/sse", &[("Authorization", &bearer)], b"").await;
     assert_eq!(stream.status, 200);

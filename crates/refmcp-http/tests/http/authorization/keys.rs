@@ -76,7 +76,7 @@ fn asker() -> Introspection {
 
 #[tokio::test]
 async fn an_issuer_is_asked_about_tokens_of_any_kind() {
-    let guarded = Guarded::with(|authority| authority.introspection(asker())).await;
+    let guarded = Guarded::with(|resource_server| resource_server.introspection(asker())).await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let statuses = join_all((0..50).map(|_| status(&guarded, &bearer))).await;
     assert_eq!(statuses, [200; 50]);

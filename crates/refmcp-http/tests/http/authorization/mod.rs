@@ -14,7 +14,7 @@ mod tokens;
 
 use std::sync::Arc;
 
-use refmcp_http::{Authority, Options};
+use refmcp_http::{Options, ResourceServer};
 use refmcp_testkit::log::Watch;
 use serde_json::{Value, json};
 use url::Url;
@@ -32,21 +32,21 @@ struct Guarded {
 
 impl Guarded {
     async fn open() -> Self {
-        Self::with(|authority| authority).await
+        Self::with(|resource_server| resource_server).await
     }
 
-    async fn with(change: impl FnOnce(Authority) -> Authority) -> Self {
+    async fn with(change: impl FnOnce(ResourceServer) -> ResourceServer) -> Self {
         Self::with_options(change, Options::default()).await
     }
 
-    async fn with_options(change: impl FnOnce(Authority) -> Authority, options: Options) -> Self {
+    async fn with_options(change: impl FnOnce(ResourceServer) -> ResourceServer, options: Options) -> Self {
         let watch = Watch::begin();
         let issuers = Arc::new(Issuers::default());
         let fetch = issuers.clone();
         let site = Site::open_at(|address| {
             let resource = Url::parse(&format!("http://{address}/mcp")).unwrap();
-            let authority = Authority::new(resource, ISSUER, fetch).trusting(OTHER_ISSUER);
-            Options { authority: Some(change(authority)), ..options }
+            let resource_server = ResourceServer::new(resource, ISSUER, fetch).trust_issuer(OTHER_ISSUER);
+            Options { resource_server: Some(change(resource_server)), ..options }
         })
         .await;
         Self { site, issuers, watch }

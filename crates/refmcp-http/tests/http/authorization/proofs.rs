@@ -142,7 +142,9 @@ async fn a_message_takes_a_proof_for_where_it_is_posted() {
 
 #[tokio::test]
 async fn a_nonce_is_told_and_then_wanted() {
-    let guarded = Guarded::with(|authority| authority.only_bound(true).with_nonces().unwrap()).await;
+    let guarded =
+        Guarded::with(|resource_server| resource_server.require_dpop(true).require_dpop_nonces().unwrap())
+            .await;
     let holder = Holder::new(&guarded);
     let reply = holder.ask("DPoP", &[&holder.proof("POST", "/mcp", None)]).await;
     is_refused(&reply, "use_dpop_nonce", "without");

@@ -11,7 +11,7 @@ use refmcp_auth::jose::Jwks;
 use refmcp_auth::resource::{Introspection, ResourceNames};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::http::{Fetcher, Reach};
-use refmcp_http::{Authority, Besides, Options};
+use refmcp_http::{ExtraRoutes, Options, ResourceServer};
 use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settings, TrustedIssuer};
 use url::Url;
 
@@ -92,15 +92,17 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
     let (supported, faults) = (settings.scopes.clone(), settings.faults.clone());
     let issuer = Issuer::new(settings).context("the authorization server cannot start")?;
     let fetch: Arc<dyn Fetch> = Arc::new(InProcessFetch::new(issuer.clone(), None));
-    let mut authority = Authority::new(resource, issuer.name(), fetch).asking_for(first_of(&supported));
+    let mut resource_server =
+        ResourceServer::new(resource, issuer.name(), fetch).challenge_scopes(first_of(&supported));
     // Both read the same clock, and whoever tests how a client renews its token does not want to wait a minute longer.
-    authority = authority.skew(Duration::ZERO);
+    resource_server = resource_server.clock_skew(Duration::ZERO);
     if asked {
         let (client_id, secret) = issuer.resource_credentials();
         let client_secret = secret.cloned().context("nobody may ask about tokens")?;
-        authority = authority.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
+        resource_server =
+            resource_server.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
     }
-    http.authority = Some(demanding(authority.scopes(supported), options)?);
+    http.resource_server = Some(demanding(resource_server.scopes(supported), options)?);
     let extensions = issuer.metadata().extensions();
     if let Some(path) =
         issuer.paths().iter().find(|path| [http.path.as_str(), http.path.websocket()].contains(&&***path))
@@ -108,7 +110,7 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
         let what = format!("--path: the built-in authorization server is at {path}; choose another");
         return Err(UsageError::new(what).into());
     }
-    http.besides = Some(Arc::new(AtPort(issuer)));
+    http.extra_routes = Some(Arc::new(AtPort(issuer)));
     if faults != Faults::default() {
         tracing::warn!(
             faults = options.auth_faults.join(", "),
@@ -136,13 +138,14 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
     }
     // Where the issuer is, is the word of whoever started this, and not that of a stranger.
     let url = Url::parse(name).context("the issuer's URL")?;
-    let mut authority = Authority::new(resource, name, Arc::new(Beside::trusted(&url)));
+    let mut resource_server = ResourceServer::new(resource, name, Arc::new(Beside::trusted(&url)));
     match (&options.auth_introspect_id, &options.auth_introspect_secret_file) {
         (Some(id), Some(file)) => {
             let secret = std::fs::read_to_string(file)
                 .with_context(|| format!("--auth-introspect-secret-file {}", file.display()))?;
             let client_secret = Secret::new(secret.trim_end());
-            authority = authority.introspection(Introspection { client_id: id.clone(), client_secret });
+            resource_server =
+                resource_server.introspection(Introspection { client_id: id.clone(), client_secret });
         }
         _ if options.auth_introspect => {
             let what = "--auth-introspect: another issuer needs --auth-introspect-id as well";
@@ -151,22 +154,24 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
         _ => {}
     }
     let supported = options.auth_scopes.clone().unwrap_or_else(own_scopes);
-    authority = authority.asking_for(first_of(&supported)).scopes(supported);
-    http.authority = Some(demanding(authority, options)?);
+    resource_server = resource_server.challenge_scopes(first_of(&supported)).scopes(supported);
+    http.resource_server = Some(demanding(resource_server, options)?);
     // Which grants an issuer elsewhere gives is in its metadata. Those may not be there yet when the server starts, and may
     // change while it runs; what it can do is said once. Clients read the metadata anyway.
     Ok(About { lines: vec![("issuer", name.to_owned())], extensions: Vec::new() })
 }
 
 /// The same with what tokens have to be.
-fn demanding(authority: Authority, options: &AuthorizationOptions) -> Result<Authority> {
-    let authority = authority
+fn demanding(resource_server: ResourceServer, options: &AuthorizationOptions) -> Result<ResourceServer> {
+    let resource_server = resource_server
         .allow_other_audiences(options.auth_other_audiences)
-        .asking_again_every(options.auth_introspect_every);
+        .recheck_every(options.auth_introspect_every);
     Ok(match options.auth_dpop {
-        DpopPolicy::Optional => authority,
-        DpopPolicy::Required => authority.only_bound(true),
-        DpopPolicy::Nonce => authority.only_bound(true).with_nonces().context("no random numbers")?,
+        DpopPolicy::Optional => resource_server,
+        DpopPolicy::Required => resource_server.require_dpop(true),
+        DpopPolicy::Nonce => {
+            resource_server.require_dpop(true).require_dpop_nonces().context("no random numbers")?
+        }
     })
 }
 
@@ -217,7 +222,7 @@ fn described(settings: &Settings) -> Lines {
 #[derive(Debug)]
 struct AtPort(Issuer);
 
-impl Besides for AtPort {
+impl ExtraRoutes for AtPort {
     fn paths(&self) -> Vec<String> {
         self.0.paths()
     }

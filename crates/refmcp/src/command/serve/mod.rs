@@ -50,11 +50,11 @@ async fn serve(options: ServeOptions) -> Result<()> {
     http.hosts.extend(place.public_hosts());
     let about = auth::set(&options.authority, &place, &mut http)?;
     let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
-    if let (None, At::Address(address)) = (&http.authority, &place.at) {
+    if let (None, At::Address(address)) = (&http.resource_server, &place.at) {
         reachable::warn_if_open(*address);
     }
     let mut reference = reference_options(options.server);
-    reference.auth_required = http.authority.is_some();
+    reference.auth_required = http.resource_server.is_some();
     reference.endpoints = place.public_endpoints().map(|(_, url)| url).to_vec();
     let extensions = about.extensions;
     let declare = move |capabilities: &mut ServerCapabilities| {
@@ -74,16 +74,16 @@ async fn serve(options: ServeOptions) -> Result<()> {
         // Whoever closed our output does not want to read it; the server is no worse for that.
         tracing::debug!(%fault, "the banner was not read");
     }
-    let endpoint = Endpoint::new(server, http);
+    let endpoint = Endpoint::builder(server).options(http).build();
     let signals = tokio::spawn(signals.obey(shutdown.clone(), tls));
     // Operators are answered until the end, and so see that the server stops.
     let (of_ops, end) = (endpoint.clone(), CancellationToken::new());
     let told = end.clone();
     let ops = ops.map(|listener| tokio::spawn(async move { of_ops.serve_ops(listener, told).await }));
-    endpoint.serve_until(listener, &shutdown).await;
+    endpoint.serve_with_shutdown(listener, &shutdown).await;
     end.cancel();
     if let Some(ops) = ops {
-        ops.await.context("--ops-addr")?.context("--ops-addr")?;
+        ops.await.context("--ops-addr")?;
     }
     signals.abort();
     Ok(())

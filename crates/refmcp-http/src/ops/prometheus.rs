@@ -1,0 +1,90 @@
+//! The text format of Prometheus, version 0.0.4: families of samples with their help and type, labels escaped.
+
+use std::fmt::{Display, Write};
+
+use refmcp_server::Histogram;
+
+/// The media type of a page.
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A page that is being written.
+#[derive(Debug)]
+pub(crate) struct Exposition(String);
+
+impl Exposition {
+    pub(crate) fn new() -> Self {
+        Self(String::with_capacity(64 << 10))
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Begins a family; all its samples follow.
+    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+    }
+
+    /// A family of one sample.
+    pub(crate) fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    pub(crate) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (place, (label, text)) in labels.iter().enumerate() {
+            let open = if place == 0 { '{' } else { ',' };
+            self.write(format_args!("{open}{label}=\"{}\"", Escaped(text)));
+        }
+        let close = if labels.is_empty() { "" } else { "}" };
+        self.write(format_args!("{close} {value}\n"));
+    }
+
+    pub(crate) fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
+        let seconds = histogram.total().as_secs_f64();
+        let bucket = format!("{name}_bucket");
+        let mut all = 0;
+        for (bound, count) in histogram.up_to() {
+            let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
+            self.sample(&bucket, &[labels, &[("le", bound.as_str())]].concat(), count);
+            all = count;
+        }
+        self.sample(&format!("{name}_sum"), labels, seconds);
+        self.sample(&format!("{name}_count"), labels, all);
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.0.write_fmt(text);
+    }
+}
+
+/// The value of a label, between its quotation marks.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '\\' => f.write_str("\\\\")?,
+                '"' => f.write_str("\\\"")?,
+                '\n' => f.write_str("\\n")?,
+                other => f.write_char(other)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_labels_are_escaped() {
+        let mut page = Exposition::new();
+        page.sample("a", &[("x", "quote \" backslash \\ line\nend"), ("y", "")], 1);
+        assert_eq!(page.into_text(), "a{x=\"quote \\\" backslash \\\\ line\\nend\",y=\"\"} 1\n");
+    }
+}
