@@ -6,7 +6,7 @@ use std::error::Error;
 use refmcp_client::Client;
 use refmcp_client::auth::{Authorization, Browser, BrowserError, is_redirect_for};
 use refmcp_client::http::StreamableHttp;
-use refmcp_client::wire::BoxFuture;
+use refmcp_client::transport::BoxFuture;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use url::Url;

@@ -9,10 +9,10 @@ use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
 
 use crate::client::Client;
-use crate::conversation::Conversation;
+use crate::driver::ClientDriver;
 use crate::error::ConnectError;
 use crate::host::Host;
-use crate::wire::Connector;
+use crate::transport::Connector;
 use tokio::time::{Instant, timeout_at};
 
 /// A client that is not connected yet.
@@ -70,7 +70,7 @@ impl ClientBuilder {
     /// not asked first whether it knows a newer revision, unless that fails. Servers that were connected from this
     /// builder are remembered by themselves.
     #[must_use]
-    pub fn spoken(self, server: &str, revision: Revision) -> Self {
+    pub fn known_revision(self, server: &str, revision: Revision) -> Self {
         self.lock_spoken().insert(server.to_owned(), revision);
         self
     }
@@ -123,7 +123,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Connects to a server and opens a conversation.
+    /// Connects to a server and opens a driver.
     ///
     /// # Errors
     /// When the server cannot be reached, or no common revision is found.
@@ -162,7 +162,7 @@ impl ClientBuilder {
         };
         let name = server.name();
         let sessions = self.config.era.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
-        let older = server.older().filter(|_| sessions && speaks_something_older(&why));
+        let older = server.fallback().filter(|_| sessions && speaks_something_older(&why));
         let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
         match self.attempt_patiently(&older, time).await {
             Ok(client) => Ok(client),
@@ -170,7 +170,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Opens a conversation, as often as it takes until nobody but the server is waited for.
+    /// Opens a driver, as often as it takes until nobody but the server is waited for.
     async fn attempt_patiently(
         &self,
         server: &Arc<dyn Connector>,
@@ -178,7 +178,7 @@ impl ClientBuilder {
     ) -> Result<Client, OpenError> {
         loop {
             match self.attempt(server, time).await {
-                Err(OpenError::TimedOut { after_millis }) => match server.held_up() {
+                Err(OpenError::TimedOut { after_millis }) => match server.pending_login() {
                     Some(login) => {
                         login.await?;
                         *time = OpeningTime::begin(self.config.open_timeout);
@@ -202,19 +202,19 @@ impl ClientBuilder {
             capabilities.extensions.get_or_insert_default().entry(id).or_insert(settings);
         }
         let config = ClientConfig { era, way, capabilities, ..self.config.clone() };
-        let conversation = Conversation::new(config, Arc::new(self.host.clone()));
-        let connecting = server.connect(conversation.ear());
-        let wire = if server.logs_in_first() {
+        let driver = ClientDriver::new(config, Arc::new(self.host.clone()));
+        let connecting = server.connect(driver.sink());
+        let transport = if server.logs_in_first() {
             connecting.await?
         } else {
             timeout_at(time.until, connecting).await.map_err(|_| time.over())??
         };
-        conversation.open(wire);
-        let opened = timeout_at(time.until, conversation.opened()).await;
+        driver.open(transport);
+        let opened = timeout_at(time.until, driver.opened()).await;
         match opened.unwrap_or_else(|_| Err(time.over())) {
-            Ok(facts) => Ok(Client::new(conversation, facts, server.name(), way, self.options.clone())),
+            Ok(facts) => Ok(Client::new(driver, facts, server.name(), way, self.options.clone())),
             Err(why) => {
-                conversation.close().await;
+                driver.close().await;
                 Err(why)
             }
         }

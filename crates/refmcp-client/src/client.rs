@@ -16,16 +16,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::builder::ClientBuilder;
-use crate::conversation::{Conversation, Standing};
+use crate::driver::{ClientDriver, OpenState};
 use crate::error::Error;
 use crate::host::Event;
-use crate::list::{Listed, Pages};
+use crate::list::{Listable, Pages};
 use crate::request::Request;
 
 /// A conversation with a server. Clones share it; when the last one is dropped, the connection ends.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) conversation: Arc<Conversation>,
+    pub(crate) driver: Arc<ClientDriver>,
     shared: Arc<Shared>,
 }
 
@@ -49,20 +49,20 @@ impl Client {
     }
 
     pub(crate) fn new(
-        conversation: Arc<Conversation>,
+        driver: Arc<ClientDriver>,
         server: Arc<ServerFacts>,
         name: String,
         way: Way,
         options: CallOptions,
     ) -> Self {
-        Self { conversation, shared: Arc::new(Shared { server, name, way, options: Mutex::new(options) }) }
+        Self { driver, shared: Arc::new(Shared { server, name, way, options: Mutex::new(options) }) }
     }
 
     /// What the server said of itself.
     pub fn server(&self) -> Arc<ServerFacts> {
-        match self.conversation.standing() {
-            Standing::Open(server) => server,
-            Standing::Opening | Standing::Closed(_) => self.shared.server.clone(),
+        match self.driver.open_state() {
+            OpenState::Open(server) => server,
+            OpenState::Opening | OpenState::Closed(_) => self.shared.server.clone(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// A list of the server, to be read page by page or one thing after the other.
-    pub fn pages<T: Listed>(&self) -> Pages<T> {
+    pub fn pages<T: Listable>(&self) -> Pages<T> {
         Pages::new(self, false)
     }
 
@@ -183,7 +183,7 @@ impl Client {
     ///
     /// # Errors
     /// As any request.
-    pub async fn set_log_level(&self, level: LogLevel) -> Result<(), Error> {
+    pub async fn set_level(&self, level: LogLevel) -> Result<(), Error> {
         if self.server().rules().lifecycle == Lifecycle::PerRequest {
             self.shared.options.lock().unwrap_or_else(PoisonError::into_inner).log_level = Some(level);
             return Ok(());
@@ -231,20 +231,20 @@ impl Client {
     /// # Errors
     /// When the application has told of no folders when it connected: the server does not know of any.
     pub fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
-        if !self.conversation.host.set_roots(roots) {
+        if !self.driver.host.set_roots(roots) {
             return Err(Error::Misuse("the server was not told of any folders".to_owned()));
         }
-        self.conversation.notify("notifications/roots/list_changed");
+        self.driver.notify("notifications/roots/list_changed");
         Ok(())
     }
 
     /// Forgets results that were kept.
     pub fn forget(&self) {
-        self.conversation.memo.lock().unwrap_or_else(PoisonError::into_inner).forget_all();
+        self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).forget_all();
     }
 
     pub(crate) fn forget_list(&self, method: &str) {
-        self.conversation.memo.lock().unwrap_or_else(PoisonError::into_inner).forget_list(method);
+        self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).forget_list(method);
     }
 
     /// Takes note of listed tools, and leaves out those that cannot be called here.
@@ -253,14 +253,12 @@ impl Client {
             self.shared.way == Way::Exchanges && self.server().rules().lifecycle == Lifecycle::PerRequest;
         let mut usable = Vec::with_capacity(tools.len());
         for tool in tools {
-            let noted = self.conversation.memo.lock().unwrap_or_else(PoisonError::into_inner).note(&tool);
+            let noted = self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).note(&tool);
             match noted {
                 Err(why) if by_header => {
                     let what =
                         format!("the tool {} is left out: {why}", refmcp_proto::jsonrpc::excerpt(&tool.name));
-                    self.conversation
-                        .host
-                        .tell(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
+                    self.driver.host.tell(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
                 }
                 _ => usable.push(tool),
             }
@@ -271,6 +269,6 @@ impl Client {
     /// Ends the conversation in order: calls that have not ended fail, and whatever the connection needed is gone
     /// afterwards. Takes a bounded time.
     pub async fn close(&self) {
-        self.conversation.close().await;
+        self.driver.close().await;
     }
 }

@@ -15,9 +15,9 @@ use crate::builder::ClientBuilder;
 use crate::client::Client;
 use crate::config::{Input, Launch, ServerEntry, Servers};
 use crate::error::{ConnectError, Error};
-use crate::list::Listed;
+use crate::list::Listable;
 use crate::request::Request;
-use crate::wire::Connector;
+use crate::transport::Connector;
 
 /// A number of servers, by name.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub enum Fault {
 
 /// Something of one server among several.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offered<T> {
+pub struct ServerItem<T> {
     /// The name of the server.
     pub server: String,
     /// What it offers.
@@ -52,9 +52,9 @@ pub struct Offered<T> {
 
 /// What several servers offer, and those that did not say.
 #[derive(Debug)]
-pub struct Offers<T> {
+pub struct ServerItems<T> {
     /// All of it, in the order of the servers' names.
-    pub items: Vec<Offered<T>>,
+    pub items: Vec<ServerItem<T>>,
     /// The servers that failed to list theirs.
     pub failed: Vec<(String, Error)>,
 }
@@ -155,7 +155,7 @@ impl Clients {
     }
 
     /// What all servers offer of one kind; those that offer none of it are not asked.
-    pub async fn list<T: Listed>(&self) -> Offers<T> {
+    pub async fn list<T: Listable>(&self) -> ServerItems<T> {
         let mut listing = JoinSet::new();
         for (name, client) in &self.connected {
             let (name, client) = (name.clone(), client.clone());
@@ -172,11 +172,11 @@ impl Clients {
         while let Some(listed) = listing.join_next().await {
             by_name.extend(listed.ok());
         }
-        let mut offers = Offers { items: Vec::new(), failed: Vec::new() };
+        let mut offers = ServerItems { items: Vec::new(), failed: Vec::new() };
         for (server, listed) in by_name {
             match listed {
                 Ok(items) => {
-                    let offered = items.into_iter().map(|item| Offered { server: server.clone(), item });
+                    let offered = items.into_iter().map(|item| ServerItem { server: server.clone(), item });
                     offers.items.extend(offered);
                 }
                 Err(fault) => offers.failed.push((server, fault)),
@@ -212,7 +212,7 @@ impl Clients {
     }
 }
 
-impl<T> Offered<T> {
+impl<T> ServerItem<T> {
     /// A name of the item, prefixed with its server's.
     pub fn prefixed(&self, name: &str) -> String {
         format!("{}.{name}", self.server)

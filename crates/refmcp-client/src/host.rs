@@ -17,7 +17,7 @@ use refmcp_proto::model::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::wire::BoxFuture;
+use crate::transport::BoxFuture;
 
 type Answering<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
 type Listening = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -27,7 +27,7 @@ type Listening = Arc<dyn Fn(&Event) + Send + Sync>;
 #[non_exhaustive]
 pub enum Event {
     /// The server told something: a log message, progress, a change.
-    Told(ServerNotification),
+    Notification(ServerNotification),
     /// The server broke a rule, for the first time.
     Finding(Finding),
     /// The server sent something over a pipe that is no message, or an answer to nothing, or it made a request for what
@@ -81,7 +81,7 @@ impl Host {
 
     /// Lets servers ask a person to fill in forms.
     #[must_use]
-    pub fn forms<F>(mut self, answer: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
+    pub fn elicitation<F>(mut self, answer: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ElicitResult, RpcError>> + Send + 'static,
     {
@@ -91,8 +91,8 @@ impl Host {
 
     /// Accepts every form with the defaults of its fields, and declines those that need more.
     #[must_use]
-    pub fn forms_by_default(self) -> Self {
-        self.forms(|params| async move {
+    pub fn elicitation_defaults(self) -> Self {
+        self.elicitation(|params| async move {
             let content = params.requested_schema.defaults();
             Ok(match params.requested_schema.check(&content) {
                 Ok(()) => ElicitResult::accept(content),
@@ -103,7 +103,7 @@ impl Host {
 
     /// Lets servers send a person to a web page. Whoever answers has to ask for consent first.
     #[must_use]
-    pub fn urls<F>(mut self, answer: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
+    pub fn url_elicitation<F>(mut self, answer: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ElicitResult, RpcError>> + Send + 'static,
     {

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A [`Client`] is one conversation. What the application does for servers is a [`Host`]: functions that sample, ask
-//! people and listen. How a server is reached is a [`Connector`](wire::Connector): a child process, HTTP, WebSocket,
+//! people and listen. How a server is reached is a [`Connector`](transport::Connector): a child process, HTTP, WebSocket,
 //! memory. Every request ends: in a result, an error, or at its deadline; dropping one cancels it.
 
 #![cfg_attr(
@@ -29,12 +29,12 @@
 mod builder;
 mod client;
 mod clients;
-mod conversation;
+mod driver;
 mod error;
 mod host;
 mod list;
-mod memo;
 mod request;
+mod response_cache;
 
 #[cfg(feature = "http")]
 pub mod auth;
@@ -46,16 +46,16 @@ pub mod http;
 pub mod memory;
 pub(crate) mod pipe;
 pub mod redact;
+pub mod transport;
 #[cfg(feature = "websocket")]
 pub mod websocket;
-pub mod wire;
 
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use clients::{Clients, Decide, Fault, Offered, Offers};
+pub use clients::{Clients, Decide, Fault, ServerItem, ServerItems};
 pub use error::{ConnectError, Error};
 pub use host::{Event, Host};
-pub use list::{Listed, Pages};
+pub use list::{Listable, Pages};
 pub use refmcp_proto::engine::client::{CallError, Era, OpenError, ServerFacts, UnknownEra, WireError};
 pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;

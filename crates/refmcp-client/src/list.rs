@@ -18,7 +18,7 @@ use crate::request::Request;
 const MOST_PAGES: usize = 10_000;
 
 /// Something that servers list.
-pub trait Listed: Sized + Send + 'static {
+pub trait Listable: Sized + Send + 'static {
     /// One page of it.
     type Page: DeserializeOwned + Send + 'static;
 
@@ -43,7 +43,7 @@ pub trait Listed: Sized + Send + 'static {
 macro_rules! listed {
     ($($item:ty: $page:ty, $member:ident, $method:literal;)*) => {
         $(
-            impl Listed for $item {
+            impl Listable for $item {
                 type Page = $page;
                 const METHOD: &'static str = $method;
 
@@ -61,7 +61,7 @@ listed! {
     Prompt: ListPromptsResult, prompts, "prompts/list";
 }
 
-impl Listed for Tool {
+impl Listable for Tool {
     type Page = ListToolsResult;
     const METHOD: &'static str = "tools/list";
 
@@ -75,7 +75,7 @@ impl Listed for Tool {
 }
 
 /// A list that is being read.
-pub struct Pages<T: Listed> {
+pub struct Pages<T: Listable> {
     client: Client,
     next: Next,
     seen: HashSet<String>,
@@ -89,7 +89,7 @@ enum Next {
     End,
 }
 
-impl<T: Listed> fmt::Debug for Pages<T> {
+impl<T: Listable> fmt::Debug for Pages<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pages")
             .field("method", &T::METHOD)
@@ -98,7 +98,7 @@ impl<T: Listed> fmt::Debug for Pages<T> {
     }
 }
 
-impl<T: Listed> Pages<T> {
+impl<T: Listable> Pages<T> {
     pub(crate) fn new(client: &Client, fresh: bool) -> Self {
         let items = Vec::new().into_iter();
         Self { client: client.clone(), next: Next::First, seen: HashSet::new(), fresh, items }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use refmcp_proto::engine::client::WireError;
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 
-use crate::pipe::{DEFAULT_MAX_MESSAGE, PipeWire};
-use crate::wire::{BoxFuture, Connector, Ear, Wire};
+use crate::pipe::{DEFAULT_MAX_MESSAGE, PipeTransport};
+use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
-type Start = Box<dyn FnOnce(Arc<dyn Ear>) -> Arc<dyn Wire> + Send>;
+type Start = Box<dyn FnOnce(Arc<dyn MessageSink>) -> Arc<dyn Transport> + Send>;
 
 /// The near end of a pair of pipes; a server has the far one. It can be connected once.
 pub struct Memory {
@@ -19,17 +19,17 @@ pub struct Memory {
 impl Memory {
     /// Speaks over this end, as [`refmcp_transport::memory::pair`] makes it or any other pair of reader and writer.
     pub fn new<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> Self {
-        let start = |ear| PipeWire::start(end, ear, DEFAULT_MAX_MESSAGE);
+        let start = |sink| PipeTransport::start(end, sink, DEFAULT_MAX_MESSAGE);
         Self { start: Mutex::new(Some(Box::new(start))) }
     }
 }
 
 impl Connector for Memory {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
         Box::pin(async move {
             let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
             let used = || WireError::Unreachable("the end of the pipe is already in use".to_owned());
-            Ok(start.ok_or_else(used)?(ear))
+            Ok(start.ok_or_else(used)?(sink))
         })
     }
 
@@ -51,12 +51,12 @@ mod tests {
 
     struct Deaf;
 
-    impl Ear for Deaf {
+    impl MessageSink for Deaf {
         fn message(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: &[u8]) {}
         fn too_long(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: usize) {}
         fn ended(&self, _: refmcp_proto::engine::client::Exchange, _: WireError) {}
         fn closed(&self, _: WireError) {}
-        fn noise(&self, _: &str) {}
+        fn ignored_input(&self, _: &str) {}
     }
 
     #[tokio::test]

@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::conversation::{Ended, OnProgress};
+use crate::driver::{Ended, OnProgress};
 use crate::error::Error;
-use crate::memo::Memo;
-use crate::wire::BoxFuture;
+use crate::response_cache::ResponseCache;
+use crate::transport::BoxFuture;
 
 /// A request that brings an `R`. Nothing is sent before it is awaited; dropping the future cancels it.
 #[must_use = "a request is sent when it is awaited"]
@@ -31,7 +31,7 @@ pub struct Request<R> {
     params: Result<Box<str>, Error>,
     options: CallOptions,
     progress: Option<OnProgress>,
-    memory: Memory,
+    cache_use: CacheUse,
     /// The arguments of a tool.
     arguments: Option<JsonObject>,
     result: PhantomData<fn() -> R>,
@@ -39,10 +39,10 @@ pub struct Request<R> {
 
 /// Whether a result may come from memory, and go there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Memory {
-    Unused,
-    Written,
-    ReadAndWritten,
+pub(crate) enum CacheUse {
+    None,
+    Write,
+    ReadWrite,
 }
 
 /// What a request came to, where whoever asked brings what the server needs by hand.
@@ -73,7 +73,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             params: params.map(Into::into),
             options: client.options(),
             progress: None,
-            memory: Memory::Unused,
+            cache_use: CacheUse::None,
             arguments: None,
             result: PhantomData,
         }
@@ -92,7 +92,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
 
     /// Lets the result come from memory, as its server allows.
     pub(crate) fn remembered(mut self) -> Self {
-        self.memory = Memory::ReadAndWritten;
+        self.cache_use = CacheUse::ReadWrite;
         self
     }
 
@@ -135,8 +135,8 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
 
     /// Asks the server even where a result that was kept would do.
     pub fn fresh(mut self) -> Self {
-        if self.memory == Memory::ReadAndWritten {
-            self.memory = Memory::Written;
+        if self.cache_use == CacheUse::ReadWrite {
+            self.cache_use = CacheUse::Write;
         }
         self
     }
@@ -150,9 +150,9 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// The same request, with its result read as something else: [`Box<RawValue>`](serde_json::value::RawValue) has
     /// it as the server wrote it.
     pub fn read_as<S>(self) -> Request<S> {
-        let Self { client, method, name, params, options, progress, memory, arguments, result: _ } = self;
+        let Self { client, method, name, params, options, progress, cache_use, arguments, result: _ } = self;
         let result = PhantomData;
-        Request { client, method, name, params, options, progress, memory, arguments, result }
+        Request { client, method, name, params, options, progress, cache_use, arguments, result }
     }
 
     /// Brings what the server asked for in an earlier round, with the state that it gave; see
@@ -168,7 +168,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             serde_json::to_string(&params).map(Into::into).map_err(misuse)
         });
         // What was asked for with somebody's answers is for nobody else.
-        self.memory = Memory::Unused;
+        self.cache_use = CacheUse::None;
         self
     }
 
@@ -185,10 +185,10 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     async fn run(mut self) -> Result<R, Error> {
-        if self.memory == Memory::ReadAndWritten
+        if self.cache_use == CacheUse::ReadWrite
             && let Ok(params) = &self.params
         {
-            let kept = self.memo().find(self.client.conversation.now(), &self.method, params);
+            let kept = self.cache().find(self.client.driver.now(), &self.method, params);
             if let Some(kept) = kept {
                 return self.read(&kept);
             }
@@ -212,22 +212,22 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         }
         let answered = ended?;
         if let Answered::Result(text) = &answered
-            && self.memory != Memory::Unused
+            && self.cache_use != CacheUse::None
         {
-            self.memo().keep(self.client.conversation.now(), &self.method, &params, text);
+            self.cache().keep(self.client.driver.now(), &self.method, &params, text);
         }
         Ok(answered)
     }
 
     async fn call(&self, params: &str) -> Ended {
         let (method, name, progress) = (self.method.clone(), self.name.clone(), self.progress.clone());
-        self.client.conversation.call(method, name, params.into(), self.options.clone(), progress).await
+        self.client.driver.call(method, name, params.into(), self.options.clone(), progress).await
     }
 
     /// Repeats arguments in headers, as far as it is known which.
     fn mirror(&mut self) {
         let (Some(arguments), Some(name)) = (&self.arguments, &self.name) else { return };
-        let known = self.memo().tool(name);
+        let known = self.cache().tool(name);
         if let Some(tool) = known {
             self.options.mirrored = tool.mirrored(arguments);
         }
@@ -238,7 +238,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     async fn learn_tool(&mut self) -> bool {
         let Some(name) = self.name.clone().filter(|_| self.arguments.is_some()) else { return false };
         let before = std::mem::take(&mut self.options.mirrored);
-        if Box::pin(self.client.list_tools_afresh()).await.is_err() || self.memo().tool(&name).is_none() {
+        if Box::pin(self.client.list_tools_afresh()).await.is_err() || self.cache().tool(&name).is_none() {
             return false;
         }
         self.mirror();
@@ -256,7 +256,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     fn check_output(&self, tool: &str, text: &str) -> Result<(), Error> {
-        let Some(notes) = self.memo().tool(tool).filter(|notes| notes.has_output()) else { return Ok(()) };
+        let Some(notes) = self.cache().tool(tool).filter(|notes| notes.has_output()) else { return Ok(()) };
         // A result that cannot be read is complained about where it is read.
         let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
         notes
@@ -264,8 +264,8 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             .map_err(|why| Error::Output { tool: tool.to_owned(), why })
     }
 
-    fn memo(&self) -> MutexGuard<'_, Memo> {
-        self.client.conversation.memo.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, ResponseCache> {
+        self.client.driver.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -18,9 +18,9 @@ use tokio::time::timeout;
 
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
 use crate::http::dial::{Dialer, Stream};
-use crate::http::{Address, BadHeader, BadUrl, HttpSettings, Reach};
-use crate::pipe::{PipeWire, Task};
-use crate::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
+use crate::http::{Address, AddressScope, HeaderError, HttpSettings, UrlError};
+use crate::pipe::{PipeTransport, Task};
+use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
@@ -40,7 +40,7 @@ type Socket = TokioIo<hyper::upgrade::Upgraded>;
 /// Why there is no socket, and the head of the response that says so, with where it came from.
 struct Shut {
     why: WireError,
-    head: Option<Box<(StatusCode, HeaderMap, Reach)>>,
+    head: Option<Box<(StatusCode, HeaderMap, AddressScope)>>,
 }
 
 impl From<WireError> for Shut {
@@ -64,7 +64,7 @@ impl WebSocket {
     ///
     /// # Errors
     /// The text is no such URL.
-    pub fn new(url: &str) -> Result<Self, BadUrl> {
+    pub fn new(url: &str) -> Result<Self, UrlError> {
         let address = match url.trim_start().split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
                 Address::websocket(&format!("ws://{rest}"))
@@ -82,12 +82,12 @@ impl WebSocket {
     ///
     /// # Errors
     /// It is no header, or one that is ours to set.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, BadHeader> {
-        let name = HeaderName::try_from(name).map_err(|_| BadHeader::Name(excerpt(name)))?;
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
+        let name = HeaderName::try_from(name).map_err(|_| HeaderError::Name(excerpt(name)))?;
         if is_reserved(&name) {
-            return Err(BadHeader::Reserved(name));
+            return Err(HeaderError::Reserved(name));
         }
-        let mut value = HeaderValue::try_from(value).map_err(|_| BadHeader::Value(name.clone()))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| HeaderError::Value(name.clone()))?;
         value.set_sensitive(true);
         self.headers.append(name, value);
         Ok(self)
@@ -121,12 +121,12 @@ impl WebSocket {
         &self.address
     }
 
-    async fn open(&self, ear: Arc<dyn Ear>) -> Result<Arc<dyn Wire>, WireError> {
+    async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
         let socket = self.socket().await?;
         let max_message = self.settings.max_message;
         let settings = Settings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
         let pipe = pipe(socket, Role::Client, settings).await;
-        Ok(PipeWire::start(pipe, ear, max_message))
+        Ok(PipeTransport::start(pipe, sink, max_message))
     }
 
     /// A socket, with a token of ours where the server wants one.
@@ -165,8 +165,8 @@ impl WebSocket {
                 Ok(socket) => return Ok(socket),
                 Err(shut) => shut,
             };
-            let Some((status, headers, reach)) = shut.head.as_deref() else { return Err(shut.why) };
-            match token_manager.classify(*status, headers, *reach, token.as_deref(), &mut attempts) {
+            let Some((status, headers, scope)) = shut.head.as_deref() else { return Err(shut.why) };
+            match token_manager.classify(*status, headers, *scope, token.as_deref(), &mut attempts) {
                 ResponseAction::Accept => return Err(shut.why),
                 ResponseAction::Retry => {}
                 ResponseAction::Authorize(refusal) => {
@@ -195,7 +195,7 @@ impl WebSocket {
     async fn shake_hands(&self, stream: Stream, more: HeaderMap) -> Result<Socket, Shut> {
         let (mut request, key) = self.request()?;
         request.headers_mut().extend(more);
-        let reach = stream.reach();
+        let scope = stream.scope();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|fault| blame(&fault))?;
@@ -204,7 +204,7 @@ impl WebSocket {
             Task::spawn(async move { connection.with_upgrades().await.map_err(std::io::Error::other) });
         let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            let head = Some(Box::new((response.status(), response.headers().clone(), reach)));
+            let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
             return Err(Shut { why: refusal(response).await, head });
         }
         check(response.headers(), &key).map_err(|why| WireError::Misbehaved(why.to_owned()))?;
@@ -239,8 +239,8 @@ impl WebSocket {
 }
 
 impl Connector for WebSocket {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
-        Box::pin(self.open(ear))
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+        Box::pin(self.open(sink))
     }
 
     fn name(&self) -> String {
@@ -336,17 +336,17 @@ mod tests {
         ] {
             assert_eq!(WebSocket::new(url).unwrap().name(), name);
         }
-        assert!(matches!(WebSocket::new("ftp://h"), Err(BadUrl::Scheme(..))));
-        assert_eq!(WebSocket::new("ws://me:hush@h").unwrap_err(), BadUrl::UserInfo);
-        assert!(matches!(WebSocket::new("nowhere"), Err(BadUrl::NotAUrl(_))));
+        assert!(matches!(WebSocket::new("ftp://h"), Err(UrlError::Scheme(..))));
+        assert_eq!(WebSocket::new("ws://me:hush@h").unwrap_err(), UrlError::UserInfo);
+        assert!(matches!(WebSocket::new("nowhere"), Err(UrlError::NotAUrl(_))));
     }
 
     #[test]
     fn headers_are_checked_and_not_shown() {
         let socket = || WebSocket::new("ws://h").unwrap();
-        assert!(matches!(socket().header("a b", "x"), Err(BadHeader::Name(_))));
-        assert!(matches!(socket().header("a", "x\r\ny"), Err(BadHeader::Value(_))));
-        assert!(matches!(socket().header("Sec-WebSocket-Key", "x"), Err(BadHeader::Reserved(_))));
+        assert!(matches!(socket().header("a b", "x"), Err(HeaderError::Name(_))));
+        assert!(matches!(socket().header("a", "x\r\ny"), Err(HeaderError::Value(_))));
+        assert!(matches!(socket().header("Sec-WebSocket-Key", "x"), Err(HeaderError::Reserved(_))));
         let shown = format!("{:?}", socket().header("Authorization", "hush").unwrap());
         assert!(shown.contains("authorization") && !shown.contains("hush"), "{shown}");
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use refmcp_client::http::HttpSettings;
+use refmcp_client::transport::{Connector, MessageSink, Transport};
 use refmcp_client::websocket::WebSocket;
-use refmcp_client::wire::{Connector, Ear, Wire};
 use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,7 +32,7 @@ enum Event {
 
 struct Notebook(UnboundedSender<Event>);
 
-impl Ear for Notebook {
+impl MessageSink for Notebook {
     fn message(&self, _: Option<Exchange>, json: &[u8]) {
         let _ = self.0.send(Event::Message(String::from_utf8(json.to_vec()).unwrap()));
     }
@@ -49,21 +49,22 @@ impl Ear for Notebook {
         let _ = self.0.send(Event::Closed(why));
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         panic!("everything on a socket is a message: {what}");
     }
 }
 
 type Heard = UnboundedReceiver<Event>;
 
-async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Wire>, Heard), WireError> {
+async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Transport>, Heard), WireError> {
     let (notes, heard) = unbounded_channel();
-    let wire = timeout(LONG, socket.connect(Arc::new(Notebook(notes)))).await.expect("an answer in time")?;
-    Ok((wire, heard))
+    let transport =
+        timeout(LONG, socket.connect(Arc::new(Notebook(notes)))).await.expect("an answer in time")?;
+    Ok((transport, heard))
 }
 
 async fn next(heard: &mut Heard) -> Event {
-    timeout(LONG, heard.recv()).await.expect("something is heard in time").expect("the ear is there")
+    timeout(LONG, heard.recv()).await.expect("something is heard in time").expect("the sink is there")
 }
 
 async fn why_broken(heard: &mut Heard) -> String {
@@ -88,21 +89,21 @@ async fn listen() -> (TcpListener, WebSocket) {
 /// Connects to a server that behaves.
 async fn open(
     socket: impl FnOnce(WebSocket) -> WebSocket,
-) -> (Arc<dyn Wire>, Heard, WebSocketStream<TcpStream>) {
+) -> (Arc<dyn Transport>, Heard, WebSocketStream<TcpStream>) {
     let (listener, to) = listen().await;
     let to = socket(to);
     let accepting = async { accept_async(listener.accept().await.unwrap().0).await.unwrap() };
     let (connected, server) = tokio::join!(connect(&to), accepting);
-    let (wire, heard) = connected.unwrap();
-    (wire, heard, server)
+    let (transport, heard) = connected.unwrap();
+    (transport, heard, server)
 }
 
 #[tokio::test]
 async fn messages_go_both_ways_in_order() {
-    let (wire, mut heard, mut server) = open(|socket| socket).await;
+    let (transport, mut heard, mut server) = open(|socket| socket).await;
     let sending = async {
         for n in 0..500 {
-            wire.clone().send(outgoing(&format!("{{\"n\":{n}}}")));
+            transport.clone().send(outgoing(&format!("{{\"n\":{n}}}")));
         }
     };
     let echoing = async {
@@ -117,7 +118,8 @@ async fn messages_go_both_ways_in_order() {
         assert_eq!(next(&mut heard).await, Event::Message(format!("{{\"n\":{n}}}")));
     }
     let farewell = async { server.next().await.unwrap().unwrap() };
-    let (said, ()) = tokio::join!(farewell, async { timeout(LONG, wire.clone().close()).await.unwrap() });
+    let (said, ()) =
+        tokio::join!(farewell, async { timeout(LONG, transport.clone().close()).await.unwrap() });
     let Message::Close(Some(close)) = said else { panic!("a socket ends with a farewell: {said:?}") };
     assert_eq!(u16::from(close.code), 1000);
     assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
@@ -125,9 +127,9 @@ async fn messages_go_both_ways_in_order() {
 
 #[tokio::test]
 async fn what_was_sent_last_leaves_before_the_farewell() {
-    let (wire, _heard, mut server) = open(|socket| socket).await;
+    let (transport, _heard, mut server) = open(|socket| socket).await;
     for _ in 0..100 {
-        wire.clone().send(outgoing("{}"));
+        transport.clone().send(outgoing("{}"));
     }
     let counting = async {
         let mut count = 0;
@@ -136,7 +138,7 @@ async fn what_was_sent_last_leaves_before_the_farewell() {
         }
         count
     };
-    let (count, ()) = tokio::join!(counting, wire.close());
+    let (count, ()) = tokio::join!(counting, transport.close());
     assert_eq!(count, 100);
 }
 
@@ -263,11 +265,11 @@ async fn a_server_that_goes_away_is_noticed() {
 
 #[tokio::test]
 async fn a_server_that_answers_no_ping_is_gone() {
-    let (wire, mut heard, server) = open(|socket| socket.ping_every(Duration::from_millis(50))).await;
+    let (transport, mut heard, server) = open(|socket| socket.ping_every(Duration::from_millis(50))).await;
     let why = why_broken(&mut heard).await;
     assert_eq!(why, "no answer to a ping");
-    wire.clone().send(outgoing("{}"));
-    timeout(LONG, wire.close()).await.unwrap();
+    transport.clone().send(outgoing("{}"));
+    timeout(LONG, transport.close()).await.unwrap();
     drop(server);
 }
 
@@ -284,14 +286,14 @@ async fn a_server_that_answers_pings_may_be_silent() {
 
 #[tokio::test]
 async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
-    let (wire, mut heard, server) = open(|socket| socket).await;
+    let (transport, mut heard, server) = open(|socket| socket).await;
     for _ in 0..40 {
-        wire.clone().send(outgoing(&"x".repeat(1 << 20)));
+        transport.clone().send(outgoing(&"x".repeat(1 << 20)));
     }
-    let room = wire.room().expect("far too much is queued");
+    let room = transport.ready().expect("far too much is queued");
     assert!(timeout(Duration::from_millis(100), room).await.is_err());
     let began = Instant::now();
-    timeout(LONG, wire.clone().close()).await.unwrap();
+    timeout(LONG, transport.clone().close()).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
     drop(server);
@@ -317,8 +319,8 @@ async fn whoever_breaks_the_rules_of_websocket_is_left() {
 
 #[tokio::test]
 async fn a_wire_that_is_dropped_closes_its_socket() {
-    let (wire, _heard, mut server) = open(|socket| socket).await;
-    drop(wire);
+    let (transport, _heard, mut server) = open(|socket| socket).await;
+    drop(transport);
     let frame = timeout(LONG, server.next()).await.unwrap();
     assert!(matches!(frame, Some(Ok(Message::Close(_)))), "{frame:?}");
 }

@@ -5,8 +5,8 @@ use http::header::LOCATION;
 use http::{Request, StatusCode};
 use refmcp_auth::fetch::Fetch;
 use refmcp_client::auth::{Browser, BrowserError};
-use refmcp_client::http::{Fetcher, Reach};
-use refmcp_client::wire::BoxFuture;
+use refmcp_client::http::{AddressScope, Fetcher};
+use refmcp_client::transport::BoxFuture;
 use url::Url;
 
 /// Goes where it is sent, and tells where it was sent back to without going there: nobody listens.
@@ -30,7 +30,7 @@ impl Browser for Follower {
 async fn visit(url: &Url) -> Result<Url, String> {
     let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|fault| fault.to_string())?;
     // The suite is on this machine.
-    let fetcher = Fetcher::guarded(Reach::Machine);
+    let fetcher = Fetcher::guarded(AddressScope::Loopback);
     let response = fetcher.fetch(request).await.map_err(|fault| fault.to_string())?;
     if !matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER) {
         return Err(format!("the authorization server sends nobody back: {}", response.status()));

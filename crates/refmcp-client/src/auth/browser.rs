@@ -5,7 +5,7 @@ use std::fmt;
 use refmcp_auth::Secret;
 use url::Url;
 
-use crate::wire::BoxFuture;
+use crate::transport::BoxFuture;
 
 /// Opens a URL in a browser and waits for the redirect.
 pub trait Browser: Send + Sync + fmt::Debug + 'static {

@@ -20,7 +20,7 @@ use super::browser::BrowserError;
 use super::settings::Settings;
 use super::store::{StoreError, StoreGuard};
 use super::token_manager::Completion;
-use crate::http::{Fetcher, HttpSettings, Reach};
+use crate::http::{AddressScope, Fetcher, HttpSettings};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
@@ -38,7 +38,7 @@ pub(super) struct Login {
     pub(super) name: String,
     pub(super) http: HttpSettings,
     /// The scope of the server's address: URLs that it names may be as near.
-    pub(super) reach: Reach,
+    pub(super) reach: AddressScope,
     /// Signals the outcome to all waiters.
     pub(super) done_tx: Completion,
     /// The current tokens, which do not suffice.
@@ -252,7 +252,7 @@ impl Login {
             return fetcher.clone();
         }
         // Logins are not part of the recorded session.
-        let http = HttpSettings { tap: None, ..self.http.clone() };
+        let http = HttpSettings { observer: None, ..self.http.clone() };
         Arc::new(Fetcher::guarded(self.reach).settings(http))
     }
 }

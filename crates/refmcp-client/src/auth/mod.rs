@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
     use crate::http::{HttpSse, StreamableHttp};
+    use crate::transport::Connector;
     use crate::websocket::WebSocket;
-    use crate::wire::Connector;
 
     #[test]
     fn ways_in_that_are_extensions_are_told_of() {

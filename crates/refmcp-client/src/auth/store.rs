@@ -11,7 +11,7 @@ use refmcp_auth::uri::canonical;
 use url::Url;
 
 use crate::http::as_http;
-use crate::wire::BoxFuture;
+use crate::transport::BoxFuture;
 
 /// Stores tokens and client registrations. Servers are identified by [`store_key`].
 ///

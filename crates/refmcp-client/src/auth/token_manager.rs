@@ -15,7 +15,7 @@ use url::Url;
 use super::login::{Login, now};
 use super::settings::Settings;
 use super::token::{Nonce, Token};
-use crate::http::{HttpSettings, Reach};
+use crate::http::{AddressScope, HttpSettings};
 
 /// Seconds after a failed refresh during which none is tried.
 const REFRESH_PAUSE: Seconds = 10;
@@ -40,7 +40,7 @@ struct State {
     token: Option<Arc<Token>>,
     tokens: u64,
     /// The farthest address scope that the server has answered from.
-    reach: Option<Reach>,
+    reach: Option<AddressScope>,
     /// No refresh before this time.
     retry_after: Seconds,
     acquisition: Option<Acquisition>,
@@ -150,7 +150,7 @@ impl TokenManager {
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-        reach: Reach,
+        reach: AddressScope,
         token: Option<&Token>,
         attempts: &mut Attempts,
     ) -> ResponseAction {
@@ -240,7 +240,7 @@ impl TokenManager {
             return (acquisition.done_rx.clone(), acquisition.kind.serves(&kind));
         }
         let (done_tx, done_rx) = watch::channel(None);
-        let reach = state.reach.unwrap_or_else(|| Reach::of_url(&self.server));
+        let reach = state.reach.unwrap_or_else(|| AddressScope::of_url(&self.server));
         let login = Login {
             settings: self.settings.clone(),
             server: self.server.clone(),

@@ -15,9 +15,9 @@ use refmcp_proto::engine::client::WireError;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
-use crate::pipe::{Between, DEFAULT_MAX_MESSAGE, Outbox, PipeWire, Task, listen};
+use crate::pipe::{DEFAULT_MAX_MESSAGE, Outbox, PipeContent, PipeTransport, Task, listen};
 use crate::redact::{self, Secrets};
-use crate::wire::{BoxFuture, Connector, Ear, Wire};
+use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
 mod environment;
 mod fault;
@@ -202,7 +202,7 @@ impl ChildProcess {
         command
     }
 
-    fn start(&self, ear: Arc<dyn Ear>) -> Result<Arc<dyn Wire>, WireError> {
+    fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
         let mut child = self.command().spawn().map_err(|fault| fault::explain(self, &fault))?;
         let group = Group::of(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
@@ -210,10 +210,10 @@ impl ChildProcess {
             return Err(WireError::Unreachable(format!("{program}: it has no pipes")));
         };
         let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
-        let (wire, conducting) = PipeWire::conducted(outbox.clone());
+        let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
         let lines = LineReader::new(stdout, self.max_message);
         let reading =
-            Task::spawn(listen(lines, outbox.clone(), ear.clone(), self.max_message, Between::Noise));
+            Task::spawn(listen(lines, outbox.clone(), sink.clone(), self.max_message, PipeContent::Mixed));
         let flushing = Task::spawn({
             let outbox = outbox.clone();
             async move { outbox.run().await }
@@ -225,22 +225,22 @@ impl ChildProcess {
             child,
             group,
             outbox,
-            ear,
+            sink,
             reading,
             flushing,
             draining,
             last_words,
             patience: self.patience,
-            conducting,
+            shutdown,
         };
         tokio::spawn(supervisor.run());
-        Ok(wire)
+        Ok(transport)
     }
 }
 
 impl Connector for ChildProcess {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
-        Box::pin(async move { self.start(ear) })
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+        Box::pin(async move { self.start(sink) })
     }
 
     fn name(&self) -> String {

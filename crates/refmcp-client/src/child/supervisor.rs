@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Patience;
 use super::group::Group;
 use super::stderr::LastWords;
-use crate::pipe::{Conducting, FLUSH_WITHIN, LAST_WORDS, Outbox, Task, why_deaf};
-use crate::wire::Ear;
+use crate::pipe::{FLUSH_WITHIN, LAST_WORDS, Outbox, ShutdownSignal, Task, why_deaf};
+use crate::transport::MessageSink;
 
 /// How long a process that is killed may take to be gone; only one that hangs in the kernel takes any time.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
@@ -24,13 +24,13 @@ pub(super) struct Supervisor {
     pub(super) child: Child,
     pub(super) group: Group,
     pub(super) outbox: Arc<Outbox<LineWriter<ChildStdin>>>,
-    pub(super) ear: Arc<dyn Ear>,
+    pub(super) sink: Arc<dyn MessageSink>,
     pub(super) reading: Task<io::Result<()>>,
     pub(super) flushing: Task<io::Result<()>>,
     pub(super) draining: Task<io::Result<()>>,
     pub(super) last_words: Arc<LastWords>,
     pub(super) patience: Patience,
-    pub(super) conducting: Conducting,
+    pub(super) shutdown: ShutdownSignal,
 }
 
 impl Supervisor {
@@ -45,11 +45,11 @@ impl Supervisor {
                 self.exited_or(WireError::Broken(otherwise)).await
             }
             sent = &mut self.flushing => self.exited_or(why_deaf(sent)).await,
-            () = self.conducting.asked_to_close() => WireError::Closed,
+            () = self.shutdown.asked_to_close() => WireError::Closed,
         };
-        self.ear.closed(why);
+        self.sink.closed(why);
         self.end().await;
-        self.conducting.done();
+        self.shutdown.done();
     }
 
     /// A server that closes one of its pipes is usually about to exit, and its status says more.

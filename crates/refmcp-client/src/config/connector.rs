@@ -10,10 +10,10 @@ use super::{Launch, ServerEntry};
 #[cfg(feature = "http")]
 use crate::auth::Authorization;
 #[cfg(feature = "http")]
-use crate::http::{BadHeader, BadUrl, HttpSse, StreamableHttp};
+use crate::http::{HeaderError, HttpSse, StreamableHttp, UrlError};
+use crate::transport::Connector;
 #[cfg(feature = "websocket")]
 use crate::websocket::WebSocket;
-use crate::wire::Connector;
 
 impl ServerEntry {
     /// How to reach the server; its variables have to be filled in by [`Servers::resolve`](super::Servers::resolve)
@@ -71,7 +71,7 @@ impl ServerEntry {
     #[cfg(feature = "http")]
     fn reach<S: Remote>(
         &self,
-        server: Result<S, BadUrl>,
+        server: Result<S, UrlError>,
         headers: &[(String, Secret)],
         authorization: Option<&Authorization>,
     ) -> Result<Arc<dyn Connector>, Problem> {
@@ -93,13 +93,13 @@ impl ServerEntry {
 /// What can be set about a server that is reached by a URL.
 #[cfg(feature = "http")]
 trait Remote: Connector + Sized + 'static {
-    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader>;
+    fn with(self, name: &str, value: &str) -> Result<Self, HeaderError>;
     fn authorized(self, authorization: Authorization) -> Self;
 }
 
 #[cfg(feature = "http")]
 impl Remote for StreamableHttp {
-    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+    fn with(self, name: &str, value: &str) -> Result<Self, HeaderError> {
         self.header(name, value)
     }
 
@@ -110,7 +110,7 @@ impl Remote for StreamableHttp {
 
 #[cfg(feature = "http")]
 impl Remote for HttpSse {
-    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+    fn with(self, name: &str, value: &str) -> Result<Self, HeaderError> {
         self.header(name, value)
     }
 
@@ -121,7 +121,7 @@ impl Remote for HttpSse {
 
 #[cfg(feature = "websocket")]
 impl Remote for WebSocket {
-    fn with(self, name: &str, value: &str) -> Result<Self, BadHeader> {
+    fn with(self, name: &str, value: &str) -> Result<Self, HeaderError> {
         self.header(name, value)
     }
 

@@ -13,7 +13,7 @@ use crate::redact;
 /// Why a text is no address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadUrl {
+pub enum UrlError {
     /// Not a URL.
     #[error("not a URL: {0}")]
     NotAUrl(String),
@@ -34,29 +34,29 @@ pub struct Address {
 
 impl Address {
     /// An address of HTTP, with or without TLS. A fragment is dropped.
-    pub fn http(url: &str) -> Result<Self, BadUrl> {
+    pub fn http(url: &str) -> Result<Self, UrlError> {
         Self::parse(url, ("http", "https"), "http and https")
     }
 
     /// An address of WebSocket, with or without TLS. A fragment is dropped.
-    pub fn websocket(url: &str) -> Result<Self, BadUrl> {
+    pub fn websocket(url: &str) -> Result<Self, UrlError> {
         Self::parse(url, ("ws", "wss"), "ws and wss")
     }
 
-    fn parse(url: &str, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, BadUrl> {
-        let url = Url::parse(url).map_err(|fault| BadUrl::NotAUrl(fault.to_string()))?;
+    fn parse(url: &str, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, UrlError> {
+        let url = Url::parse(url).map_err(|fault| UrlError::NotAUrl(fault.to_string()))?;
         Self::check(url, (plain, secure), names)
     }
 
-    fn check(mut url: Url, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, BadUrl> {
+    fn check(mut url: Url, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, UrlError> {
         if url.scheme() != plain && url.scheme() != secure {
-            return Err(BadUrl::Scheme(excerpt(url.scheme()), names));
+            return Err(UrlError::Scheme(excerpt(url.scheme()), names));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(BadUrl::UserInfo);
+            return Err(UrlError::UserInfo);
         }
         if url.host().is_none() {
-            return Err(BadUrl::NotAUrl("it names no host".to_owned()));
+            return Err(UrlError::NotAUrl("it names no host".to_owned()));
         }
         url.set_fragment(None);
         let secure = url.scheme() == secure;
@@ -111,17 +111,17 @@ impl Address {
         Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
     }
 
-    pub(super) fn target(&self) -> Result<Target, BadUrl> {
-        let unfit = |_| BadUrl::NotAUrl("no HTTP request can name it".to_owned());
+    pub(super) fn target(&self) -> Result<Target, UrlError> {
+        let unfit = |_| UrlError::NotAUrl("no HTTP request can name it".to_owned());
         Ok(Target {
             in_origin: Uri::try_from(&*self.path_and_query()).map_err(unfit)?,
             absolute: Uri::try_from(self.url.as_str()).map_err(unfit)?,
         })
     }
 
-    pub(super) fn host_header(&self) -> Result<HeaderValue, BadUrl> {
+    pub(super) fn host_header(&self) -> Result<HeaderValue, UrlError> {
         HeaderValue::from_str(self.authority())
-            .map_err(|_| BadUrl::NotAUrl("no header can name its host".to_owned()))
+            .map_err(|_| UrlError::NotAUrl("no header can name its host".to_owned()))
     }
 }
 
@@ -143,7 +143,7 @@ impl fmt::Debug for Address {
 pub(crate) fn as_http(url: &Url) -> Url {
     let mut there = url.clone();
     there.set_query(None);
-    // Between these schemes the change is always possible.
+    // PipeContent these schemes the change is always possible.
     let _changed = match url.scheme() {
         "wss" => there.set_scheme("https"),
         "ws" => there.set_scheme("http"),
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn only_plain_addresses_are_taken() {
-        assert!(matches!(Address::http("mcp"), Err(BadUrl::NotAUrl(_))));
-        assert!(matches!(Address::http("ftp://host/x"), Err(BadUrl::Scheme(_, _))));
-        assert!(matches!(Address::http("ws://host/x"), Err(BadUrl::Scheme(_, _))));
-        assert_eq!(Address::http("http://user@host/"), Err(BadUrl::UserInfo));
-        assert_eq!(Address::http("http://:secret@host/"), Err(BadUrl::UserInfo));
+        assert!(matches!(Address::http("mcp"), Err(UrlError::NotAUrl(_))));
+        assert!(matches!(Address::http("ftp://host/x"), Err(UrlError::Scheme(_, _))));
+        assert!(matches!(Address::http("ws://host/x"), Err(UrlError::Scheme(_, _))));
+        assert_eq!(Address::http("http://user@host/"), Err(UrlError::UserInfo));
+        assert_eq!(Address::http("http://:secret@host/"), Err(UrlError::UserInfo));
         assert!(Address::websocket("wss://host/").unwrap().is_secure());
     }
 

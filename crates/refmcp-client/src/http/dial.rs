@@ -15,9 +15,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::address::Address;
-use super::near::{Guard, Reach};
+use super::observer::ObservedStream;
+use super::scope::{AddressPolicy, AddressScope};
 use super::settings::HttpSettings;
-use super::tap::Tapped;
 use super::tls;
 
 /// How long one address of a host is tried before the next is tried beside it.
@@ -33,12 +33,12 @@ pub(crate) struct Dialer {
     settings: HttpSettings,
     protocols: &'static [&'static [u8]],
     tls: LazyTls,
-    guard: Option<Guard>,
+    guard: Option<AddressPolicy>,
 }
 
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Undialed {
+pub(super) enum DialError {
     #[error("{0}")]
     Forbidden(String),
     #[error("{0}")]
@@ -54,7 +54,7 @@ impl Dialer {
     }
 
     /// The same, which connects only where it may; and with a configuration that others use as well.
-    pub(super) fn guarded(mut self, guard: Guard, tls: LazyTls) -> Self {
+    pub(super) fn guarded(mut self, guard: AddressPolicy, tls: LazyTls) -> Self {
         self.guard = Some(guard);
         self.tls = tls;
         self
@@ -74,33 +74,33 @@ impl Dialer {
     }
 
     /// The same; an error tells what may not be from what cannot be.
-    pub(super) async fn try_dial(&self) -> Result<Stream, Undialed> {
+    pub(super) async fn try_dial(&self) -> Result<Stream, DialError> {
         let within = self.settings.connect_timeout;
-        let dialed = timeout(within, self.dial_patiently()).await.map_err(|_| Undialed::TooSlow(within))?;
-        dialed.map(|stream| match &self.settings.tap {
-            Some(tap) => Stream::Tapped(Box::new(Tapped::new(stream, tap.clone()))),
+        let dialed = timeout(within, self.dial_patiently()).await.map_err(|_| DialError::TooSlow(within))?;
+        dialed.map(|stream| match &self.settings.observer {
+            Some(observer) => Stream::ObservedStream(Box::new(ObservedStream::new(stream, observer.clone()))),
             None => stream,
         })
     }
 
-    async fn dial_patiently(&self) -> Result<Stream, Undialed> {
+    async fn dial_patiently(&self) -> Result<Stream, DialError> {
         let (host, port) = (self.address.host(), self.address.port());
         let looked_up = look_up(&self.settings, &host, port).await;
         let mut addresses = looked_up
-            .map_err(|fault| Undialed::Unreachable(format!("{host} cannot be looked up: {fault}")))?;
+            .map_err(|fault| DialError::Unreachable(format!("{host} cannot be looked up: {fault}")))?;
         if let Some(guard) = &self.guard {
             // These very addresses are connected to: were the name looked up again, it could mean another one.
-            addresses = guard.allowed(&host, addresses).map_err(Undialed::Forbidden)?;
+            addresses = guard.allowed(&host, addresses).map_err(DialError::Forbidden)?;
         }
         let tcp = connect_any(&addresses)
             .await
-            .map_err(|fault| Undialed::Unreachable(format!("{}: {fault}", self.address.authority())))?;
-        tcp.set_nodelay(true).map_err(|fault| Undialed::Unreachable(fault.to_string()))?;
+            .map_err(|fault| DialError::Unreachable(format!("{}: {fault}", self.address.authority())))?;
+        tcp.set_nodelay(true).map_err(|fault| DialError::Unreachable(fault.to_string()))?;
         if !self.address.is_secure() {
             return Ok(Stream::Plain(tcp));
         }
-        let config = self.tls_config().await.map_err(Undialed::Unreachable)?;
-        let wrapped = tls::wrap(config, host, tcp).await.map_err(Undialed::Unreachable)?;
+        let config = self.tls_config().await.map_err(DialError::Unreachable)?;
+        let wrapped = tls::wrap(config, host, tcp).await.map_err(DialError::Unreachable)?;
         Ok(Stream::Tls(Box::new(wrapped)))
     }
 
@@ -160,7 +160,7 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    Tapped(Box<Tapped>),
+    ObservedStream(Box<ObservedStream>),
 }
 
 impl Stream {
@@ -169,19 +169,19 @@ impl Stream {
         match self {
             Self::Plain(_) => false,
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
-            Self::Tapped(tapped) => tapped.stream().speaks_http2(),
+            Self::ObservedStream(tapped) => tapped.stream().speaks_http2(),
         }
     }
 
     /// Where the other end is: of this very connection, whatever its name means by now.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn scope(&self) -> AddressScope {
         let tcp = match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => stream.get_ref().0,
-            Self::Tapped(tapped) => return tapped.stream().reach(),
+            Self::ObservedStream(tapped) => return tapped.stream().scope(),
         };
         // Whoever is gone already is nobody near.
-        tcp.peer_addr().map_or(Reach::Nowhere, |peer| Reach::of(peer.ip()))
+        tcp.peer_addr().map_or(AddressScope::Reserved, |peer| AddressScope::of(peer.ip()))
     }
 }
 
@@ -190,7 +190,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
-            Self::Tapped(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::ObservedStream(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -200,7 +200,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
-            Self::Tapped(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::ObservedStream(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -208,7 +208,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tapped(stream) => Pin::new(stream).poll_flush(cx),
+            Self::ObservedStream(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -216,7 +216,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tapped(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::ObservedStream(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 
@@ -228,7 +228,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Self::Tapped(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::ObservedStream(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 
@@ -236,7 +236,7 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
-            Self::Tapped(stream) => stream.is_write_vectored(),
+            Self::ObservedStream(stream) => stream.is_write_vectored(),
         }
     }
 }

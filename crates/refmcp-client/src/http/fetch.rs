@@ -16,12 +16,12 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::address::Address;
-use super::answer::describe;
-use super::dial::{Dialer, LazyTls, Undialed};
+use super::dial::{DialError, Dialer, LazyTls};
 use super::headers::USER_AGENT;
-use super::near::{Guard, Reach};
+use super::response::describe;
+use super::scope::{AddressPolicy, AddressScope};
 use super::settings::HttpSettings;
-use crate::wire::BoxFuture;
+use crate::transport::BoxFuture;
 
 /// How long one fetch may take in all, unless it is set otherwise.
 const TIME: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     settings: HttpSettings,
-    from: Reach,
+    from: AddressScope,
     time: Duration,
     size: usize,
     tls: LazyTls,
@@ -47,12 +47,12 @@ pub struct Fetcher {
 impl Fetcher {
     /// One for what is named by somebody who is there. It asks the world; private networks when they are in one or on
     /// this machine; this machine only when they are on it themselves. What no network is meant to carry it never asks.
-    pub fn guarded(from: Reach) -> Self {
+    pub fn guarded(from: AddressScope) -> Self {
         Self { settings: HttpSettings::default(), from, time: TIME, size: SIZE, tls: LazyTls::default() }
     }
 
     /// How connections are made: of these the certificates, the way to look up hosts, the time for a connection and the
-    /// tap matter here.
+    /// observer matter here.
     #[must_use]
     pub fn settings(mut self, settings: HttpSettings) -> Self {
         self.settings = settings;
@@ -83,12 +83,12 @@ impl Fetcher {
         if plain && !is_loopback(&url) {
             return Err(forbidden(&format!("{address} is not protected by TLS")));
         }
-        let guard = Guard { from: self.from, only_machine: plain };
+        let guard = AddressPolicy { from: self.from, only_loopback: plain };
         let dialer = Dialer::new(address.clone(), self.settings.clone(), PROTOCOLS);
         let stream = dialer.guarded(guard, self.tls.clone()).try_dial().await.map_err(|why| match why {
-            Undialed::Forbidden(why) => FetchError::Forbidden(why),
-            Undialed::Unreachable(why) => FetchError::Unreachable(why),
-            Undialed::TooSlow(_) => FetchError::TimedOut,
+            DialError::Forbidden(why) => FetchError::Forbidden(why),
+            DialError::Unreachable(why) => FetchError::Unreachable(why),
+            DialError::TooSlow(_) => FetchError::TimedOut,
         })?;
         let mut request = request.map(Full::new);
         *request.uri_mut() = address.target().map_err(|fault| forbidden(&fault))?.in_origin;

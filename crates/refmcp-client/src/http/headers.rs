@@ -29,7 +29,7 @@ const LONGEST_ID: usize = 4096;
 /// Why a header cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadHeader {
+pub enum HeaderError {
     /// No name of a header.
     #[error("{0:?} is no name of a header")]
     Name(String),
@@ -42,12 +42,12 @@ pub enum BadHeader {
 }
 
 /// Adds a header that goes with every request.
-pub(super) fn add_extra(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), BadHeader> {
-    let name = HeaderName::try_from(name).map_err(|_| BadHeader::Name(excerpt(name)))?;
+pub(super) fn add_extra(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), HeaderError> {
+    let name = HeaderName::try_from(name).map_err(|_| HeaderError::Name(excerpt(name)))?;
     if is_reserved(&name) {
-        return Err(BadHeader::Reserved(name));
+        return Err(HeaderError::Reserved(name));
     }
-    let mut value = HeaderValue::try_from(value).map_err(|_| BadHeader::Value(name.clone()))?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| HeaderError::Value(name.clone()))?;
     value.set_sensitive(true);
     headers.append(name, value);
     Ok(())
@@ -75,13 +75,13 @@ fn is_reserved(name: &HeaderName) -> bool {
 
 /// What goes with everything that is sent, and what depends on what it is.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct HeaderTemplates {
     post: HeaderMap,
     get: HeaderMap,
     delete: HeaderMap,
 }
 
-impl Standing {
+impl HeaderTemplates {
     pub(super) fn new(host: HeaderValue, extra: &HeaderMap) -> Self {
         let mut common = HeaderMap::with_capacity(16);
         common.insert(header::HOST, host);
@@ -202,7 +202,7 @@ pub(super) fn event_id(id: &str) -> Option<HeaderValue> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Json,
-    Events,
+    EventStream,
     Other,
 }
 
@@ -215,7 +215,7 @@ impl Content {
         if name.eq_ignore_ascii_case("application/json") {
             Self::Json
         } else if name.eq_ignore_ascii_case("text/event-stream") {
-            Self::Events
+            Self::EventStream
         } else {
             Self::Other
         }
@@ -249,9 +249,9 @@ mod tests {
         for name in
             ["Host", "Connection", "mcp-session-id", "MCP-Protocol-Version", "Mcp-Param-x", "Last-Event-ID"]
         {
-            assert!(matches!(add_extra(&mut headers, name, "x"), Err(BadHeader::Reserved(_))), "{name}");
+            assert!(matches!(add_extra(&mut headers, name, "x"), Err(HeaderError::Reserved(_))), "{name}");
         }
-        assert!(matches!(add_extra(&mut headers, "a b", "x"), Err(BadHeader::Name(_))));
+        assert!(matches!(add_extra(&mut headers, "a b", "x"), Err(HeaderError::Name(_))));
         let secret = add_extra(&mut headers, "authorization", "Bearer\nsecret").unwrap_err();
         assert!(!secret.to_string().contains("secret"));
         add_extra(&mut headers, "Authorization", "Bearer secret").unwrap();

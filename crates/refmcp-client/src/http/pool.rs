@@ -17,8 +17,8 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::address::Target;
-use super::answer::{Answer, Common, Link, Unsent, describe};
 use super::dial::Dialer;
+use super::response::{Http1Connection, Http2Connection, HttpResponse, SendError, describe};
 
 /// Connections that may wait for work.
 const MOST_IDLE: usize = 256;
@@ -31,7 +31,7 @@ const CONNECTION_WINDOW: u32 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Pool {
     dialer: Dialer,
-    idle: Arc<Idle>,
+    idle: Arc<IdleConnections>,
     shared: Mutex<Option<Shared>>,
     /// Held while it is found out whether a connection can be shared, so that not everybody makes one.
     turn: tokio::sync::Mutex<()>,
@@ -41,20 +41,21 @@ pub(super) struct Pool {
 /// A connection for all.
 #[derive(Debug)]
 struct Shared {
-    common: Common,
+    common: Http2Connection,
     task: AbortHandle,
 }
 
 /// Where a request can be sent.
 enum Channel {
-    Own { link: Box<Link>, used: bool },
-    Shared { common: Common, used: bool },
+    Own { link: Box<Http1Connection>, used: bool },
+    Shared { common: Http2Connection, used: bool },
 }
 
 impl Pool {
     pub(super) fn new(dialer: Dialer) -> Self {
         let known_unshared = AtomicBool::new(!dialer.address().is_secure());
-        let idle = Arc::new(Idle { patience: dialer.settings().idle_timeout, waiting: Mutex::default() });
+        let idle =
+            Arc::new(IdleConnections { patience: dialer.settings().idle_timeout, waiting: Mutex::default() });
         Self { dialer, idle, shared: Mutex::new(None), turn: tokio::sync::Mutex::new(()), known_unshared }
     }
 
@@ -66,7 +67,7 @@ impl Pool {
         headers: HeaderMap,
         body: Bytes,
         patience: Option<Duration>,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<HttpResponse, WireError> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
@@ -86,8 +87,8 @@ impl Pool {
             match sent {
                 Ok(answer) => return Ok(answer),
                 // A connection that waited may have ended just now. What never left is sent over another.
-                Err(Unsent { message: Some(unsent), .. }) if used => request = *unsent,
-                Err(Unsent { why, .. }) => return Err(WireError::Broken(why)),
+                Err(SendError { message: Some(unsent), .. }) if used => request = *unsent,
+                Err(SendError { why, .. }) => return Err(WireError::Broken(why)),
             }
         }
     }
@@ -112,7 +113,7 @@ impl Pool {
     /// A new connection.
     async fn own(&self) -> Result<Channel, WireError> {
         let stream = self.dialer.dial().await.map_err(WireError::Unreachable)?;
-        let reach = stream.reach();
+        let scope = stream.scope();
         let unusable = |fault: hyper::Error| WireError::Unreachable(describe(&fault));
         if stream.speaks_http2() {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -129,7 +130,7 @@ impl Pool {
                 }
             });
             // One that is replaced lives on for as long as somebody uses it.
-            let common = Common { sender, reach };
+            let common = Http2Connection { sender, scope };
             *self.shared() = Some(Shared { common: common.clone(), task: task.abort_handle() });
             self.known_unshared.store(false, Ordering::Relaxed);
             return Ok(Channel::Shared { common, used: false });
@@ -137,10 +138,10 @@ impl Pool {
         self.known_unshared.store(true, Ordering::Relaxed);
         let (sender, connection) =
             http1::Builder::new().handshake(TokioIo::new(stream)).await.map_err(unusable)?;
-        Ok(Channel::Own { link: Box::new(Link::new(sender, connection, reach)), used: false })
+        Ok(Channel::Own { link: Box::new(Http1Connection::new(sender, connection, scope)), used: false })
     }
 
-    fn live_shared(&self) -> Option<Common> {
+    fn live_shared(&self) -> Option<Http2Connection> {
         let mut shared = self.shared();
         if shared.as_ref().is_some_and(|shared| shared.common.sender.is_closed()) {
             *shared = None;
@@ -175,25 +176,25 @@ async fn in_time<T>(patience: Option<Duration>, sending: impl Future<Output = T>
 
 /// Connections that wait for work, the longest waiting first.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleConnections {
     patience: Duration,
     waiting: Mutex<Waiting>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    links: Vec<(Instant, Box<Link>)>,
+    links: Vec<(Instant, Box<Http1Connection>)>,
     sweeper: Option<AbortHandle>,
     closed: bool,
 }
 
-impl Idle {
+impl IdleConnections {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one that waited for the shortest time and still lives.
-    fn take(&self) -> Option<Box<Link>> {
+    fn take(&self) -> Option<Box<Http1Connection>> {
         loop {
             let (since, mut link) = self.waiting().links.pop()?;
             if since.elapsed() < self.patience && link.is_usable() {
@@ -203,7 +204,7 @@ impl Idle {
     }
 
     /// Keeps a connection for the next request, if it can carry one.
-    pub(super) fn give_back(self: &Arc<Self>, mut link: Box<Link>) {
+    pub(super) fn give_back(self: &Arc<Self>, mut link: Box<Http1Connection>) {
         if !link.is_usable() {
             return;
         }
@@ -228,7 +229,7 @@ impl Idle {
 }
 
 /// Ends connections that waited too long, until none is left.
-async fn sweep(idle: Arc<Idle>) {
+async fn sweep(idle: Arc<IdleConnections>) {
     loop {
         tokio::time::sleep(idle.patience).await;
         let mut waiting = idle.waiting();

@@ -5,8 +5,8 @@ use hyper::{HeaderMap, StatusCode};
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RpcError, decode, excerpt};
 
-use super::answer::Answer;
 use super::headers::{Content, shown};
+use super::response::HttpResponse;
 
 /// Bytes of an error's body that are read.
 const READ: usize = 64 << 10;
@@ -14,7 +14,7 @@ const READ: usize = 64 << 10;
 const CHALLENGE: usize = 8 << 10;
 
 /// What it means that a request was refused.
-pub(super) async fn refused(mut answer: Answer, session: Option<&HeaderValue>) -> WireError {
+pub(super) async fn refused(mut answer: HttpResponse, session: Option<&HeaderValue>) -> WireError {
     let status = answer.status;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let challenge = challenge(&answer.headers);
@@ -68,7 +68,7 @@ pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), WireError> {
 }
 
 /// What it means that a response has content of another kind than it should.
-pub(super) async fn unexpected(mut answer: Answer, wanted: &str) -> WireError {
+pub(super) async fn unexpected(mut answer: HttpResponse, wanted: &str) -> WireError {
     let status = answer.status.as_u16();
     if Content::of(&answer.headers) == Content::Other && !answer.headers.contains_key(header::CONTENT_TYPE) {
         answer.body.drain().await;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::tap::Tap;
+use super::observer::ByteObserver;
 
 /// Bytes of one message of a server that are kept unless something else is set: results may be large.
 pub const MAX_MESSAGE: usize = 64 << 20;
@@ -33,13 +33,13 @@ pub struct HttpSettings {
     pub max_requests: usize,
     /// Whether a stream is kept open, in a session, for what the server says on its own account. Who makes one request
     /// and leaves can do without.
-    pub standing_stream: bool,
+    pub get_stream: bool,
     /// Certificates, in DER, that are trusted besides those of the system.
     pub ca_certificates: Vec<Vec<u8>>,
     /// A way of its own to look up hosts.
     pub resolver: Option<Resolve>,
     /// Who hears every byte that passes.
-    pub tap: Option<Tap>,
+    pub observer: Option<ByteObserver>,
 }
 
 impl Default for HttpSettings {
@@ -50,10 +50,10 @@ impl Default for HttpSettings {
             idle_timeout: Duration::from_secs(4),
             max_message: MAX_MESSAGE,
             max_requests: 1024,
-            standing_stream: true,
+            get_stream: true,
             ca_certificates: Vec::new(),
             resolver: None,
-            tap: None,
+            observer: None,
         }
     }
 }
@@ -66,10 +66,10 @@ impl fmt::Debug for HttpSettings {
             .field("idle_timeout", &self.idle_timeout)
             .field("max_message", &self.max_message)
             .field("max_requests", &self.max_requests)
-            .field("standing_stream", &self.standing_stream)
+            .field("get_stream", &self.get_stream)
             .field("ca_certificates", &self.ca_certificates.len())
             .field("resolver", &self.resolver.is_some())
-            .field("tap", &self.tap.is_some())
+            .field("observer", &self.observer.is_some())
             .finish()
     }
 }

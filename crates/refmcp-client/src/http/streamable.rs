@@ -9,14 +9,14 @@ use refmcp_proto::engine::client::{Exchange, Outgoing, WireError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::time::timeout;
 
-use super::address::{Address, BadUrl};
-use super::headers::{BadHeader, add_extra};
-use super::legacy::HttpSse;
-use super::line::{Line, Place};
+use super::address::{Address, UrlError};
+use super::headers::{HeaderError, add_extra};
+use super::http_sse::HttpSse;
+use super::requester::{HttpEndpoint, HttpRequester};
 use super::settings::HttpSettings;
-use super::tasks::{self, Order, Turn};
-use super::{reply, standing};
-use crate::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
+use super::tasks::{self, SendOrder, Turn};
+use super::{get_stream, post};
+use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
 
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -24,25 +24,25 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A server that is reached over streamable HTTP.
 #[derive(Debug, Clone)]
 pub struct StreamableHttp {
-    place: Place,
+    endpoint: HttpEndpoint,
 }
 
 impl StreamableHttp {
     /// The server at a URL of scheme `http` or `https`; a fragment is dropped.
-    pub fn new(url: &str) -> Result<Self, BadUrl> {
-        Ok(Self { place: Place::new(url)? })
+    pub fn new(url: &str) -> Result<Self, UrlError> {
+        Ok(Self { endpoint: HttpEndpoint::new(url)? })
     }
 
     /// A header that goes with every request, such as `Authorization`. It is never sent to another origin.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, BadHeader> {
-        add_extra(&mut self.place.extra, name, value)?;
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
+        add_extra(&mut self.endpoint.extra, name, value)?;
         Ok(self)
     }
 
     /// How connections are made and used.
     #[must_use]
     pub fn settings(mut self, settings: HttpSettings) -> Self {
-        self.place.settings = settings;
+        self.endpoint.settings = settings;
         self
     }
 
@@ -50,137 +50,142 @@ impl StreamableHttp {
     /// [`header`](Self::header) goes before it.
     #[must_use]
     pub fn authorization(mut self, authorization: crate::auth::Authorization) -> Self {
-        self.place.authorization = Some(authorization);
+        self.endpoint.authorization = Some(authorization);
         self
     }
 
     /// Where the server is.
     pub fn address(&self) -> &Address {
-        &self.place.address
+        &self.endpoint.address
     }
 }
 
 impl Connector for StreamableHttp {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
         // There is nothing to connect before there is something to say.
-        Box::pin(async move { Ok(Arc::new(StreamableWire::new(&self.place, ear)) as Arc<dyn Wire>) })
+        Box::pin(
+            async move { Ok(Arc::new(StreamableTransport::new(&self.endpoint, sink)) as Arc<dyn Transport>) },
+        )
     }
 
     fn name(&self) -> String {
-        self.place.address.to_string()
+        self.endpoint.address.to_string()
     }
 
-    fn older(&self) -> Option<Arc<dyn Connector>> {
-        Some(Arc::new(HttpSse::at(self.place.clone())))
+    fn fallback(&self) -> Option<Arc<dyn Connector>> {
+        Some(Arc::new(HttpSse::at(self.endpoint.clone())))
     }
 
     fn probe_may_be_ignored(&self) -> bool {
         false
     }
 
-    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
-        self.place.held_up()
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        self.endpoint.pending_login()
     }
 
     fn extensions(&self) -> JsonObject {
-        self.place.extensions()
+        self.endpoint.extensions()
     }
 }
 
-/// A way to a server over streamable HTTP. Tasks hold the line and not the wire, so they end with it.
+/// A way to a server over streamable HTTP. MessageTasks hold the requester and not the transport, so they end with it.
 #[derive(Debug)]
-struct StreamableWire {
-    line: Arc<Line>,
-    standing_stream: bool,
+struct StreamableTransport {
+    requester: Arc<HttpRequester>,
+    get_stream: bool,
 }
 
-impl StreamableWire {
-    fn new(place: &Place, ear: Arc<dyn Ear>) -> Self {
-        Self { line: Arc::new(Line::new(place, ear)), standing_stream: place.settings.standing_stream }
+impl StreamableTransport {
+    fn new(endpoint: &HttpEndpoint, sink: Arc<dyn MessageSink>) -> Self {
+        Self {
+            requester: Arc::new(HttpRequester::new(endpoint, sink)),
+            get_stream: endpoint.settings.get_stream,
+        }
     }
 }
 
-impl Wire for StreamableWire {
+impl Transport for StreamableTransport {
     fn send(self: Arc<Self>, message: Outgoing) {
         let exchange = message.exchange;
-        let order = Order::of(&message.kind);
-        let line = self.line.clone();
-        let started = self.line.tasks.start(exchange, order, move |turn| async move {
-            if order == Order::Request {
+        let order = SendOrder::of(&message.kind);
+        let requester = self.requester.clone();
+        let started = self.requester.tasks.start(exchange, order, move |turn| async move {
+            if order == SendOrder::Request {
                 turn.wait().await;
-                reply::ask(&line, message).await;
+                post::ask(&requester, message).await;
             } else {
-                tell(&line, turn, message).await;
+                tell(&requester, turn, message).await;
             }
-            line.tasks.done(exchange);
+            requester.tasks.done(exchange);
         });
         if !started {
-            // Never from within this call: whoever calls may hold what the ear needs.
-            let ear = self.line.ear.clone();
-            self.line.tasks.spawn(async move { ear.ended(exchange, WireError::Closed) });
+            // Never from within this call: whoever calls may hold what the sink needs.
+            let sink = self.requester.sink.clone();
+            self.requester.tasks.spawn(async move { sink.ended(exchange, WireError::Closed) });
         }
     }
 
     fn abandon(&self, exchange: Exchange) {
-        self.line.tasks.abandon(exchange);
+        self.requester.tasks.abandon(exchange);
     }
 
     fn opened(self: Arc<Self>, rules: &'static Rules) {
-        self.line.opened(rules);
-        if self.standing_stream && rules.lifecycle == Lifecycle::Handshake {
-            let line = self.line.clone();
-            self.line.tasks.stand(|turn| async move {
+        self.requester.opened(rules);
+        if self.get_stream && rules.lifecycle == Lifecycle::Handshake {
+            let requester = self.requester.clone();
+            self.requester.tasks.open_get_stream(|turn| async move {
                 turn.wait().await;
-                standing::listen(line, rules).await;
+                get_stream::listen(requester, rules).await;
             });
         }
     }
 
     fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let line = &self.line;
-            let mut told = line.tasks.wind_down().await;
+            let requester = &self.requester;
+            let mut told = requester.tasks.wind_down().await;
             let farewell = async {
                 tasks::join(&mut told).await;
-                end_session(line).await;
+                end_session(requester).await;
             };
             if timeout(FAREWELL, farewell).await.is_err() {
-                tracing::debug!(server = %line.address, "the end of the session was not acknowledged");
+                tracing::debug!(server = %requester.address, "the end of the session was not acknowledged");
             }
             tasks::end(told).await;
-            line.hang_up();
+            requester.close_connections();
         })
     }
 }
 
-impl Drop for StreamableWire {
+impl Drop for StreamableTransport {
     fn drop(&mut self) {
-        self.line.tasks.abort();
-        self.line.hang_up();
+        self.requester.tasks.abort();
+        self.requester.close_connections();
     }
 }
 
 /// Sends a message that wants no answer; the next goes once this one is acknowledged.
-async fn tell(line: &Line, turn: Turn, message: Outgoing) {
+async fn tell(requester: &HttpRequester, turn: Turn, message: Outgoing) {
     let exchange = message.exchange;
     let acknowledged = turn.wait().await;
-    match reply::tell(line, message).await {
+    match post::tell(requester, message).await {
         // The connection is free before the next message looks for one.
         Ok(answer) if answer.body.is_over() => answer.body.finish(),
         Ok(answer) => {
             drop(acknowledged);
             answer.body.drain().await;
         }
-        Err(why) => line.ear.ended(exchange, why),
+        Err(why) => requester.sink.ended(exchange, why),
     }
 }
 
 /// Tells the server that the session is over, where there is one.
-async fn end_session(line: &Line) {
-    let session = line.session();
+async fn end_session(requester: &HttpRequester) {
+    let session = requester.session();
     let Some(id) = session.id else { return };
-    let headers = || line.headers.delete(session.rules, id.clone());
-    match line.request(Method::DELETE, &line.target, Bytes::new(), headers).await {
+    let headers = || requester.headers.delete(session.rules, id.clone());
+    match requester.request(Method::DELETE, &requester.target, Bytes::new(), headers).await {
         Ok(answer) => tracing::debug!(status = %answer.status, "the session is over"),
         Err(fault) => tracing::debug!(%fault, "the server was not told that the session is over"),
     }

@@ -1,4 +1,4 @@
-//! The tasks behind a wire: one for each message on its way, and the order among them.
+//! The tasks behind a transport: one for each message on its way, and the order among them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a message has to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SendOrder {
     /// Waits for notifications, and not for other requests.
     Request,
     /// Waits for whatever was told before.
@@ -24,7 +24,7 @@ pub(super) enum Order {
     Answer,
 }
 
-impl Order {
+impl SendOrder {
     pub(super) fn of(kind: &OutgoingKind) -> Self {
         match kind {
             OutgoingKind::Request { .. } => Self::Request,
@@ -34,9 +34,9 @@ impl Order {
     }
 }
 
-/// The tasks behind a wire.
+/// The tasks behind a transport.
 #[derive(Debug)]
-pub(super) struct Tasks {
+pub(super) struct MessageTasks {
     runtime: Handle,
     state: Mutex<State>,
 }
@@ -57,11 +57,11 @@ struct State {
 /// Open once the server has acknowledged a message, or will not.
 type Gate = Arc<Semaphore>;
 
-/// Opens a gate, at the latest when it is dropped.
+/// TurnGuard a gate, at the latest when it is dropped.
 #[derive(Debug)]
-pub(super) struct Opens(Option<Gate>);
+pub(super) struct TurnGuard(Option<Gate>);
 
-impl Drop for Opens {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
         if let Some(gate) = &self.0 {
             gate.close();
@@ -73,12 +73,12 @@ impl Drop for Opens {
 #[derive(Debug)]
 pub(super) struct Turn {
     after: Option<Gate>,
-    opens: Opens,
+    opens: TurnGuard,
 }
 
 impl Turn {
     /// Waits for what comes before; whoever comes after waits until what is given back is dropped.
-    pub(super) async fn wait(self) -> Opens {
+    pub(super) async fn wait(self) -> TurnGuard {
         if let Some(gate) = self.after
             && timeout(ORDER_PATIENCE, gate.acquire()).await.is_err()
         {
@@ -88,7 +88,7 @@ impl Turn {
     }
 }
 
-impl Tasks {
+impl MessageTasks {
     /// # Panics
     /// Outside of a tokio runtime.
     pub(super) fn new() -> Self {
@@ -100,7 +100,7 @@ impl Tasks {
     }
 
     /// Starts the task of a message; whether it could be. The task says when it is done by [`Self::done`].
-    pub(super) fn start<F>(&self, exchange: Exchange, order: Order, work: impl FnOnce(Turn) -> F) -> bool
+    pub(super) fn start<F>(&self, exchange: Exchange, order: SendOrder, work: impl FnOnce(Turn) -> F) -> bool
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -111,7 +111,7 @@ impl Tasks {
         }
         let turn = state.turn(order);
         let task = self.runtime.spawn(work(turn));
-        if order == Order::Request { &mut state.asked } else { &mut state.told }.insert(exchange, task);
+        if order == SendOrder::Request { &mut state.asked } else { &mut state.told }.insert(exchange, task);
         true
     }
 
@@ -121,7 +121,7 @@ impl Tasks {
     }
 
     /// Sets what reads the stream that belongs to no message, in place of what did before.
-    pub(super) fn stand<F>(&self, work: impl FnOnce(Turn) -> F)
+    pub(super) fn open_get_stream<F>(&self, work: impl FnOnce(Turn) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -129,7 +129,7 @@ impl Tasks {
         if state.closed {
             return;
         }
-        let turn = state.turn(Order::Request);
+        let turn = state.turn(SendOrder::Request);
         let task = self.runtime.spawn(work(turn));
         if let Some(before) = state.standing.replace(task) {
             before.abort();
@@ -137,7 +137,7 @@ impl Tasks {
     }
 
     /// Ends what reads the stream that belongs to no message.
-    pub(super) fn sit(&self) {
+    pub(super) fn close_get_stream(&self) {
         if let Some(task) = self.state().standing.take() {
             task.abort();
         }
@@ -188,7 +188,7 @@ impl Tasks {
 /// Waits until tasks have come to their end, and takes out those that have.
 pub(super) async fn join(tasks: &mut Vec<JoinHandle<()>>) {
     while let Some(task) = tasks.last_mut() {
-        // How it went was told to the ear.
+        // How it went was told to the sink.
         let _ended = task.await;
         tasks.pop();
     }
@@ -206,16 +206,16 @@ pub(super) async fn end(tasks: Vec<JoinHandle<()>>) {
 }
 
 impl State {
-    fn turn(&mut self, order: Order) -> Turn {
-        if order == Order::Request {
+    fn turn(&mut self, order: SendOrder) -> Turn {
+        if order == SendOrder::Request {
             self.last_notified.take_if(|gate| gate.is_closed());
-            return Turn { after: self.last_notified.clone(), opens: Opens(None) };
+            return Turn { after: self.last_notified.clone(), opens: TurnGuard(None) };
         }
         let gate = Arc::new(Semaphore::new(0));
-        if order == Order::Notification {
+        if order == SendOrder::Notification {
             self.last_notified = Some(gate.clone());
         }
         let after = self.last_told.replace(gate.clone()).filter(|gate| !gate.is_closed());
-        Turn { after, opens: Opens(Some(gate)) }
+        Turn { after, opens: TurnGuard(Some(gate)) }
     }
 }

@@ -1,4 +1,4 @@
-//! A wire over a pipe: whatever carries one message after the other, both ways.
+//! A transport over a pipe: whatever carries one message after the other, both ways.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::wire::{BoxFuture, Ear, Wire};
+use crate::transport::{BoxFuture, MessageSink, Transport};
 
 mod outbox;
 #[cfg(test)]
@@ -24,7 +24,7 @@ pub(crate) use outbox::Outbox;
 /// Bytes of the longest message that is taken from a server, unless it is set otherwise.
 pub(crate) const DEFAULT_MAX_MESSAGE: usize = 64 << 20;
 
-/// How long what is queued may take to leave once the wire closes.
+/// How long what is queued may take to leave once the transport closes.
 pub(crate) const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long the closing words of a pipe may take.
@@ -35,16 +35,16 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Whether what is between messages is only noise, or already a message gone wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Between {
+pub(crate) enum PipeContent {
     /// Other things than messages come the same way, as on standard output.
-    Noise,
+    Mixed,
     /// Everything that comes is meant as a message.
-    Nothing,
+    MessagesOnly,
 }
 
 /// The way to a server over a pipe. Somebody else conducts it: a task that ends when it is asked to, and says why
 /// there is nothing more to come.
-pub(crate) struct PipeWire<W> {
+pub(crate) struct PipeTransport<W> {
     outbox: Arc<Outbox<W>>,
     /// Asks the conductor to close; so does dropping it.
     closing: watch::Sender<bool>,
@@ -52,43 +52,43 @@ pub(crate) struct PipeWire<W> {
     ended: watch::Receiver<bool>,
 }
 
-/// What the conductor of a wire is told, and tells.
-pub(crate) struct Conducting {
+/// What the conductor of a transport is told, and tells.
+pub(crate) struct ShutdownSignal {
     closing: watch::Receiver<bool>,
     ended: watch::Sender<bool>,
 }
 
-impl Conducting {
-    /// Waits until the wire is to close, or nobody has it any more.
+impl ShutdownSignal {
+    /// Waits until the transport is to close, or nobody has it any more.
     pub(crate) async fn asked_to_close(&mut self) {
-        // An error says that the wire is gone, which is a way to ask.
+        // An error says that the transport is gone, which is a way to ask.
         let _ = self.closing.wait_for(|asked| *asked).await;
     }
 
-    /// Everything the wire needed is gone.
+    /// Everything the transport needed is gone.
     pub(crate) fn done(self) {
         self.ended.send_replace(true);
     }
 }
 
-impl<W: FrameWriter + 'static> PipeWire<W> {
-    /// A wire, and what its conductor needs.
-    pub(crate) fn conducted(outbox: Arc<Outbox<W>>) -> (Arc<Self>, Conducting) {
+impl<W: FrameWriter + 'static> PipeTransport<W> {
+    /// A transport, and what its conductor needs.
+    pub(crate) fn with_shutdown(outbox: Arc<Outbox<W>>) -> (Arc<Self>, ShutdownSignal) {
         let (closing, asked) = watch::channel(false);
         let (done, ended) = watch::channel(false);
-        (Arc::new(Self { outbox, closing, ended }), Conducting { closing: asked, ended: done })
+        (Arc::new(Self { outbox, closing, ended }), ShutdownSignal { closing: asked, ended: done })
     }
 
-    /// A wire that lives as long as its pipe.
+    /// A transport that lives as long as its pipe.
     pub(crate) fn start<R: FrameReader + 'static>(
         (reader, writer): (R, W),
-        ear: Arc<dyn Ear>,
+        sink: Arc<dyn MessageSink>,
         max_message: usize,
-    ) -> Arc<dyn Wire> {
+    ) -> Arc<dyn Transport> {
         let outbox = Arc::new(Outbox::new(writer));
-        let (wire, mut conducting) = Self::conducted(outbox.clone());
+        let (transport, mut shutdown) = Self::with_shutdown(outbox.clone());
         let mut reading =
-            Task::spawn(listen(reader, outbox.clone(), ear.clone(), max_message, Between::Nothing));
+            Task::spawn(listen(reader, outbox.clone(), sink.clone(), max_message, PipeContent::MessagesOnly));
         let mut flushing = Task::spawn({
             let outbox = outbox.clone();
             async move { outbox.run().await }
@@ -100,31 +100,31 @@ impl<W: FrameWriter + 'static> PipeWire<W> {
                     Ok(heard) => why_silent(heard),
                     Err(_) => why_deaf(sent),
                 },
-                () = conducting.asked_to_close() => WireError::Closed,
+                () = shutdown.asked_to_close() => WireError::Closed,
             };
             // The farewell reads as well, and must not share with anybody.
             reading.stop().await;
             // Whoever waits for an answer need not wait for the farewell.
-            ear.closed(why);
+            sink.closed(why);
             outbox.hang_up();
             if timeout(FLUSH_WITHIN + FAREWELL_WITHIN, &mut flushing).await.is_err() {
                 tracing::debug!("the pipe did not close in time");
             }
             flushing.stop().await;
             outbox.shut();
-            conducting.done();
+            shutdown.done();
         });
-        wire
+        transport
     }
 }
 
-impl<W: FrameWriter + 'static> Wire for PipeWire<W> {
+impl<W: FrameWriter + 'static> Transport for PipeTransport<W> {
     fn send(self: Arc<Self>, message: Outgoing) {
         self.outbox.send(message.json);
     }
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
-        self.outbox.room()
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
+        self.outbox.ready()
     }
 
     fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
@@ -136,19 +136,19 @@ impl<W: FrameWriter + 'static> Wire for PipeWire<W> {
     }
 }
 
-impl<W> fmt::Debug for PipeWire<W> {
+impl<W> fmt::Debug for PipeTransport<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PipeWire").field("ended", &*self.ended.borrow()).finish_non_exhaustive()
+        f.debug_struct("PipeTransport").field("ended", &*self.ended.borrow()).finish_non_exhaustive()
     }
 }
 
-/// Hands everything that comes to the ear, until nothing more does.
+/// Hands everything that comes to the sink, until nothing more does.
 pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
     mut reader: R,
     outbox: Arc<Outbox<W>>,
-    ear: Arc<dyn Ear>,
+    sink: Arc<dyn MessageSink>,
     max_message: usize,
-    between: Between,
+    between: PipeContent,
 ) -> io::Result<()> {
     loop {
         let more = reader.fill().await?;
@@ -156,12 +156,12 @@ pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
         while let Some(frame) = reader.next_frame() {
             outbox.heard();
             match frame {
-                Frame::Message(bytes) if between == Between::Noise && !looks_like_a_message(bytes) => {
+                Frame::Message(bytes) if between == PipeContent::Mixed && !looks_like_a_message(bytes) => {
                     noisy = true;
-                    ear.noise(&String::from_utf8_lossy(beginning(bytes)));
+                    sink.ignored_input(&String::from_utf8_lossy(beginning(bytes)));
                 }
-                Frame::Message(bytes) => ear.message(None, bytes),
-                Frame::TooLong => ear.too_long(None, max_message),
+                Frame::Message(bytes) => sink.message(None, bytes),
+                Frame::TooLong => sink.too_long(None, max_message),
             }
         }
         if !more {

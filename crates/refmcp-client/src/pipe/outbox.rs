@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
-use crate::wire::BoxFuture;
+use crate::transport::BoxFuture;
 
 /// Bytes in the queue above which more had better wait.
 pub(crate) const HIGH_WATER: usize = 1 << 20;
@@ -142,7 +142,7 @@ impl<W: FrameWriter> Outbox<W> {
     }
 
     /// Waits while too much is queued.
-    pub(crate) fn room(&self) -> Option<BoxFuture<'_, ()>>
+    pub(crate) fn ready(&self) -> Option<BoxFuture<'_, ()>>
     where
         W: 'static,
     {

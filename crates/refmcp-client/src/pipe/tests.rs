@@ -39,7 +39,7 @@ impl Notes {
     }
 }
 
-impl Ear for Notes {
+impl MessageSink for Notes {
     fn message(&self, _: Option<Exchange>, json: &[u8]) {
         self.note(String::from_utf8(json.to_vec()).unwrap());
     }
@@ -56,7 +56,7 @@ impl Ear for Notes {
         self.note(format!("closed: {why}"));
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         self.note(format!("noise: {what}"));
     }
 }
@@ -66,9 +66,9 @@ fn outgoing(json: &[u8]) -> Outgoing {
     Outgoing { exchange: Exchange(1), kind, json: json.to_vec(), rules: None }
 }
 
-fn start(near: MemoryEnd) -> (Arc<dyn Wire>, Arc<Notes>) {
+fn start(near: MemoryEnd) -> (Arc<dyn Transport>, Arc<Notes>) {
     let notes = Arc::new(Notes::default());
-    (PipeWire::start(near, notes.clone(), 100), notes)
+    (PipeTransport::start(near, notes.clone(), 100), notes)
 }
 
 /// What is there without anybody else having had a turn.
@@ -97,9 +97,9 @@ async fn answer(far: &mut MemoryEnd, json: &[u8]) {
 #[tokio::test]
 async fn a_single_message_goes_at_once() {
     let (near, mut far) = pair(100);
-    let (wire, notes) = start(near);
+    let (transport, notes) = start(near);
     for n in 0..3 {
-        wire.clone().send(outgoing(b"{}"));
+        transport.clone().send(outgoing(b"{}"));
         assert_eq!(now(&mut far), ["{}"], "turn {n}");
         answer(&mut far, b"{\"ok\":1}").await;
         assert_eq!(notes.next().await, "{\"ok\":1}");
@@ -109,9 +109,9 @@ async fn a_single_message_goes_at_once() {
 #[tokio::test]
 async fn messages_without_answers_between_them_are_gathered() {
     let (near, mut far) = pair(100);
-    let (wire, _notes) = start(near);
+    let (transport, _notes) = start(near);
     for n in 0..4 {
-        wire.clone().send(outgoing(n.to_string().as_bytes()));
+        transport.clone().send(outgoing(n.to_string().as_bytes()));
     }
     assert_eq!(now(&mut far), ["0"]);
     assert!(far.0.fill().await.unwrap());
@@ -126,7 +126,7 @@ async fn messages_without_answers_between_them_are_gathered() {
 #[tokio::test]
 async fn everything_that_comes_is_heard() {
     let (near, mut far) = pair(1000);
-    let (wire, notes) = start((LimitedReader(near.0), near.1));
+    let (transport, notes) = start((LimitedReader(near.0), near.1));
     for (sent, heard) in [("{}", "{}"), ("none", "none"), ("long", "longer than 100")] {
         answer(&mut far, sent.as_bytes()).await;
         assert_eq!(notes.next().await, heard);
@@ -136,11 +136,13 @@ async fn everything_that_comes_is_heard() {
         notes.next().await,
         "closed: the connection ended before the answer came: the server closed it"
     );
-    wire.close().await;
+    transport.close().await;
 
-    fn start<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> (Arc<dyn Wire>, Arc<Notes>) {
+    fn start<R: FrameReader + 'static, W: FrameWriter + 'static>(
+        end: (R, W),
+    ) -> (Arc<dyn Transport>, Arc<Notes>) {
         let notes = Arc::new(Notes::default());
-        (PipeWire::start(end, notes.clone(), 100), notes)
+        (PipeTransport::start(end, notes.clone(), 100), notes)
     }
 }
 
@@ -163,21 +165,21 @@ impl<R: FrameReader> FrameReader for LimitedReader<R> {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     let (near, _far) = pair(100);
-    let (wire, notes) = start(near);
-    assert!(wire.room().is_none());
-    wire.clone().send(outgoing(&vec![b'x'; 2 << 20]));
-    let room = wire.room().expect("it is full");
+    let (transport, notes) = start(near);
+    assert!(transport.ready().is_none());
+    transport.clone().send(outgoing(&vec![b'x'; 2 << 20]));
+    let room = transport.ready().expect("it is full");
     assert!(timeout(Duration::from_secs(60), room).await.is_err(), "and stays so");
     let waiting = tokio::spawn({
-        let wire = wire.clone();
+        let transport = transport.clone();
         async move {
-            if let Some(room) = wire.room() {
+            if let Some(room) = transport.ready() {
                 room.await;
             }
         }
     });
     let began = Instant::now();
-    wire.close().await;
+    transport.close().await;
     assert!(began.elapsed() <= FLUSH_WITHIN + FAREWELL_WITHIN, "{:?}", began.elapsed());
     assert_eq!(notes.next().await, "closed: the connection is closed");
     waiting.await.unwrap();
@@ -206,8 +208,8 @@ impl FrameWriter for BrokenWriter {
 async fn a_pipe_that_takes_nothing_is_closed_after_its_last_words() {
     let (near, mut far) = pair(100);
     let notes = Arc::new(Notes::default());
-    let wire = PipeWire::start((near.0, BrokenWriter(0)), notes.clone(), 100);
-    wire.clone().send(outgoing(b"{}"));
+    let transport = PipeTransport::start((near.0, BrokenWriter(0)), notes.clone(), 100);
+    transport.clone().send(outgoing(b"{}"));
     tokio::task::yield_now().await;
     answer(&mut far, b"{\"late\":1}").await;
     assert_eq!(notes.next().await, "{\"late\":1}");
@@ -215,18 +217,18 @@ async fn a_pipe_that_takes_nothing_is_closed_after_its_last_words() {
         notes.next().await,
         "closed: the connection ended before the answer came: the server takes no more messages: broken pipe"
     );
-    wire.clone().send(outgoing(b"{}"));
-    assert!(wire.room().is_none());
-    wire.close().await;
+    transport.clone().send(outgoing(b"{}"));
+    assert!(transport.ready().is_none());
+    transport.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wire_that_is_dropped_closes_its_pipe() {
     let (near, mut far) = pair(100);
-    let (wire, _notes) = start(near);
-    wire.clone().send(outgoing(b"{}"));
-    wire.clone().send(outgoing(b"[]"));
-    drop(wire);
+    let (transport, _notes) = start(near);
+    transport.clone().send(outgoing(b"{}"));
+    transport.clone().send(outgoing(b"[]"));
+    drop(transport);
     let mut found = Vec::new();
     while far.0.fill().await.unwrap() {
         while let Some(Frame::Message(bytes)) = far.0.next_frame() {

@@ -116,7 +116,7 @@ fn a_runtime_that_is_dropped_ends_its_servers() {
     let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     other.block_on(async {
         // A runtime reaps what another left over; here there is but this one.
-        tokio::time::timeout(crate::support::LONG, running.wire.clone().close()).await.unwrap();
+        tokio::time::timeout(crate::support::LONG, running.transport.clone().close()).await.unwrap();
         start(&script("exit 0")).await.why_broken().await;
         group.ends().await;
     });
@@ -125,8 +125,8 @@ fn a_runtime_that_is_dropped_ends_its_servers() {
 #[tokio::test]
 async fn closing_twice_and_at_once_is_closing_once() {
     let mut running = start(&unhurried("cat")).await;
-    let (wire, again) = (running.wire.clone(), running.wire.clone());
-    tokio::join!(wire.close(), again.close());
+    let (transport, again) = (running.transport.clone(), running.transport.clone());
+    tokio::join!(transport.close(), again.close());
     running.close().await;
     running.send("{}");
     assert_eq!(running.rest(), [Event::Closed(WireError::Closed)]);
@@ -137,7 +137,7 @@ async fn a_close_that_nobody_waits_for_goes_on() {
     let mut running =
         start(&script(&format!("trap '' TERM; {SAY_GROUP} while :; do sleep 0.05; done"))).await;
     let group = running.group().await;
-    let closing = running.wire.clone().close();
+    let closing = running.transport.clone().close();
     assert!(tokio::time::timeout(Duration::from_millis(10), closing).await.is_err());
     group.ends().await;
 }

@@ -26,10 +26,10 @@ async fn messages_go_both_ways_in_order() {
 async fn many_may_send_at_once() {
     let mut running = start(&unhurried("cat")).await;
     let senders = (0..8).map(|sender| {
-        let wire = running.wire.clone();
+        let transport = running.transport.clone();
         tokio::spawn(async move {
             for n in 0..500 {
-                wire.clone().send(crate::support::outgoing(format!("{{\"from\":{sender},\"n\":{n}}}")));
+                transport.clone().send(crate::support::outgoing(format!("{{\"from\":{sender},\"n\":{n}}}")));
                 tokio::task::yield_now().await;
             }
         })
@@ -51,8 +51,8 @@ async fn many_may_send_at_once() {
 #[tokio::test]
 async fn whoever_is_in_no_runtime_may_send() {
     let mut running = start(&unhurried("cat")).await;
-    let wire = running.wire.clone();
-    std::thread::spawn(move || wire.send(crate::support::outgoing("{}"))).join().unwrap();
+    let transport = running.transport.clone();
+    std::thread::spawn(move || transport.send(crate::support::outgoing("{}"))).join().unwrap();
     assert_eq!(running.message().await, "{}");
     running.close().await;
 }
@@ -80,19 +80,19 @@ async fn a_line_without_end_takes_no_memory() {
 }
 
 #[tokio::test]
-async fn noise_between_messages_harms_nobody() {
+async fn lines_that_are_no_messages_are_ignored_input() {
     let text = r#"printf 'Server starts...\n[INFO] up\n{"a":1}\n\n  \r\n[{"b":1}]\r\n\377\376\n42\n"text"\n {"c":1}'"#;
     let mut running = start(&script(text)).await;
-    let noise = |text: &str| Event::Noise(text.to_owned());
+    let ignored_input = |text: &str| Event::IgnoredInput(text.to_owned());
     let message = |text: &str| Event::Message(text.to_owned());
     let expected = [
-        noise("Server starts..."),
-        noise("[INFO] up"),
+        ignored_input("Server starts..."),
+        ignored_input("[INFO] up"),
         message(r#"{"a":1}"#),
         message(r#"[{"b":1}]"#),
-        noise("\u{fffd}\u{fffd}"),
-        noise("42"),
-        noise("\"text\""),
+        ignored_input("\u{fffd}\u{fffd}"),
+        ignored_input("42"),
+        ignored_input("\"text\""),
         message(r#" {"c":1}"#),
     ];
     for event in expected {
@@ -112,7 +112,7 @@ async fn a_server_that_never_reads_is_heard_and_closed_all_the_same() {
     let mut other = start(&unhurried("cat")).await;
     other.send("{}");
     assert_eq!(other.message().await, "{}", "nobody else is affected");
-    let room = stuck.wire.room().expect("far too much is queued");
+    let room = stuck.transport.ready().expect("far too much is queued");
     assert!(timeout(Duration::from_millis(100), room).await.is_err(), "it does not read");
     assert_eq!(stuck.message().await, r#"{"tick":1}"#, "it is heard though it does not read");
     stuck.close().await;
@@ -126,7 +126,7 @@ async fn room_comes_when_a_slow_server_reads() {
     for _ in 0..30 {
         slow.send(vec![b'x'; 100 << 10]);
     }
-    let room = slow.wire.room().expect("far too much is queued");
+    let room = slow.transport.ready().expect("far too much is queued");
     timeout(LONG, room).await.expect("room comes");
     slow.close().await;
     assert_eq!(slow.rest().first(), Some(&Event::Closed(WireError::Closed)));
@@ -138,11 +138,11 @@ async fn whoever_waits_for_room_does_not_wait_for_a_server_that_is_gone() {
     for _ in 0..30 {
         running.send(vec![b'x'; 100 << 10]);
     }
-    let wire = running.wire.clone();
-    if let Some(room) = wire.room() {
+    let transport = running.transport.clone();
+    if let Some(room) = transport.ready() {
         timeout(LONG, room).await.expect("there is nothing left to wait for");
     }
-    running.wire.clone().close().await;
+    running.transport.clone().close().await;
     assert_eq!(running.why_broken().await, "the server ended with exit status 3");
 }
 

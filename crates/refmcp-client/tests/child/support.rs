@@ -1,11 +1,11 @@
-//! An ear that writes down what it hears, and a look at which processes are there.
+//! An sink that writes down what it hears, and a look at which processes are there.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use refmcp_client::child::ChildProcess;
-use refmcp_client::wire::{Connector, Ear, Wire};
+use refmcp_client::transport::{Connector, MessageSink, Transport};
 use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -13,14 +13,14 @@ use tokio::time::timeout;
 /// Longer than anything here may take, even on a machine that is busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// What an ear heard.
+/// What an sink heard.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Event {
     Message(String),
     TooLong(usize),
     Ended,
     Closed(WireError),
-    Noise(String),
+    IgnoredInput(String),
 }
 
 struct Notebook(UnboundedSender<Event>);
@@ -32,7 +32,7 @@ impl Notebook {
     }
 }
 
-impl Ear for Notebook {
+impl MessageSink for Notebook {
     fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
         assert_eq!(exchange, None, "a pipe has one stream for everything");
         self.note(Event::Message(String::from_utf8_lossy(json).into_owned()));
@@ -50,14 +50,14 @@ impl Ear for Notebook {
         self.note(Event::Closed(why));
     }
 
-    fn noise(&self, what: &str) {
-        self.note(Event::Noise(what.to_owned()));
+    fn ignored_input(&self, what: &str) {
+        self.note(Event::IgnoredInput(what.to_owned()));
     }
 }
 
 /// A server that runs.
 pub(crate) struct Running {
-    pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) transport: Arc<dyn Transport>,
     heard: UnboundedReceiver<Event>,
 }
 
@@ -76,8 +76,8 @@ pub(crate) fn unhurried(text: &str) -> ChildProcess {
 /// Starts it.
 pub(crate) async fn start(child: &ChildProcess) -> Running {
     let (notes, heard) = unbounded_channel();
-    let wire = child.connect(Arc::new(Notebook(notes))).await.unwrap();
-    Running { wire, heard }
+    let transport = child.connect(Arc::new(Notebook(notes))).await.unwrap();
+    Running { transport, heard }
 }
 
 /// Tries to start it; why that fails.
@@ -92,12 +92,15 @@ pub(crate) async fn refusal(child: &ChildProcess) -> String {
 impl Running {
     /// Sends a message.
     pub(crate) fn send(&self, json: impl Into<Vec<u8>>) {
-        self.wire.clone().send(outgoing(json));
+        self.transport.clone().send(outgoing(json));
     }
 
     /// The next thing heard.
     pub(crate) async fn next(&mut self) -> Event {
-        timeout(LONG, self.heard.recv()).await.expect("something is heard in time").expect("the ear is there")
+        timeout(LONG, self.heard.recv())
+            .await
+            .expect("something is heard in time")
+            .expect("the sink is there")
     }
 
     /// The next message.
@@ -124,7 +127,7 @@ impl Running {
     /// Closes it, and says how long that took.
     pub(crate) async fn close(&self) -> Duration {
         let began = Instant::now();
-        timeout(LONG, self.wire.clone().close()).await.expect("it closes in time");
+        timeout(LONG, self.transport.clone().close()).await.expect("it closes in time");
         began.elapsed()
     }
 

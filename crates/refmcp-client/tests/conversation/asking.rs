@@ -41,7 +41,7 @@ async fn what_the_application_refuses_ends_the_call_and_no_other() {
     let server = server();
     for revision in ABLE {
         let host = Host::new()
-            .forms(|_| async { Err(RpcError::new(-1, "not now")) })
+            .elicitation(|_| async { Err(RpcError::new(-1, "not now")) })
             .sampling(|_| async { panic!("the model is broken") })
             .roots([]);
         let client = with_host(&server, revision, host).await;

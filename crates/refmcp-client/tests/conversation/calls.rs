@@ -28,10 +28,10 @@ async fn a_tool_is_called_in_every_revision() {
         assert_eq!(serde_json::to_value(&read.contents[0]).unwrap()["text"], "text");
         let missing = client.read_resource("note:///b").await.unwrap_err();
         assert!(matches!(missing.rpc().unwrap().code, -32002 | -32602), "{missing}");
-        client.set_log_level(LogLevel::Debug).await.unwrap();
+        client.set_level(LogLevel::Debug).await.unwrap();
         client.call_tool("talk", json!({})).await.unwrap();
         let logged = heard.lock().unwrap().iter().any(
-            |event| matches!(event, Event::Told(ServerNotification::Log(log)) if log.data == json!("hello")),
+            |event| matches!(event, Event::Notification(ServerNotification::Log(log)) if log.data == json!("hello")),
         );
         assert!(logged, "{revision}");
         let raw: Value = client.raw("tools/list", JsonObject::new()).await.unwrap();

@@ -74,7 +74,7 @@ pub(crate) fn builder() -> (ClientBuilder, Heard) {
     let heard = Heard::default();
     let listener = heard.clone();
     let host = Host::new()
-        .forms(|params| async move {
+        .elicitation(|params| async move {
             let mut content = params.requested_schema.defaults();
             for (name, _) in &params.requested_schema.properties {
                 content.entry(name.clone()).or_insert(json!(true));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::memory::Memory;
-use refmcp_client::wire::{BoxFuture, Connector, Ear, JsonObject, Wire};
+use refmcp_client::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
 use refmcp_client::{Era, OpenError, Revision, WireError};
 use serde_json::json;
 use tokio::time::Instant;
@@ -46,8 +46,8 @@ async fn the_newest_is_spoken_unless_told_otherwise() {
 struct Extended(Memory);
 
 impl Connector for Extended {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
-        self.0.connect(ear)
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+        self.0.connect(sink)
     }
 
     fn name(&self) -> String {
@@ -112,7 +112,7 @@ async fn what_a_server_spoke_is_remembered_until_it_fails() {
         assert_eq!(client.unwrap().server().revision, Revision::V2025_06_18);
     }
     let memory = refmcp_client::memory::Memory::new(server().in_memory());
-    let known = builder.clone().spoken("a server in this process", Revision::LATEST);
+    let known = builder.clone().known_revision("a server in this process", Revision::LATEST);
     assert_eq!(known.connect(memory).await.unwrap().server().revision, Revision::LATEST);
 }
 
@@ -162,7 +162,7 @@ async fn whoever_stops_connecting_leaves_nothing_behind() {
 struct Endless;
 
 impl Connector for Endless {
-    fn connect(&self, _: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+    fn connect(&self, _: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
         Box::pin(std::future::pending())
     }
 

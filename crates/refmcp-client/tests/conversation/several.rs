@@ -7,7 +7,7 @@ use std::time::Duration;
 use refmcp_client::config::{self, Input, ServerEntry};
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{Content, Resource, Tool};
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_client::{Clients, Decide, Fault};
 use serde_json::json;
 

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::ear::{
+use crate::raw_server::Server;
+use crate::sink::{
     ALONE, Heard, SESSIONS, answer, connect_to, event, notification, progress, request, result,
 };
-use crate::raw_server::Server;
 
 #[tokio::test]
 async fn json_answers_come_over_one_connection() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/mcp"));
     assert_eq!(seen.header("content-type"), Some("application/json"));
@@ -21,7 +21,7 @@ async fn json_answers_come_over_one_connection() {
     peer.json(&result(1)).await;
     assert_eq!(ears.message().await, (Some(1), result(1)));
     for number in 2..20 {
-        wire.clone().send(request(number, "ping", SESSIONS));
+        transport.clone().send(request(number, "ping", SESSIONS));
         peer.request().await;
         peer.respond(200, "Content-Type: Application/JSON; charset=utf-8\r\n", &result(number)).await;
         assert_eq!(ears.message().await, (Some(number), result(number)));
@@ -32,10 +32,10 @@ async fn json_answers_come_over_one_connection() {
 #[tokio::test]
 async fn requests_do_not_wait_for_each_other() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
+    let (transport, mut ears) = connect_to(&server).await;
     let mut peers = Vec::new();
     for number in 0..10 {
-        wire.clone().send(request(number, "ping", SESSIONS));
+        transport.clone().send(request(number, "ping", SESSIONS));
         peers.push(server.request().await.0);
     }
     for (number, peer) in peers.iter_mut().enumerate().rev() {
@@ -48,8 +48,8 @@ async fn requests_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn a_body_in_pieces_is_one_message() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
         .await;
@@ -59,15 +59,15 @@ async fn a_body_in_pieces_is_one_message() {
     }
     peer.end().await;
     assert_eq!(ears.message().await, (Some(1), result(1)));
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
 }
 
 #[tokio::test]
 async fn a_batch_is_handed_on_as_it_is() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     let batch = format!("[{},{}]", progress(1), result(1));
     peer.json(&batch).await;
@@ -77,10 +77,10 @@ async fn a_batch_is_handed_on_as_it_is() {
 #[tokio::test]
 async fn events_come_before_the_answer_and_the_connection_goes_on() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
+    let (transport, mut ears) = connect_to(&server).await;
     let mut peer = None;
     for round in 0..3_u64 {
-        wire.clone().send(request(round, "tools/call", ALONE));
+        transport.clone().send(request(round, "tools/call", ALONE));
         if peer.is_none() {
             peer = Some(server.accept().await);
         }
@@ -101,17 +101,17 @@ async fn events_come_before_the_answer_and_the_connection_goes_on() {
 #[tokio::test]
 async fn what_is_told_needs_no_content() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(notification(1, "notifications/initialized", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.accepted().await;
-    wire.clone().send(answer(2, SESSIONS));
+    transport.clone().send(answer(2, SESSIONS));
     peer.request().await;
     peer.write("HTTP/1.1 204 No Content\r\n\r\n").await;
-    wire.clone().send(notification(3, "notifications/cancelled", SESSIONS));
+    transport.clone().send(notification(3, "notifications/cancelled", SESSIONS));
     peer.request().await;
     peer.respond(200, "Content-Type: text/plain\r\n", "Accepted").await;
-    wire.clone().send(request(4, "ping", SESSIONS));
+    transport.clone().send(request(4, "ping", SESSIONS));
     peer.request().await;
     peer.json(&result(4)).await;
     assert_eq!(ears.message().await, (Some(4), result(4)));
@@ -121,8 +121,8 @@ async fn what_is_told_needs_no_content() {
 #[tokio::test]
 async fn a_body_without_the_answer_ends_the_exchange() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
     assert_eq!(ears.message().await, (Some(1), result(2)));
@@ -132,14 +132,14 @@ async fn a_body_without_the_answer_ends_the_exchange() {
 #[tokio::test]
 async fn a_connection_that_ended_while_it_waited_is_replaced() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(1)).await;
     ears.message().await;
     drop(peer);
     assert!(server.is_left_alone(Duration::from_millis(20)).await, "nobody connects before there is a need");
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
     assert_eq!(ears.next().await, Heard::Message(Some(2), result(2)));
@@ -148,8 +148,8 @@ async fn a_connection_that_ended_while_it_waited_is_replaced() {
 #[tokio::test]
 async fn unknown_events_are_noise() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.stream().await;
     peer.chunk("event: ping\ndata: x\n\n").await;

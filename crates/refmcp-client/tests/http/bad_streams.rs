@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::wire::Wire;
+use refmcp_client::transport::Transport;
 use refmcp_proto::engine::client::{Exchange, WireError};
 use refmcp_testkit::paused::PausedTime;
 
-use crate::ear::{ALONE, Ears, Heard, SESSIONS, connect_to, connect_with, event, progress, request, result};
 use crate::raw_server::{Peer, Server, in_time};
+use crate::sink::{ALONE, Ears, Heard, SESSIONS, connect_to, connect_with, event, progress, request, result};
 
 const LIMIT: usize = 10_000;
 
-async fn streaming(server: &Server) -> (Arc<dyn Wire>, Ears, Peer) {
-    let (wire, ears) = connect_with(server, |settings| settings.max_message = LIMIT).await;
-    wire.clone().send(request(1, "tools/call", SESSIONS));
+async fn streaming(server: &Server) -> (Arc<dyn Transport>, Ears, Peer) {
+    let (transport, ears) = connect_with(server, |settings| settings.max_message = LIMIT).await;
+    transport.clone().send(request(1, "tools/call", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.stream().await;
-    (wire, ears, peer)
+    (transport, ears, peer)
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn times_to_wait_are_kept_within_reason() {
         assert_eq!(peer.request().await.header("last-event-id"), Some("1"), "{said}");
     }
     let server = Server::start().await;
-    let (wire, mut ears, mut peer) = streaming(&server).await;
+    let (transport, mut ears, mut peer) = streaming(&server).await;
     let time = PausedTime::start();
     peer.chunk("id: 1\nretry: 1000000000000000000\ndata:\n\n").await;
     peer.end().await;
@@ -124,8 +124,8 @@ async fn times_to_wait_are_kept_within_reason() {
     time.settle().await;
     drop(time);
     // It waits again, and can be told not to.
-    wire.abandon(Exchange(1));
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.abandon(Exchange(1));
+    transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
     peer.json(&result(2)).await;
     assert_eq!(ears.message().await.0, Some(2));
@@ -134,12 +134,12 @@ async fn times_to_wait_are_kept_within_reason() {
 #[tokio::test]
 async fn comments_for_ever_do_no_harm_and_end_when_nobody_cares() {
     let server = Server::start().await;
-    let (wire, mut ears, mut peer) = streaming(&server).await;
+    let (transport, mut ears, mut peer) = streaming(&server).await;
     for _ in 0..1000 {
         peer.chunk(": still here\n").await;
     }
     assert!(ears.is_silent());
-    wire.abandon(Exchange(1));
+    transport.abandon(Exchange(1));
     peer.write_for_ever(b"e\r\n: still there\n\r\n").await;
     assert!(ears.is_silent());
 }
@@ -208,8 +208,8 @@ async fn a_server_that_closes_at_once_is_left_after_a_while() {
 async fn a_stream_without_ids_cannot_be_taken_up() {
     for revision in [SESSIONS, ALONE] {
         let server = Server::start().await;
-        let (wire, mut ears) = connect_to(&server).await;
-        wire.clone().send(request(1, "tools/call", revision));
+        let (transport, mut ears) = connect_to(&server).await;
+        transport.clone().send(request(1, "tools/call", revision));
         let (mut peer, _) = server.request().await;
         peer.stream().await;
         peer.chunk(&format!("data: {}\n\n", progress(1))).await;

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use refmcp_proto::engine::client::WireError;
 
-use crate::ear::{ALONE, Heard, SESSIONS, connect_to, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, Heard, SESSIONS, connect_to, request, result};
 
 /// Everything that is heard of a request whose response breaks off, until its end.
 async fn heard_of(response: &str) -> Vec<Heard> {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     peer.write(response).await;
     drop(peer);
     let mut heard = vec![ears.next().await];
-    wire.clone().send(request(2, "ping", ALONE));
+    transport.clone().send(request(2, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
     loop {
@@ -61,19 +61,19 @@ async fn a_stream_cut_anywhere_ends_once() {
 async fn much_goes_both_ways() {
     const MUCH: usize = 8 << 20;
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
+    let (transport, mut ears) = connect_to(&server).await;
     let mut message = request(1, "tools/call", SESSIONS);
     let filling = "x".repeat(MUCH);
     message.json =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"x":"{filling}"}}}}"#).into();
     let sent = String::from_utf8(message.json.clone()).unwrap();
-    wire.clone().send(message);
+    transport.clone().send(message);
     let (mut peer, seen) = server.request().await;
     assert!(seen.body == sent);
     let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{filling}"}}"#);
     peer.json(&answer).await;
     assert!(ears.message().await == (Some(1), answer.clone()));
-    wire.clone().send(request(2, "tools/call", SESSIONS));
+    transport.clone().send(request(2, "tools/call", SESSIONS));
     peer.request().await;
     let answer = answer.replacen(":1,", ":2,", 1);
     peer.stream().await;
@@ -86,10 +86,10 @@ async fn much_goes_both_ways() {
 #[tokio::test]
 async fn an_answer_before_the_request_is_read() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
+    let (transport, mut ears) = connect_to(&server).await;
     let mut message = request(1, "tools/call", SESSIONS);
     message.json.resize(32 << 20, b' ');
-    wire.clone().send(message);
+    transport.clone().send(message);
     let mut peer = server.accept().await;
     peer.respond(413, "Connection: close\r\n", "too much").await;
     let (_, why) = ears.ended().await;
@@ -99,8 +99,8 @@ async fn an_answer_before_the_request_is_read() {
 #[tokio::test]
 async fn more_than_belongs_to_a_response_is_not_taken_for_the_next() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     let mut twice = String::new();
     for number in [1, 2] {
@@ -114,7 +114,7 @@ async fn more_than_belongs_to_a_response_is_not_taken_for_the_next() {
     }
     peer.write(twice).await;
     assert_eq!(ears.message().await, (Some(1), result(1)));
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     let (mut other, _) = server.request().await;
     other.json(r#"{"jsonrpc":"2.0","id":2,"result":"true"}"#).await;
     assert_eq!(ears.message().await.1, r#"{"jsonrpc":"2.0","id":2,"result":"true"}"#);
@@ -124,8 +124,8 @@ async fn more_than_belongs_to_a_response_is_not_taken_for_the_next() {
 #[tokio::test]
 async fn hints_before_the_response_are_passed_over() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n").await;
     peer.json(&result(1)).await;
@@ -135,8 +135,8 @@ async fn hints_before_the_response_are_passed_over() {
 #[tokio::test]
 async fn a_flood_of_headers_is_refused() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 200 OK\r\n").await;
     peer.write_for_ever(b"X-Flood: water\r\n").await;

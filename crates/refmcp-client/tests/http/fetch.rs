@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::{Request, Response};
 use refmcp_auth::fetch::{Fetch, FetchError};
-use refmcp_client::http::{Fetcher, HttpSettings, Reach};
+use refmcp_client::http::{AddressScope, Fetcher, HttpSettings};
 
 use crate::raw_server::Server;
 
@@ -83,20 +83,22 @@ async fn names_do_not_lead_inside() {
     for ip in NOWHERE.iter().chain(NEAR) {
         let (settings, asked) = resolving(vec![vec![at(ip, 443)]]);
         let fetched =
-            get(&Fetcher::guarded(Reach::World).settings(settings), "https://innocent.example/doc").await;
+            get(&Fetcher::guarded(AddressScope::Public).settings(settings), "https://innocent.example/doc")
+                .await;
         assert!(is_forbidden(&fetched), "{ip}: {fetched:?}");
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
     for ip in NEAR.iter().take(3) {
         let (settings, _) = resolving(vec![vec![at(ip, 443)]]);
-        let fetcher = Fetcher::guarded(Reach::Network).settings(settings);
+        let fetcher = Fetcher::guarded(AddressScope::Private).settings(settings);
         let fetched = get(&fetcher, "https://innocent.example/doc").await;
         assert!(is_forbidden(&fetched), "from the next machine, {ip}: {fetched:?}");
     }
     for ip in NOWHERE {
         let (settings, _) = resolving(vec![vec![at(ip, 443)]]);
         let fetched =
-            get(&Fetcher::guarded(Reach::Machine).settings(settings), "https://innocent.example/doc").await;
+            get(&Fetcher::guarded(AddressScope::Loopback).settings(settings), "https://innocent.example/doc")
+                .await;
         assert!(is_forbidden(&fetched), "near, {ip}: {fetched:?}");
     }
 }
@@ -126,7 +128,8 @@ async fn numbers_do_not_lead_inside_however_they_are_written() {
     ];
     for host in hosts {
         for scheme in ["https", "http"] {
-            let fetched = get(&Fetcher::guarded(Reach::World), &format!("{scheme}://{host}:9/doc")).await;
+            let fetched =
+                get(&Fetcher::guarded(AddressScope::Public), &format!("{scheme}://{host}:9/doc")).await;
             assert!(is_forbidden(&fetched), "{scheme} {host}: {fetched:?}");
         }
     }
@@ -137,7 +140,7 @@ async fn the_address_that_was_looked_at_is_the_one_that_is_connected_to() {
     let server = Server::start().await;
     let here = at("127.0.0.1", port(&server));
     let (settings, asked) = resolving(vec![vec![here], vec![at("169.254.169.254", 80)]]);
-    let fetcher = Fetcher::guarded(Reach::Machine).settings(settings);
+    let fetcher = Fetcher::guarded(AddressScope::Loopback).settings(settings);
     let (fetched, ()) = tokio::join!(get(&fetcher, "http://flips.localhost/doc"), async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.path.as_str(), seen.header("host")), ("/doc", Some("flips.localhost")));
@@ -147,7 +150,7 @@ async fn the_address_that_was_looked_at_is_the_one_that_is_connected_to() {
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     let (settings, asked) = resolving(vec![vec![at("10.0.0.1", 80)], vec![here]]);
     let fetched =
-        get(&Fetcher::guarded(Reach::Machine).settings(settings), "http://flips.localhost/doc").await;
+        get(&Fetcher::guarded(AddressScope::Loopback).settings(settings), "http://flips.localhost/doc").await;
     assert!(is_forbidden(&fetched), "without TLS only this machine is asked: {fetched:?}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
@@ -158,7 +161,7 @@ async fn of_several_addresses_only_good_ones_are_connected_to() {
     // The same machine by an address that is never fine, so that a connection there would be seen.
     let mixed = vec![at("::ffff:127.0.0.1", port(&bad)), at("127.0.0.1", port(&good)), at("10.0.0.1", 80)];
     let (settings, _) = resolving(vec![mixed]);
-    let fetcher = Fetcher::guarded(Reach::Machine).settings(settings);
+    let fetcher = Fetcher::guarded(AddressScope::Loopback).settings(settings);
     let (fetched, ()) = tokio::join!(get(&fetcher, "http://mixed.localhost/"), async {
         let (mut peer, _) = good.request().await;
         peer.json("1").await;
@@ -172,10 +175,11 @@ async fn without_tls_only_this_machine_is_asked() {
     for url in
         ["http://example.com/x", "http://10.0.0.1/x", "http://localhost.example/x", "ftp://localhost/x"]
     {
-        let fetched = get(&Fetcher::guarded(Reach::Machine), url).await;
+        let fetched = get(&Fetcher::guarded(AddressScope::Loopback), url).await;
         assert!(is_forbidden(&fetched), "{url}: {fetched:?}");
     }
-    let fetched = get(&Fetcher::guarded(Reach::Machine), "http://me:hush@localhost/x?token=hush").await;
+    let fetched =
+        get(&Fetcher::guarded(AddressScope::Loopback), "http://me:hush@localhost/x?token=hush").await;
     assert!(is_forbidden(&fetched) && !format!("{fetched:?}").contains("hush"), "{fetched:?}");
 }
 
@@ -198,7 +202,7 @@ async fn fetch_from(fetcher: Fetcher, head: &str, for_ever: &[u8]) -> Fetched {
 
 #[tokio::test]
 async fn long_answers_are_cut_off() {
-    let fetcher = || Fetcher::guarded(Reach::Machine).at_most(1000);
+    let fetcher = || Fetcher::guarded(AddressScope::Loopback).at_most(1000);
     let announced = "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n";
     assert_eq!(
         fetch_from(fetcher(), announced, &[b'x'; 4096]).await.unwrap_err(),
@@ -221,26 +225,26 @@ async fn slow_answers_are_not_waited_for() {
     let within = Duration::from_millis(150);
     for head in ["", "HTTP/1.1 200 OK\r\nX-Slow: ", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"] {
         let started = Instant::now();
-        let fetched = fetch_from(Fetcher::guarded(Reach::Machine).within(within), head, b"").await;
+        let fetched = fetch_from(Fetcher::guarded(AddressScope::Loopback).within(within), head, b"").await;
         assert_eq!(fetched.unwrap_err(), FetchError::TimedOut, "{head}");
         assert!(started.elapsed() < Duration::from_secs(5));
     }
     // Bytes that keep coming do not make the time longer.
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let patient = Fetcher::guarded(Reach::Machine).within(within).at_most(usize::MAX);
+    let patient = Fetcher::guarded(AddressScope::Loopback).within(within).at_most(usize::MAX);
     assert_eq!(fetch_from(patient, head, b"1\r\nx\r\n").await.unwrap_err(), FetchError::TimedOut);
 }
 
 #[tokio::test]
 async fn what_is_no_answer_is_said_to_be_none() {
     for nonsense in ["SSH-2.0-OpenSSH_9.6\r\n\r\n", "HTTP/1.1 2000 X\r\n\r\n"] {
-        let fetched = fetch_from(Fetcher::guarded(Reach::Machine), nonsense, b"").await;
+        let fetched = fetch_from(Fetcher::guarded(AddressScope::Loopback), nonsense, b"").await;
         assert!(matches!(fetched, Err(FetchError::Broken(_))), "{nonsense:?}: {fetched:?}");
     }
     let server = Server::start().await;
     let url = server.url();
     drop(server);
-    let fetched = get(&Fetcher::guarded(Reach::Machine), &url).await;
+    let fetched = get(&Fetcher::guarded(AddressScope::Loopback), &url).await;
     assert!(matches!(fetched, Err(FetchError::Unreachable(_))), "{fetched:?}");
 }
 
@@ -249,7 +253,7 @@ async fn redirections_come_back_as_they_are() {
     let (server, elsewhere) = (Server::start().await, Server::start().await);
     for status in [301, 302, 303, 307, 308] {
         let (url, to) = (server.url(), elsewhere.url());
-        let fetcher = Fetcher::guarded(Reach::Machine);
+        let fetcher = Fetcher::guarded(AddressScope::Loopback);
         let (fetched, ()) = tokio::join!(get(&fetcher, &url), async {
             let (mut peer, seen) = server.request().await;
             for own in ["authorization", "cookie", "mcp-session-id", "mcp-protocol-version", "dpop"] {
@@ -274,7 +278,7 @@ async fn a_request_arrives_as_it_was_made() {
         .header("authorization", "Basic x")
         .body(Bytes::from_static(b"grant_type=x"))
         .unwrap();
-    let fetcher = Fetcher::guarded(Reach::Machine);
+    let fetcher = Fetcher::guarded(AddressScope::Loopback);
     let (fetched, ()) = tokio::join!(fetcher.fetch(request), async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/token?a=1"));

@@ -1,29 +1,29 @@
 //! What is said in front of messages, in both lifecycles.
 
 use refmcp_client::http::StreamableHttp;
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::OutgoingKind;
 use refmcp_proto::revision::Revision;
 
-use crate::ear::{ALONE, SESSIONS, connect, connect_to, notification, request, result};
 use crate::raw_server::{Seen, Server};
+use crate::sink::{ALONE, SESSIONS, connect, connect_to, notification, request, result};
 
 #[tokio::test]
 async fn sessions_name_their_revision_once_it_is_agreed() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("mcp-protocol-version"), None);
     peer.json(&result(1)).await;
     ears.message().await;
-    wire.clone().send(request(2, "tools/list", SESSIONS));
+    transport.clone().send(request(2, "tools/list", SESSIONS));
     let seen = peer.request().await;
     assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
     assert_eq!(seen.header("mcp-method"), None, "nothing is repeated in a session");
     peer.json(&result(2)).await;
     ears.message().await;
-    wire.clone().send(request(3, "tools/list", Some(Revision::V2025_03_26)));
+    transport.clone().send(request(3, "tools/list", Some(Revision::V2025_03_26)));
     assert_eq!(
         peer.request().await.header("mcp-protocol-version"),
         None,
@@ -33,12 +33,12 @@ async fn sessions_name_their_revision_once_it_is_agreed() {
 
 async fn headers_of(name: Option<&str>, mirrored: &[(&str, &str)]) -> Seen {
     let server = Server::start().await;
-    let (wire, _ears) = connect_to(&server).await;
+    let (transport, _ears) = connect_to(&server).await;
     let mut message = request(1, "tools/call", ALONE);
     let mirrored = mirrored.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     message.kind =
         OutgoingKind::Request { method: "tools/call".into(), name: name.map(Into::into), mirrored };
-    wire.clone().send(message);
+    transport.clone().send(message);
     server.request().await.1
 }
 
@@ -70,17 +70,17 @@ async fn what_no_header_can_hold_is_encoded() {
 #[tokio::test]
 async fn a_lone_request_belongs_to_no_session() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "server/discover", ALONE));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "server/discover", ALONE));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("mcp-name"), None);
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: stray\r\n", &result(1)).await;
     ears.message().await;
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     assert_eq!(peer.request().await.header("mcp-session-id"), None);
     peer.json(&result(2)).await;
     ears.message().await;
-    wire.clone().send(notification(3, "notifications/x", ALONE));
+    transport.clone().send(notification(3, "notifications/x", ALONE));
     let seen = peer.request().await;
     assert_eq!(seen.header("mcp-method"), Some("notifications/x"));
     assert_eq!(seen.header("mcp-session-id"), None);
@@ -94,16 +94,16 @@ async fn extra_headers_go_with_everything() {
     assert!(!format!("{connector:?} {}", connector.name()).contains("token"));
     assert!(!connector.name().contains("key"));
     assert!(connector.clone().header("Mcp-Session-Id", "x").is_err());
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.path, "/mcp?key=k");
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &result(1)).await;
     ears.message().await;
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     let get = peer.request().await;
     assert_eq!(get.method, "GET");
-    let closing = tokio::spawn(wire.close());
+    let closing = tokio::spawn(transport.close());
     let (mut last, delete) = server.request().await;
     assert_eq!(delete.method, "DELETE");
     last.accepted().await;

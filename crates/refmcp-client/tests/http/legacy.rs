@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
-use refmcp_client::wire::{Connector, Wire};
+use refmcp_client::transport::{Connector, Transport};
 use refmcp_proto::engine::client::WireError;
 
-use crate::ear::{Ears, Heard, notification, progress, request, result};
 use crate::raw_server::{Peer, Server, in_time};
+use crate::sink::{Ears, Heard, notification, progress, request, result};
 
 const BEGINNING: &str = "event: endpoint\ndata: /messages?id=7\n\n";
 
 /// Connects to a server whose stream begins like this.
-async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Wire>, WireError>, Ears, Peer) {
+async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Transport>, WireError>, Ears, Peer) {
     let mut settings = HttpSettings::default();
     settings.head_timeout = Duration::from_millis(300);
     settings.max_message = 1000;
     let connector = HttpSse::new(&format!("{}/sse", server.origin())).unwrap().settings(settings);
-    let (ear, ears) = Ears::new();
+    let (sink, ears) = Ears::new();
     let serving = async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.method.as_str(), seen.path.as_str()), ("GET", "/sse"));
@@ -27,39 +27,39 @@ async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Wire>, 
         peer.chunk(beginning).await;
         peer
     };
-    let (wire, peer) = tokio::join!(connector.connect(ear), serving);
-    (wire, ears, peer)
+    let (transport, peer) = tokio::join!(connector.connect(sink), serving);
+    (transport, ears, peer)
 }
 
 async fn refused(beginning: &str) -> WireError {
     let server = Server::start().await;
-    let (wire, _ears, mut peer) = connect_to(&server, beginning).await;
+    let (transport, _ears, mut peer) = connect_to(&server, beginning).await;
     peer.gone().await;
-    wire.unwrap_err()
+    transport.unwrap_err()
 }
 
 #[tokio::test]
 async fn messages_go_to_the_endpoint_and_come_over_the_stream() {
     let server = Server::start().await;
-    let (wire, mut ears, mut stream) =
+    let (transport, mut ears, mut stream) =
         connect_to(&server, &format!(": hi\n\n{BEGINNING}data: {}\n\n", progress(0))).await;
-    let wire = wire.unwrap();
+    let transport = transport.unwrap();
     assert_eq!(ears.message().await, (None, progress(0)), "what came along is not lost");
-    wire.clone().send(request(1, "initialize", None));
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/messages?id=7"));
     assert_eq!(seen.header("content-type"), Some("application/json"));
     peer.respond(202, "Content-Type: text/plain\r\n", "Accepted").await;
     stream.chunk(&format!("event: message\ndata: {}\n\n", result(1))).await;
     assert_eq!(ears.message().await, (None, result(1)));
-    wire.clone().send(notification(2, "notifications/initialized", None));
-    wire.clone().send(request(3, "tools/list", None));
+    transport.clone().send(notification(2, "notifications/initialized", None));
+    transport.clone().send(request(3, "tools/list", None));
     assert!(peer.request().await.body.contains("notifications/initialized"));
     peer.respond(200, "", "").await;
     assert!(peer.request().await.body.contains("tools/list"));
     peer.respond(202, "", "").await;
     assert!(ears.is_silent());
-    in_time("the end", wire.close()).await;
+    in_time("the end", transport.close()).await;
     stream.gone().await;
     peer.gone().await;
 }
@@ -68,18 +68,18 @@ async fn messages_go_to_the_endpoint_and_come_over_the_stream() {
 async fn the_older_way_goes_to_the_same_place_with_the_same_headers() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap().header("Authorization", "Bearer t").unwrap();
-    let older = connector.older().unwrap();
+    let older = connector.fallback().unwrap();
     assert_eq!(older.name(), connector.name());
-    assert!(older.older().is_none() && !older.probe_may_be_ignored() && !connector.probe_may_be_ignored());
-    let (ear, _ears) = Ears::new();
-    let (wire, mut peer) = tokio::join!(older.connect(ear), async {
+    assert!(older.fallback().is_none() && !older.probe_may_be_ignored() && !connector.probe_may_be_ignored());
+    let (sink, _ears) = Ears::new();
+    let (transport, mut peer) = tokio::join!(older.connect(sink), async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/mcp", Some("Bearer t")));
         peer.stream().await;
         peer.chunk(BEGINNING).await;
         peer
     });
-    drop(wire.unwrap());
+    drop(transport.unwrap());
     peer.gone().await;
 }
 
@@ -117,11 +117,11 @@ async fn a_place_without_a_stream() {
     ] {
         let server = Server::start().await;
         let connector = HttpSse::new(&server.url()).unwrap();
-        let (ear, _ears) = Ears::new();
-        let (wire, ()) = tokio::join!(connector.connect(ear), async {
+        let (sink, _ears) = Ears::new();
+        let (transport, ()) = tokio::join!(connector.connect(sink), async {
             server.request().await.0.write(response).await;
         });
-        let why = wire.unwrap_err().to_string();
+        let why = transport.unwrap_err().to_string();
         assert!(why.contains(wanted), "{why}");
     }
 }
@@ -144,18 +144,18 @@ async fn the_end_of_the_stream_is_the_end() {
 #[tokio::test]
 async fn a_refused_message_is_told() {
     let server = Server::start().await;
-    let (wire, mut ears, _stream) = connect_to(&server, BEGINNING).await;
-    let wire = wire.unwrap();
-    wire.clone().send(request(1, "ping", None));
+    let (transport, mut ears, _stream) = connect_to(&server, BEGINNING).await;
+    let transport = transport.unwrap();
+    transport.clone().send(request(1, "ping", None));
     let (mut peer, _) = server.request().await;
     peer.respond(404, "", "no such session").await;
     let refused = WireError::Refused { status: 404, error: None, body: "no such session".to_owned() };
     assert_eq!(ears.ended().await, (1, refused));
-    wire.clone().send(request(2, "ping", None));
+    transport.clone().send(request(2, "ping", None));
     peer.request().await;
     drop(peer);
     assert!(matches!(ears.ended().await, (2, WireError::Broken(_))));
-    wire.clone().close().await;
-    wire.clone().send(request(3, "ping", None));
+    transport.clone().close().await;
+    transport.clone().send(request(3, "ping", None));
     assert_eq!(ears.ended().await, (3, WireError::Closed));
 }

@@ -1,97 +1,97 @@
-//! What ends when: connections, tasks, and wires.
+//! What ends when: connections, tasks, and transports.
 
 use std::time::Duration;
 
 use refmcp_proto::engine::client::{Exchange, WireError};
 use refmcp_proto::revision::Revision;
 
-use crate::ear::{ALONE, SESSIONS, connect_to, connect_with, notification, request, result};
 use crate::raw_server::{Server, in_time};
+use crate::sink::{ALONE, SESSIONS, connect_to, connect_with, notification, request, result};
 
 #[tokio::test]
 async fn an_abandoned_request_ends_its_connection_and_no_other() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "tools/call", ALONE));
     let (mut first, _) = server.request().await;
-    wire.clone().send(request(2, "tools/call", ALONE));
+    transport.clone().send(request(2, "tools/call", ALONE));
     let (mut second, _) = server.request().await;
     first.stream().await;
-    wire.abandon(Exchange(1));
+    transport.abandon(Exchange(1));
     first.gone().await;
     second.json(&result(2)).await;
     assert_eq!(ears.message().await, (Some(2), result(2)));
-    wire.abandon(Exchange(2));
-    wire.abandon(Exchange(77));
+    transport.abandon(Exchange(2));
+    transport.abandon(Exchange(77));
     assert!(ears.is_silent(), "whoever abandons an exchange hears nothing of it");
 }
 
 #[tokio::test]
 async fn a_request_can_be_abandoned_before_its_head_comes() {
     let server = Server::start().await;
-    let (wire, _ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    let (transport, _ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
-    wire.abandon(Exchange(1));
+    transport.abandon(Exchange(1));
     peer.gone().await;
 }
 
 #[tokio::test]
 async fn a_dropped_wire_leaves_nothing() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut idle, _) = server.request().await;
     idle.json(&result(1)).await;
     ears.message().await;
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     idle.request().await;
     idle.stream().await;
-    wire.clone().send(request(2, "tools/call", SESSIONS));
+    transport.clone().send(request(2, "tools/call", SESSIONS));
     let (mut asking, _) = server.request().await;
     asking.stream().await;
-    wire.clone().send(notification(3, "notifications/x", SESSIONS));
+    transport.clone().send(notification(3, "notifications/x", SESSIONS));
     let (mut telling, _) = server.request().await;
-    drop(wire);
+    drop(transport);
     idle.gone().await;
     asking.gone().await;
     telling.gone().await;
-    // Every task held the ear; none does.
+    // Every task held the sink; none does.
     ears.deaf().await;
 }
 
 #[tokio::test]
 async fn a_closed_wire_leaves_nothing_and_says_so() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut idle, _) = server.request().await;
     idle.json(&result(1)).await;
     ears.message().await;
-    wire.clone().send(request(2, "tools/call", SESSIONS));
+    transport.clone().send(request(2, "tools/call", SESSIONS));
     idle.request().await;
     idle.stream().await;
-    in_time("the end", wire.clone().close()).await;
+    in_time("the end", transport.clone().close()).await;
     idle.gone().await;
-    wire.clone().send(request(3, "ping", SESSIONS));
+    transport.clone().send(request(3, "ping", SESSIONS));
     assert_eq!(ears.ended().await, (3, WireError::Closed));
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     assert!(server.is_left_alone(Duration::from_millis(20)).await);
-    drop(wire);
+    drop(transport);
     ears.deaf().await;
 }
 
 #[tokio::test]
 async fn connections_do_not_wait_for_ever() {
     let server = Server::start().await;
-    let (wire, mut ears) =
+    let (transport, mut ears) =
         connect_with(&server, |settings| settings.idle_timeout = Duration::from_millis(50)).await;
-    wire.clone().send(request(1, "ping", SESSIONS));
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(1)).await;
     ears.message().await;
     peer.gone().await;
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
     assert_eq!(ears.message().await.0, Some(2));
@@ -100,9 +100,9 @@ async fn connections_do_not_wait_for_ever() {
 #[tokio::test]
 async fn a_server_that_ends_each_connection_gets_a_new_one_for_each_request() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
+    let (transport, mut ears) = connect_to(&server).await;
     for number in 0..5 {
-        wire.clone().send(request(number, "ping", SESSIONS));
+        transport.clone().send(request(number, "ping", SESSIONS));
         let (mut peer, _) = server.request().await;
         peer.respond(200, "Content-Type: application/json\r\nConnection: close\r\n", &result(number)).await;
         assert_eq!(ears.message().await, (Some(number), result(number)));
@@ -114,7 +114,7 @@ async fn a_server_that_ends_each_connection_gets_a_new_one_for_each_request() {
 async fn many_requests_at_once_all_come_back() {
     const MANY: u64 = 500;
     let server = Server::start().await;
-    let (wire, mut ears) = connect_with(&server, |settings| settings.max_requests = 8).await;
+    let (transport, mut ears) = connect_with(&server, |settings| settings.max_requests = 8).await;
     tokio::spawn(async move {
         loop {
             let mut peer = server.accept().await;
@@ -128,7 +128,7 @@ async fn many_requests_at_once_all_come_back() {
         }
     });
     for number in 0..MANY {
-        wire.clone().send(request(number, "ping", SESSIONS));
+        transport.clone().send(request(number, "ping", SESSIONS));
     }
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..MANY {

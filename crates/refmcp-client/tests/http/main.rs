@@ -5,7 +5,6 @@
 mod answers;
 mod auth;
 mod bad_streams;
-mod ear;
 mod exactness;
 mod fetch;
 mod headers;
@@ -17,5 +16,6 @@ mod redirections;
 mod refusals;
 mod resumption;
 mod sessions;
+mod sink;
 mod standing;
 mod tls;

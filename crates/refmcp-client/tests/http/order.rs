@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use refmcp_proto::revision::Revision;
 
-use crate::ear::{SESSIONS, answer, connect_to, connect_with, notification, request, result};
 use crate::raw_server::Server;
+use crate::sink::{SESSIONS, answer, connect_to, connect_with, notification, request, result};
 
 #[tokio::test]
 async fn nothing_goes_before_a_notification_is_acknowledged() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(notification(1, "notifications/initialized", SESSIONS));
-    wire.clone().send(request(2, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
+    transport.clone().send(request(2, "tools/list", SESSIONS));
     let (mut peer, seen) = server.request().await;
     assert!(seen.body.contains("notifications/initialized"));
     assert!(server.is_left_alone(Duration::from_millis(100)).await, "the request waits");
@@ -26,14 +26,14 @@ async fn nothing_goes_before_a_notification_is_acknowledged() {
 #[tokio::test]
 async fn what_is_told_keeps_its_order() {
     let server = Server::start().await;
-    let (wire, _ears) = connect_to(&server).await;
+    let (transport, _ears) = connect_to(&server).await;
     for number in 0..20 {
         let message = if number % 2 == 0 {
             notification(number, "notifications/x", SESSIONS)
         } else {
             answer(number, SESSIONS)
         };
-        wire.clone().send(message);
+        transport.clone().send(message);
     }
     let (mut peer, seen) = server.request().await;
     assert!(seen.body.contains("notifications/x"));
@@ -49,9 +49,9 @@ async fn what_is_told_keeps_its_order() {
 #[tokio::test]
 async fn a_failed_notification_holds_nobody_up() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(notification(1, "notifications/initialized", SESSIONS));
-    wire.clone().send(request(2, "ping", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     let (peer, _) = server.request().await;
     drop(peer);
     let (mut peer, seen) = server.request().await;
@@ -64,11 +64,11 @@ async fn a_failed_notification_holds_nobody_up() {
 #[tokio::test]
 async fn answers_go_while_requests_take_all_room() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_with(&server, |settings| settings.max_requests = 1).await;
-    wire.clone().send(request(1, "tools/call", SESSIONS));
+    let (transport, mut ears) = connect_with(&server, |settings| settings.max_requests = 1).await;
+    transport.clone().send(request(1, "tools/call", SESSIONS));
     let (mut asking, _) = server.request().await;
-    wire.clone().send(request(2, "tools/list", SESSIONS));
-    wire.clone().send(answer(3, SESSIONS));
+    transport.clone().send(request(2, "tools/list", SESSIONS));
+    transport.clone().send(answer(3, SESSIONS));
     let (mut peer, seen) = server.request().await;
     assert!(seen.body.contains("\"s3\""), "{seen:?}");
     peer.accepted().await;
@@ -82,9 +82,9 @@ async fn answers_go_while_requests_take_all_room() {
 #[tokio::test]
 async fn the_standing_stream_waits_for_the_notification_before_it() {
     let server = Server::start().await;
-    let (wire, _ears) = connect_to(&server).await;
-    wire.clone().send(notification(1, "notifications/initialized", SESSIONS));
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    let (transport, _ears) = connect_to(&server).await;
+    transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     let (mut peer, _) = server.request().await;
     assert!(server.is_left_alone(Duration::from_millis(50)).await);
     peer.accepted().await;

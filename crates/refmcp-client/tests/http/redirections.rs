@@ -3,15 +3,15 @@
 use refmcp_client::http::StreamableHttp;
 use refmcp_proto::engine::client::WireError;
 
-use crate::ear::{ALONE, connect, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, connect, request, result};
 
 #[tokio::test]
 async fn within_the_origin_the_request_goes_on_as_it_is() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap().header("Authorization", "Bearer t").unwrap();
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, first) = server.request().await;
     peer.respond(307, "Location: /mcp/\r\n", "").await;
     let second = peer.request().await;
@@ -26,8 +26,8 @@ async fn within_the_origin_the_request_goes_on_as_it_is() {
 
 async fn refused(status: u16, location: &str) -> String {
     let server = Server::start().await;
-    let (wire, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     peer.respond(status, &format!("Location: {location}\r\n"), "").await;
     let (_, why) = ears.ended().await;
@@ -56,8 +56,8 @@ async fn to_elsewhere_or_as_something_else_it_does_not() {
 #[tokio::test]
 async fn in_circles_it_goes_three_times() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     for _ in 0..3 {
         peer.respond(307, "Location: /mcp\r\n", "").await;

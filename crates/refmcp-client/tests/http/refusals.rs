@@ -5,14 +5,14 @@ use std::time::Duration;
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_proto::engine::client::WireError;
 
-use crate::ear::{ALONE, SESSIONS, connect, connect_to, connect_with, notification, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, SESSIONS, connect, connect_to, connect_with, notification, request, result};
 
 /// What a request ends with when it gets this response.
 async fn outcome(response: &str) -> WireError {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_with(&server, |settings| settings.max_message = 1000).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    let (transport, mut ears) = connect_with(&server, |settings| settings.max_message = 1000).await;
+    transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
     peer.write(response).await;
     drop(peer);
@@ -116,8 +116,8 @@ async fn something_else_than_http_is_not_understood() {
 #[tokio::test]
 async fn a_refused_notification_is_told() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(notification(7, "notifications/initialized", SESSIONS));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(notification(7, "notifications/initialized", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.respond(500, "", "no").await;
     let (exchange, why) = ears.ended().await;
@@ -129,8 +129,8 @@ async fn nobody_at_the_address() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap();
     drop(server);
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "ping", None));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "ping", None));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("127.0.0.1")), "{why:?}");
 }
@@ -141,8 +141,8 @@ async fn a_name_that_cannot_be_looked_up() {
     settings.resolver =
         Some(std::sync::Arc::new(|host, port| Err(std::io::Error::other(format!("no {host} {port}")))));
     let connector = StreamableHttp::new("http://nowhere.test:81/").unwrap().settings(settings);
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "ping", None));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "ping", None));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("no nowhere.test 81")), "{why:?}");
 }
@@ -159,8 +159,8 @@ async fn a_host_with_several_addresses_is_reached_at_one() {
         Ok(vec![([127, 0, 0, 1], dead_port).into(), ([127, 0, 0, 1], port).into()])
     }));
     let connector = StreamableHttp::new("http://several.test/mcp").unwrap().settings(settings);
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "ping", None));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "ping", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("host"), Some("several.test"));
     peer.json(&result(1)).await;
@@ -170,9 +170,9 @@ async fn a_host_with_several_addresses_is_reached_at_one() {
 #[tokio::test]
 async fn an_acknowledgement_that_never_comes() {
     let server = Server::start().await;
-    let (wire, mut ears) =
+    let (transport, mut ears) =
         connect_with(&server, |settings| settings.head_timeout = Duration::from_millis(50)).await;
-    wire.clone().send(notification(1, "notifications/x", SESSIONS));
+    transport.clone().send(notification(1, "notifications/x", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 202 OK\r\nContent-Type: ").await;
     let (_, why) = ears.ended().await;
@@ -183,9 +183,9 @@ async fn an_acknowledgement_that_never_comes() {
 #[tokio::test]
 async fn an_answer_may_take_longer_than_an_acknowledgement() {
     let server = Server::start().await;
-    let (wire, mut ears) =
+    let (transport, mut ears) =
         connect_with(&server, |settings| settings.head_timeout = Duration::from_millis(20)).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
     assert!(server.is_left_alone(Duration::from_millis(60)).await);
     peer.json(&result(1)).await;

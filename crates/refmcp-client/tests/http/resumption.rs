@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::wire::Wire;
+use refmcp_client::transport::Transport;
 use refmcp_proto::engine::client::{Exchange, WireError};
 use refmcp_proto::revision::Revision;
 use refmcp_testkit::paused::PausedTime;
 
-use crate::ear::{ALONE, Ears, SESSIONS, connect_to, event, progress, request, result};
 use crate::raw_server::{Peer, Server};
+use crate::sink::{ALONE, Ears, SESSIONS, connect_to, event, progress, request, result};
 
-async fn streaming(server: &Server, revision: Option<Revision>) -> (Arc<dyn Wire>, Ears, Peer) {
-    let (wire, ears) = connect_to(server).await;
-    wire.clone().send(request(1, "tools/call", revision));
+async fn streaming(server: &Server, revision: Option<Revision>) -> (Arc<dyn Transport>, Ears, Peer) {
+    let (transport, ears) = connect_to(server).await;
+    transport.clone().send(request(1, "tools/call", revision));
     let (mut peer, _) = server.request().await;
     peer.stream().await;
-    (wire, ears, peer)
+    (transport, ears, peer)
 }
 
 #[tokio::test]
@@ -149,12 +149,12 @@ async fn the_rest_of_a_stream_is_no_page() {
 #[tokio::test]
 async fn a_session_that_is_lost_meanwhile() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, _) = server.request().await;
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s\r\n", &result(1)).await;
     ears.message().await;
-    wire.clone().send(request(2, "tools/call", SESSIONS));
+    transport.clone().send(request(2, "tools/call", SESSIONS));
     peer.request().await;
     peer.stream().await;
     peer.chunk("id: 1\nretry: 10\ndata:\n\n").await;
@@ -183,14 +183,14 @@ async fn requests_that_stand_alone_are_never_taken_up() {
 #[tokio::test]
 async fn nobody_comes_back_for_what_was_abandoned() {
     let server = Server::start().await;
-    let (wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (transport, mut ears, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("id: 1\nretry: 50\ndata:\n\n").await;
     peer.chunk(&event("2", &progress(1))).await;
     ears.message().await;
     let time = PausedTime::start();
     peer.end().await;
     time.settle().await;
-    wire.abandon(Exchange(1));
+    transport.abandon(Exchange(1));
     time.advance(Duration::from_secs(120)).await;
     assert!(peer.is_left_alone(&time).await);
     drop(time);

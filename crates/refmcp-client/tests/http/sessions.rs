@@ -2,47 +2,47 @@
 
 use std::sync::Arc;
 
-use refmcp_client::wire::Wire;
+use refmcp_client::transport::Transport;
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::revision::Revision;
 
-use crate::ear::{ALONE, Ears, SESSIONS, connect_to, notification, request, result};
 use crate::raw_server::{Peer, Server};
+use crate::sink::{ALONE, Ears, SESSIONS, connect_to, notification, request, result};
 
-async fn opened(server: &Server) -> (Arc<dyn Wire>, Ears, Peer) {
-    let (wire, mut ears) = connect_to(server).await;
-    wire.clone().send(request(1, "initialize", None));
+async fn opened(server: &Server) -> (Arc<dyn Transport>, Ears, Peer) {
+    let (transport, mut ears) = connect_to(server).await;
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("mcp-session-id"), None);
     peer.respond(200, "Content-Type: application/json\r\nMCP-Session-Id: abc-1\r\n", &result(1)).await;
     assert_eq!(ears.message().await, (Some(1), result(1)));
-    (wire, ears, peer)
+    (transport, ears, peer)
 }
 
 #[tokio::test]
 async fn the_id_goes_with_every_later_message() {
     let server = Server::start().await;
-    let (wire, mut ears, mut peer) = opened(&server).await;
-    wire.clone().send(notification(2, "notifications/initialized", SESSIONS));
+    let (transport, mut ears, mut peer) = opened(&server).await;
+    transport.clone().send(notification(2, "notifications/initialized", SESSIONS));
     assert_eq!(peer.request().await.header("mcp-session-id"), Some("abc-1"));
     peer.accepted().await;
-    wire.clone().send(request(3, "ping", SESSIONS));
+    transport.clone().send(request(3, "ping", SESSIONS));
     assert_eq!(peer.request().await.header("mcp-session-id"), Some("abc-1"));
     peer.json(&result(3)).await;
     ears.message().await;
-    wire.clone().send(request(4, "initialize", None));
+    transport.clone().send(request(4, "initialize", None));
     assert_eq!(peer.request().await.header("mcp-session-id"), None, "a new session begins without the old");
 }
 
 #[tokio::test]
 async fn a_lost_session_is_forgotten() {
     let server = Server::start().await;
-    let (wire, mut ears, mut peer) = opened(&server).await;
-    wire.clone().send(request(2, "ping", SESSIONS));
+    let (transport, mut ears, mut peer) = opened(&server).await;
+    transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
     peer.respond(404, "", "gone").await;
     assert_eq!(ears.ended().await, (2, WireError::SessionLost));
-    wire.clone().send(request(3, "ping", SESSIONS));
+    transport.clone().send(request(3, "ping", SESSIONS));
     assert_eq!(peer.request().await.header("mcp-session-id"), None);
     peer.respond(404, "", "who?").await;
     let (_, why) = ears.ended().await;
@@ -52,8 +52,8 @@ async fn a_lost_session_is_forgotten() {
 #[tokio::test]
 async fn without_a_session_404_is_a_refusal() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "tools/fly", ALONE));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "tools/fly", ALONE));
     let (mut peer, _) = server.request().await;
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found"}}"#;
     peer.respond(404, "Content-Type: application/json\r\n", body).await;
@@ -65,9 +65,9 @@ async fn without_a_session_404_is_a_refusal() {
 #[tokio::test]
 async fn the_end_of_a_session_is_told() {
     let server = Server::start().await;
-    let (wire, _ears, mut peer) = opened(&server).await;
-    wire.clone().send(notification(2, "notifications/cancelled", SESSIONS));
-    let closing = tokio::spawn(wire.close());
+    let (transport, _ears, mut peer) = opened(&server).await;
+    transport.clone().send(notification(2, "notifications/cancelled", SESSIONS));
+    let closing = tokio::spawn(transport.close());
     assert!(peer.request().await.body.contains("notifications/cancelled"), "what was told goes first");
     peer.accepted().await;
     let seen = peer.request().await;
@@ -80,8 +80,8 @@ async fn the_end_of_a_session_is_told() {
 #[tokio::test]
 async fn an_end_that_nobody_acknowledges_does_not_hang() {
     let server = Server::start().await;
-    let (wire, _ears, mut peer) = opened(&server).await;
-    let closing = tokio::spawn(wire.close());
+    let (transport, _ears, mut peer) = opened(&server).await;
+    let closing = tokio::spawn(transport.close());
     peer.request().await;
     crate::raw_server::in_time("the end", closing).await.unwrap();
     peer.gone().await;
@@ -90,13 +90,13 @@ async fn an_end_that_nobody_acknowledges_does_not_hang() {
 #[tokio::test]
 async fn without_a_session_nothing_is_said_at_the_end() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_to(&server).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect_to(&server).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     peer.json(&result(1)).await;
     ears.message().await;
-    wire.clone().opened(Revision::LATEST.rules());
-    wire.close().await;
+    transport.clone().opened(Revision::LATEST.rules());
+    transport.close().await;
     peer.gone().await;
 }
 
@@ -105,8 +105,8 @@ async fn ids_that_no_session_can_have_are_refused() {
     let long = "x".repeat(5000);
     for id in ["", "a b", "caf\u{e9}", &long] {
         let server = Server::start().await;
-        let (wire, mut ears) = connect_to(&server).await;
-        wire.clone().send(request(1, "initialize", None));
+        let (transport, mut ears) = connect_to(&server).await;
+        transport.clone().send(request(1, "initialize", None));
         let (mut peer, _) = server.request().await;
         let header = format!("Content-Type: application/json\r\nMcp-Session-Id: {id}\r\n");
         peer.respond(200, &header, &result(1)).await;

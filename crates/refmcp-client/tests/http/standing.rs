@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::wire::Wire;
+use refmcp_client::transport::Transport;
 use refmcp_proto::revision::Revision;
 use tokio::time::Instant;
 
-use crate::ear::{Ears, Heard, SESSIONS, connect_with, event, progress, request, result};
 use crate::raw_server::{Peer, Server};
+use crate::sink::{Ears, Heard, SESSIONS, connect_with, event, progress, request, result};
 
-async fn listening(server: &Server) -> (Arc<dyn Wire>, Ears, Peer) {
-    let (wire, ears) = connect_with(server, |settings| settings.max_message = 1000).await;
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+async fn listening(server: &Server) -> (Arc<dyn Transport>, Ears, Peer) {
+    let (transport, ears) = connect_with(server, |settings| settings.max_message = 1000).await;
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     let (peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.header("accept")), ("GET", Some("text/event-stream")));
     assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
     assert_eq!(seen.header("last-event-id"), None);
-    (wire, ears, peer)
+    (transport, ears, peer)
 }
 
 #[tokio::test]
@@ -40,9 +40,9 @@ async fn it_is_read_and_taken_up_where_it_broke() {
 async fn a_server_need_not_have_one() {
     for status in [405, 404, 400, 401] {
         let server = Server::start().await;
-        let (wire, mut ears, mut peer) = listening(&server).await;
+        let (transport, mut ears, mut peer) = listening(&server).await;
         peer.respond(status, "", "none").await;
-        wire.clone().send(request(1, "ping", SESSIONS));
+        transport.clone().send(request(1, "ping", SESSIONS));
         // The same connection, or another: the refusal is read beside the request.
         let (mut peer, seen) = tokio::select! {
             seen = peer.request() => (peer, seen),
@@ -58,10 +58,10 @@ async fn a_server_need_not_have_one() {
 #[tokio::test]
 async fn an_application_can_do_without_one() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_with(&server, |settings| settings.standing_stream = false).await;
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    let (transport, mut ears) = connect_with(&server, |settings| settings.get_stream = false).await;
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     assert!(server.is_left_alone(Duration::from_millis(50)).await);
-    wire.clone().send(request(1, "ping", SESSIONS));
+    transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.method, "POST");
     peer.json(&result(1)).await;
@@ -127,16 +127,16 @@ async fn a_page_is_no_stream() {
 #[tokio::test]
 async fn it_ends_with_the_session() {
     let server = Server::start().await;
-    let (wire, mut ears) = connect_with(&server, |_| {}).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (transport, mut ears) = connect_with(&server, |_| {}).await;
+    transport.clone().send(request(1, "initialize", None));
     let (mut peer, _) = server.request().await;
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s\r\n", &result(1)).await;
     ears.message().await;
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     let seen = peer.request().await;
     assert_eq!((seen.method.as_str(), seen.header("mcp-session-id")), ("GET", Some("s")));
     peer.stream().await;
-    wire.clone().send(request(2, "ping", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     let (mut other, _) = server.request().await;
     other.respond(404, "", "").await;
     ears.ended().await;
@@ -146,7 +146,7 @@ async fn it_ends_with_the_session() {
 #[tokio::test]
 async fn requests_that_stand_alone_have_none() {
     let server = Server::start().await;
-    let (wire, _ears) = connect_with(&server, |_| {}).await;
-    wire.clone().opened(Revision::LATEST.rules());
+    let (transport, _ears) = connect_with(&server, |_| {}).await;
+    transport.clone().opened(Revision::LATEST.rules());
     assert!(server.is_left_alone(Duration::from_millis(50)).await);
 }

@@ -22,8 +22,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::ear::{ALONE, connect, progress, request, result};
 use crate::raw_server::in_time;
+use crate::sink::{ALONE, connect, progress, request, result};
 
 /// A body whose pieces come from elsewhere.
 struct Pieces(mpsc::Receiver<Bytes>);
@@ -130,10 +130,10 @@ fn piece(json: &str) -> Bytes {
 #[tokio::test]
 async fn one_connection_carries_every_request_where_both_know_http2() {
     let mut server = Secure::start("secure.test", &["h2", "http/1.1"]).await;
-    let (wire, mut ears) = connect(&server.connector()).await;
+    let (transport, mut ears) = connect(&server.connector()).await;
     let mut open = Vec::new();
     for number in 0..5 {
-        wire.clone().send(request(number, "ping", ALONE));
+        transport.clone().send(request(number, "ping", ALONE));
     }
     for _ in 0..5 {
         let asked = server.next().await;
@@ -145,21 +145,21 @@ async fn one_connection_carries_every_request_where_both_know_http2() {
         assert_eq!(ears.message().await.1, progress(1));
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
-    drop(wire);
+    drop(transport);
     for answer in open {
-        in_time("everything to end with the wire", answer.closed()).await;
+        in_time("everything to end with the transport", answer.closed()).await;
     }
 }
 
 #[tokio::test]
 async fn an_abandoned_request_ends_its_stream_and_no_other() {
     let mut server = Secure::start("secure.test", &["h2"]).await;
-    let (wire, mut ears) = connect(&server.connector()).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    let (transport, mut ears) = connect(&server.connector()).await;
+    transport.clone().send(request(1, "tools/call", ALONE));
     let first = server.next().await;
-    wire.clone().send(request(2, "tools/call", ALONE));
+    transport.clone().send(request(2, "tools/call", ALONE));
     let second = server.next().await;
-    wire.abandon(Exchange(1));
+    transport.abandon(Exchange(1));
     in_time("the stream to end", first.answer.closed()).await;
     second.answer.send(piece(&result(2))).await.unwrap();
     assert_eq!(ears.message().await, (Some(2), result(2)));
@@ -170,9 +170,9 @@ async fn an_abandoned_request_ends_its_stream_and_no_other() {
 async fn the_older_version_is_spoken_with_those_who_know_no_other() {
     for protocols in [&["http/1.1"][..], &[]] {
         let mut server = Secure::start("secure.test", protocols).await;
-        let (wire, mut ears) = connect(&server.connector()).await;
+        let (transport, mut ears) = connect(&server.connector()).await;
         for number in 0..3 {
-            wire.clone().send(request(number, "ping", ALONE));
+            transport.clone().send(request(number, "ping", ALONE));
             let asked = server.next().await;
             assert_eq!(asked.head.version(), Version::HTTP_11);
             assert_eq!(asked.head.headers()["host"], "secure.test");
@@ -191,13 +191,13 @@ async fn nobody_speaks_to_a_stranger() {
     settings.ca_certificates = vec![server.certificate.clone()];
     let address = stranger.address;
     settings.resolver = Some(Arc::new(move |_, _| Ok(vec![address])));
-    let (wire, mut ears) = connect(&stranger.connector().settings(settings)).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&stranger.connector().settings(settings)).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     let misnamed = Secure::start("other.test", &["h2"]).await;
-    let (wire, mut ears) = connect(&misnamed.connector()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&misnamed.connector()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
 }
@@ -209,8 +209,8 @@ async fn what_is_no_certificate_cannot_be_trusted() {
     settings.ca_certificates = vec![b"nonsense".to_vec()];
     let address = server.address;
     settings.resolver = Some(Arc::new(move |_, _| Ok(vec![address])));
-    let (wire, mut ears) = connect(&server.connector().settings(settings)).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&server.connector().settings(settings)).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("given to be trusted")), "{why:?}");
 }
@@ -227,8 +227,8 @@ fn own_authority(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Cer
 #[tokio::test]
 async fn an_authority_that_was_given_may_be_the_server() {
     let mut server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
-    let (wire, mut ears) = connect(&server.connector()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&server.connector()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let asked = server.next().await;
     asked.answer.send(piece(&result(1))).await.unwrap();
     assert_eq!(ears.message().await, (Some(1), result(1)));
@@ -239,8 +239,8 @@ async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
     let expired = own_authority("secure.test", |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     for certified in [own_authority("other.test", |_| {}), expired] {
         let server = Secure::start_with(certified, &["http/1.1"]).await;
-        let (wire, mut ears) = connect(&server.connector()).await;
-        wire.clone().send(request(1, "ping", ALONE));
+        let (transport, mut ears) = connect(&server.connector()).await;
+        transport.clone().send(request(1, "ping", ALONE));
         let (_, why) = ears.ended().await;
         assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     }
@@ -248,8 +248,8 @@ async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
     let server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
     let mut stranger = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
     stranger.certificate = server.certificate.clone();
-    let (wire, mut ears) = connect(&stranger.connector()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&stranger.connector()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::Unreachable(why) if why.contains("not trusted here")), "{why:?}");
 }

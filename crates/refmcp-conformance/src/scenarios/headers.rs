@@ -15,7 +15,7 @@ use crate::server;
 pub(super) async fn metadata(assignment: Assignment) -> Result<(), Fault> {
     let host = Host::new()
         .sampling(|_| async { Ok(CreateMessageResult::text("none", "There is no model here.")) })
-        .forms_by_default()
+        .elicitation_defaults()
         .roots([Root::new("file:///")]);
     let client = server::connect(&assignment, host).await?;
     client.list_tools().await?;

@@ -10,7 +10,7 @@ use crate::server;
 
 /// A form is sent back with the defaults of its fields.
 pub(super) async fn defaults(assignment: Assignment) -> Result<(), Fault> {
-    let client = server::connect(&assignment, Host::new().forms_by_default()).await?;
+    let client = server::connect(&assignment, Host::new().elicitation_defaults()).await?;
     let tools = client.list_tools().await?;
     let tool = server::tool(&tools, "test_client_elicitation_defaults")?;
     server::call(&client, &tool.name, json!({})).await?;
@@ -20,7 +20,7 @@ pub(super) async fn defaults(assignment: Assignment) -> Result<(), Fault> {
 
 /// A tool that is asked again gets the state that it gave, and no other tool does.
 pub(super) async fn request_state(assignment: Assignment) -> Result<(), Fault> {
-    let host = Host::new().forms(|form| async move { Ok(ElicitResult::accept(confirmed(&form))) });
+    let host = Host::new().elicitation(|form| async move { Ok(ElicitResult::accept(confirmed(&form))) });
     let client = server::connect(&assignment, host).await?;
     client.list_tools().await?;
     // At once, for the state of one to have the chance to end up with the other.

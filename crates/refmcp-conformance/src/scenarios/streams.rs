@@ -12,7 +12,7 @@ use crate::server;
 pub(super) async fn retry(assignment: Assignment) -> Result<(), Fault> {
     // The server of this scenario gives its answer to the first stream that is asked for after the call, whatever for.
     let mut settings = HttpSettings::default();
-    settings.standing_stream = false;
+    settings.get_stream = false;
     let client = server::connect_with(settings, &assignment, Host::new()).await?;
     server::call(&client, "test_reconnection", json!({})).await?;
     client.close().await;

@@ -1,4 +1,4 @@
-//! One conversation across the bridge: a wire to the server, and what is known of the messages on it. Both sides keep
+//! One conversation across the bridge: a transport to the server, and what is known of the messages on it. Both sides keep
 //! their own ids; the bridge only remembers which of the client's requests wait for an answer, so that none waits for
 //! ever.
 
@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use refmcp_client::wire::{Connector, Wire};
+use refmcp_client::transport::{Connector, Transport};
 use refmcp_proto::engine::client::{Exchange, Outgoing, WireError};
 use refmcp_proto::jsonrpc::encode::AnswerTo;
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Lifecycle;
 
 use super::asked::{Asked, Waiting};
-use super::far_ear::FarEar;
 use super::first_words::FirstWords;
 use super::glance::{Message, in_one_line, read};
 use super::learned::Learned;
+use super::server_sink::ServerSink;
 use super::words;
 
 /// Requests of one client that may wait for answers.
@@ -83,8 +83,8 @@ pub(super) struct Crossing {
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Nothing before it is connected, and once it is over.
-    wire: Option<Arc<dyn Wire>>,
-    /// How often it was connected; what older wires say counts no more.
+    transport: Option<Arc<dyn Transport>>,
+    /// How often it was connected; what older transports say counts no more.
     pub(super) connected: u64,
     pub(super) waiting: Waiting,
     pub(super) learned: Learned,
@@ -102,8 +102,8 @@ impl Crossing {
         let state = State { first_words: FirstWords::of(&*to), ..State::default() };
         let (next, state) = (AtomicU64::new(1), Mutex::new(state));
         let crossing = Arc::new(Self { to, near, separate, next, state });
-        let wire = crossing.to.connect(Arc::new(FarEar::new(&crossing, 0))).await?;
-        crossing.state().wire = Some(wire);
+        let transport = crossing.to.connect(Arc::new(ServerSink::new(&crossing, 0))).await?;
+        crossing.state().transport = Some(transport);
         Ok(crossing)
     }
 
@@ -142,17 +142,17 @@ impl Crossing {
         };
         let session = state.learned.session.filter(|_| message.is("notifications/initialized"));
         let Some(outgoing) = state.first_words.keep(outgoing) else { return };
-        let Some(wire) = state.wire.clone() else { return };
+        let Some(transport) = state.transport.clone() else { return };
         drop(state);
-        wire.clone().send(outgoing);
+        transport.clone().send(outgoing);
         if let Some(rules) = session {
-            wire.clone().opened(rules);
+            transport.clone().opened(rules);
         }
         if message.is("notifications/cancelled")
             && let Some(request) = self.named(message)
         {
             self.forget(request);
-            wire.abandon(request);
+            transport.abandon(request);
             self.near.called_off(request);
         }
     }
@@ -180,18 +180,18 @@ impl Crossing {
 
     /// Nobody waits for the answer to a request any more; the server is told in the way that fits.
     pub(super) fn call_off(&self, request: Exchange, reason: &str) {
-        let (asked, wire) = {
+        let (asked, transport) = {
             let mut state = self.state();
-            (state.waiting.remove(request), state.wire.clone())
+            (state.waiting.remove(request), state.transport.clone())
         };
-        let (Some(asked), Some(wire)) = (asked, wire) else { return };
+        let (Some(asked), Some(transport)) = (asked, transport) else { return };
         if !self.separate {
             let told = words::cancelled(&asked.id, reason);
             if let Some(message) = read(told.as_bytes()).ok().and_then(|mut read| read.pop()) {
                 self.pass(self.number(), &message);
             }
         }
-        wire.abandon(request);
+        transport.abandon(request);
     }
 
     /// The client has gone: what the server still asks is answered in its place, so that it does not wait.
@@ -212,31 +212,31 @@ impl Crossing {
 
     /// Whether so much is on its way to the server that more had better wait.
     pub(super) fn is_full(&self) -> bool {
-        self.wire().is_some_and(|wire| wire.room().is_some())
+        self.transport().is_some_and(|transport| transport.ready().is_some())
     }
 
     /// Waits until there is room on the way to the server.
-    pub(super) async fn room(&self) {
-        if let Some(wire) = self.wire()
-            && let Some(room) = wire.room()
+    pub(super) async fn ready(&self) {
+        if let Some(transport) = self.transport()
+            && let Some(room) = transport.ready()
         {
             room.await;
         }
     }
 
-    fn wire(&self) -> Option<Arc<dyn Wire>> {
-        self.state().wire.clone()
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.state().transport.clone()
     }
 
     /// Ends the connection to the server in order.
     pub(super) async fn close(&self) {
-        let wire = {
+        let transport = {
             let mut state = self.state();
             state.over = true;
-            state.wire.take()
+            state.transport.take()
         };
-        if let Some(wire) = wire {
-            wire.close().await;
+        if let Some(transport) = transport {
+            transport.close().await;
         }
     }
 
@@ -265,13 +265,13 @@ impl std::fmt::Debug for Crossing {
     }
 }
 
-/// Puts another wire in place of the one there was.
+/// Puts another transport in place of the one there was.
 pub(super) fn reconnected(
     crossing: &Crossing,
-    wire: &Arc<dyn Wire>,
-) -> (Vec<Outgoing>, Option<Arc<dyn Wire>>) {
+    transport: &Arc<dyn Transport>,
+) -> (Vec<Outgoing>, Option<Arc<dyn Transport>>) {
     let mut state = crossing.state();
     state.connected += 1;
-    let before = state.wire.replace(wire.clone());
+    let before = state.transport.replace(transport.clone());
     (state.first_words.settled(), before)
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
 
 use super::crossing::{Crossing, reconnected};
-use super::far_ear::FarEar;
+use super::server_sink::ServerSink;
 
 /// Bytes of first messages that are kept.
 const MOST_BYTES: usize = 8 << 20;
@@ -45,7 +45,7 @@ pub(super) enum Refused {
 
 impl FirstWords {
     pub(super) fn of(to: &dyn Connector) -> Self {
-        let stage = if to.older().is_some() { Stage::Trying } else { Stage::Settled };
+        let stage = if to.fallback().is_some() { Stage::Trying } else { Stage::Settled };
         Self { stage, ..Self::default() }
     }
 
@@ -100,14 +100,14 @@ impl FirstWords {
 pub(super) fn say_again(crossing: &Arc<Crossing>) {
     let crossing = crossing.clone();
     tokio::spawn(async move {
-        let Some(older) = crossing.to.older() else { return };
+        let Some(older) = crossing.to.fallback() else { return };
         let connected = crossing.state().connected + 1;
-        match older.connect(Arc::new(FarEar::new(&crossing, connected))).await {
-            Ok(wire) => {
+        match older.connect(Arc::new(ServerSink::new(&crossing, connected))).await {
+            Ok(transport) => {
                 tracing::info!(server = %older.name(), "the server speaks HTTP+SSE");
-                let (messages, before) = reconnected(&crossing, &wire);
+                let (messages, before) = reconnected(&crossing, &transport);
                 for message in messages {
-                    wire.clone().send(message);
+                    transport.clone().send(message);
                 }
                 if let Some(before) = before {
                     before.close().await;

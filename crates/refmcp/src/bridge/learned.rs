@@ -1,4 +1,4 @@
-//! What a bridge learns from the messages that pass, because wires want to know it of what they send: the revision that
+//! What a bridge learns from the messages that pass, because transports want to know it of what they send: the revision that
 //! was agreed on, and which arguments of which tools are repeated in headers.
 
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `crossing`, `hearing` | one conversation: a wire to the server, and which requests wait for answers |
-//! | `far_ear`, `first_words` | hearing the server, and finding out which transport it speaks |
+//! | `crossing`, `hearing` | one conversation: a transport to the server, and which requests wait for answers |
+//! | `server_sink`, `first_words` | hearing the server, and finding out which transport it speaks |
 //! | `asked`, `learned`, `glance` | what is known of requests, of the session, of a single message |
 //! | `pipe`, `outbox` | a client at the end of a pipe |
 //! | `listen` | clients that come over HTTP or WebSocket |
@@ -11,7 +11,6 @@
 
 mod asked;
 mod crossing;
-mod far_ear;
 mod first_words;
 mod glance;
 mod hearing;
@@ -19,13 +18,14 @@ mod learned;
 mod listen;
 mod outbox;
 mod pipe;
+mod server_sink;
 mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_transport::stdio::{left_alone, stdio};
 use tokio_util::sync::CancellationToken;
 

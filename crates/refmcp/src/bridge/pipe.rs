@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::jsonrpc::encode::AnswerTo;
@@ -143,7 +143,7 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
                     self.end_of_input();
                 }
             },
-            () = self.crossing.room(), if full => {}
+            () = self.crossing.ready(), if full => {}
             () = at(until) => {}
             () = stop.cancelled(), if !matches!(self.closing, Some((End::ShutDown, _))) => {
                 self.closing = Some((End::ShutDown, Instant::now() + STOPPED_WITHIN));
@@ -229,7 +229,7 @@ async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W
 
 #[cfg(test)]
 mod tests {
-    use refmcp_client::wire::{BoxFuture, Ear, Wire};
+    use refmcp_client::transport::{BoxFuture, MessageSink, Transport};
     use refmcp_proto::engine::client::Outgoing;
     use refmcp_transport::memory;
 
@@ -237,7 +237,7 @@ mod tests {
 
     /// A server that has one thing to say and then goes.
     struct OneAnswer {
-        ear: Arc<dyn Ear>,
+        sink: Arc<dyn MessageSink>,
         json: String,
     }
 
@@ -247,11 +247,11 @@ mod tests {
         }
     }
 
-    impl Wire for OneAnswer {
+    impl Transport for OneAnswer {
         fn send(self: Arc<Self>, _: Outgoing) {
             tokio::spawn(async move {
-                self.ear.message(None, self.json.as_bytes());
-                self.ear.closed(WireError::Broken("it was tired".to_owned()));
+                self.sink.message(None, self.json.as_bytes());
+                self.sink.closed(WireError::Broken("it was tired".to_owned()));
             });
         }
 
@@ -264,8 +264,13 @@ mod tests {
     struct Tired(String);
 
     impl Connector for Tired {
-        fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
-            Box::pin(async move { Ok(Arc::new(OneAnswer { ear, json: self.0.clone() }) as Arc<dyn Wire>) })
+        fn connect(
+            &self,
+            sink: Arc<dyn MessageSink>,
+        ) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+            Box::pin(
+                async move { Ok(Arc::new(OneAnswer { sink, json: self.0.clone() }) as Arc<dyn Transport>) },
+            )
         }
 
         fn name(&self) -> String {

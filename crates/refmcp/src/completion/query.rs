@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use refmcp_client::model::{CompletionArgument, JsonObject, Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listed};
+use refmcp_client::{Client, Listable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -173,7 +173,7 @@ impl<'a> Asked<'a> {
     }
 
     /// A list of the server, as it was a short while ago or as it is now.
-    async fn listed<T: Listed + Serialize + DeserializeOwned>(&mut self) -> Result<Vec<T>> {
+    async fn listed<T: Listable + Serialize + DeserializeOwned>(&mut self) -> Result<Vec<T>> {
         let folder = StateFolder::from_env()?;
         let key = Key::new(&self.key, T::METHOD);
         if let Some(list) = recall(&folder, &key, SystemTime::now()) {
@@ -196,7 +196,7 @@ impl<'a> Asked<'a> {
                 .total_timeout(patience)
                 .open_timeout(patience);
             if let Some(revision) = remembered(&self.server.name) {
-                builder = builder.spoken(&self.server.connector.name(), revision);
+                builder = builder.known_revision(&self.server.connector.name(), revision);
             }
             let connecting = builder.connect_to(self.server.connector.clone());
             self.client = Some(tokio::time::timeout_at(self.until, connecting).await??);

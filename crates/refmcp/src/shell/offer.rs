@@ -1,7 +1,7 @@
 //! What servers offer, as far as it is known: names are found and completed by it.
 
 use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listed};
+use refmcp_client::{Client, Listable};
 
 use super::parse::COMMANDS;
 use crate::command::client::declared::Family;
@@ -43,7 +43,7 @@ impl Offer {
 }
 
 /// A list that cannot be had is complained about where somebody asks for it.
-async fn listed<T: Listed>(client: &Client, has: bool) -> Vec<T> {
+async fn listed<T: Listable>(client: &Client, has: bool) -> Vec<T> {
     if !has {
         return Vec::new();
     }

@@ -51,12 +51,12 @@ impl Watching {
     async fn hear(&mut self) {
         loop {
             match self.events.recv().await {
-                Ok(Event::Told(ServerNotification::SubscriptionsAcknowledged(_))) => {
+                Ok(Event::Notification(ServerNotification::SubscriptionsAcknowledged(_))) => {
                     if self.trouble.ends() {
                         self.say("answers again");
                     }
                 }
-                Ok(Event::Told(told)) => {
+                Ok(Event::Notification(told)) => {
                     if let Some(line) = describe(&told) {
                         self.say(&line);
                     }
@@ -115,7 +115,7 @@ async fn keep_up(
         offer.send_replace(Some(Arc::new(Offer::of(&client).await)));
         loop {
             match events.recv().await {
-                Ok(Event::Told(
+                Ok(Event::Notification(
                     ServerNotification::ToolsListChanged(_)
                     | ServerNotification::PromptsListChanged(_)
                     | ServerNotification::ResourcesListChanged(_),

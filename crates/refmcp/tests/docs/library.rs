@@ -51,11 +51,11 @@ async fn a_host() -> Done {
     use refmcp_client::{Client, Event, Host};
 
     let host = Host::new()
-        .forms_by_default()
+        .elicitation_defaults()
         .sampling(|_request| async { Ok(CreateMessageResult::text("my-model", "Good morning")) })
         .roots([Root::new("file:///home/me/project")])
         .on_event(|event| {
-            if let Event::Told(notification) = event {
+            if let Event::Notification(notification) = event {
                 eprintln!("{notification:?}");
             }
         });

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use refmcp_client::http::StreamableHttp;
 use refmcp_client::model::{ServerNotification, SubscriptionFilter};
+use refmcp_client::transport::Connector;
 use refmcp_client::websocket::WebSocket;
-use refmcp_client::wire::Connector;
 use refmcp_client::{
     CallError, Client, ClientBuilder, Era, Error, Event, Host, Lifecycle, Revision, WireError,
 };
@@ -38,7 +38,7 @@ async fn until(told: &mut mpsc::UnboundedReceiver<Event>, is: impl Fn(&ServerNot
     let waiting = async {
         loop {
             match told.recv().await.expect("the client is gone") {
-                Event::Told(notification) if is(&notification) => return,
+                Event::Notification(notification) if is(&notification) => return,
                 _ => {}
             }
         }

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use refmcp_auth::client::{ClientIdentity, GrantKind, PreRegistered, StoreUpdate, StoredState};
 use refmcp_client::auth::{Authorization, Browser, BrowserError, Store, StoreError, StoreGuard};
-use refmcp_client::http::{Fetcher, Reach, StreamableHttp};
-use refmcp_client::wire::BoxFuture;
-use refmcp_client::wire::WireError;
+use refmcp_client::http::{AddressScope, Fetcher, StreamableHttp};
+use refmcp_client::transport::BoxFuture;
+use refmcp_client::transport::WireError;
 use refmcp_client::{Client, Era};
 use url::Url;
 
 use super::person::Person;
 use super::world::{Desk, World};
-use crate::ear::{ALONE, connect, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, connect, request, result};
 
 /// What a request ends with.
 async fn outcome(world: &World, authorization: &Authorization) -> String {
-    let (wire, mut ears) = connect(&world.server(authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
     let WireError::NotAuthorized { why } = why else { panic!("{why:?}") };
     for secret in ["code-", "token-", "refresh-", "verifier"] {
@@ -35,7 +35,7 @@ async fn a_broken_token_endpoint() {
     {
         let world = World::start().await;
         world.state().desk = desk;
-        let fetcher = Arc::new(Fetcher::guarded(Reach::Machine).within(Duration::from_millis(200)));
+        let fetcher = Arc::new(Fetcher::guarded(AddressScope::Loopback).within(Duration::from_millis(200)));
         let authorization = Authorization::new(Person::new(&world)).fetcher(fetcher);
         let why = outcome(&world, &authorization).await;
         assert!(why.contains(said) && why.contains(&world.origin), "{desk:?}: {why}");
@@ -71,9 +71,9 @@ async fn all_who_wait_hear_of_one_failure() {
     let world = World::start().await;
     world.state().desk = Desk::Fails;
     let person = Person::slow(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
     for number in 0..5 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
     }
     person.is_asked().await;
     while world.came_to("/mcp").len() < 5 {
@@ -129,8 +129,8 @@ async fn whoever_lets_everybody_in_is_asked_also_when_the_store_fails() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap();
     let authorization = Authorization::without_browser().store(Broken("load"));
-    let (wire, mut ears) = connect(&connector.authorization(authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&connector.authorization(authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("authorization"), None);
     peer.json(&result(1)).await;
@@ -144,8 +144,8 @@ async fn a_client_that_speaks_for_itself_needs_no_person() {
     let identity = ClientIdentity { registered: Some(registered), ..ClientIdentity::default() };
     let authorization =
         Authorization::without_browser().identity(identity).grant(GrantKind::ClientCredentials);
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     assert_eq!(world.grants(), ["client_credentials"]);
 }

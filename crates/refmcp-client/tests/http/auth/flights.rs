@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use refmcp_client::auth::{Authorization, Browser, BrowserError, MemoryTokenStore, store_key};
-use refmcp_client::wire::{BoxFuture, WireError};
+use refmcp_client::transport::{BoxFuture, WireError};
 use refmcp_client::{CallError, Client, Era, Error};
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
@@ -11,8 +11,8 @@ use url::Url;
 
 use super::person::Person;
 use super::world::{Desk, World};
-use crate::ear::{ALONE, Ears, Heard, connect, request};
 use crate::raw_server::{PATIENCE, in_time};
+use crate::sink::{ALONE, Ears, Heard, connect, request};
 
 /// Hears the answers to as many requests.
 async fn answers(ears: &mut Ears, count: usize) {
@@ -26,10 +26,10 @@ async fn twenty_requests_at_once_lead_to_one_login() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let authorization = Authorization::new(person.clone());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
     let (other, mut others) = connect(&world.server(&authorization)).await;
     for number in 0..10 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
         other.clone().send(request(number, "tools/list", ALONE));
     }
     person.is_asked().await;
@@ -50,12 +50,12 @@ async fn twenty_requests_at_once_lead_to_one_login() {
 async fn a_refused_token_is_renewed_once_for_all() {
     let world = World::start().await;
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(0, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(0, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     world.revoke_all();
     for number in 1..21 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
     }
     answers(&mut ears, 20).await;
     assert_eq!(
@@ -70,13 +70,13 @@ async fn a_token_that_ends_is_renewed_before_it_is_used() {
     // It is over at once by our clock, which counts whole seconds.
     world.state().lifetime = Some(0);
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(0, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(0, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     world.state().lifetime = Some(3600);
     let refused = world.came_to("/mcp").len();
     for number in 1..21 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
     }
     answers(&mut ears, 20).await;
     assert_eq!(person.visits(), 1);
@@ -91,13 +91,13 @@ async fn a_renewal_that_fails_leaves_the_token_to_the_server() {
     let world = World::start().await;
     world.state().lifetime = Some(0);
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(0, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(0, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     let before = world.grants().len();
     world.state().desk = Desk::Fails;
     for number in 1..4 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
         answers(&mut ears, 1).await;
     }
     assert_eq!(world.grants().len(), before + 1, "what failed is not tried again at once");
@@ -107,12 +107,12 @@ async fn a_renewal_that_fails_leaves_the_token_to_the_server() {
 async fn what_cannot_be_renewed_any_more_leads_to_a_login() {
     let world = World::start().await;
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(0, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(0, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     world.state().desk = Desk::NoRenewal;
     world.revoke_all();
-    wire.clone().send(request(1, "tools/list", ALONE));
+    transport.clone().send(request(1, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     assert_eq!((person.visits(), world.came_to("/register").len()), (2, 1));
 }
@@ -121,15 +121,15 @@ async fn what_cannot_be_renewed_any_more_leads_to_a_login() {
 async fn a_request_that_is_dropped_leaves_the_login_to_others() {
     let world = World::start().await;
     let person = Person::slow(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     person.is_asked().await;
-    wire.clone().send(request(2, "tools/list", ALONE));
-    wire.abandon(refmcp_client::wire::Exchange(1));
+    transport.clone().send(request(2, "tools/list", ALONE));
+    transport.abandon(refmcp_client::transport::Exchange(1));
     person.agree();
     assert_eq!(ears.message().await.0, Some(2));
     assert_eq!((person.visits(), world.grants().len()), (1, 1));
-    wire.clone().send(request(3, "tools/list", ALONE));
+    transport.clone().send(request(3, "tools/list", ALONE));
     assert_eq!(ears.message().await.0, Some(3));
     assert_eq!(world.came_to("/mcp").iter().filter(|came| came.body.contains("\"id\":1,")).count(), 1);
 }
@@ -139,13 +139,13 @@ async fn a_login_that_all_have_left_still_serves_the_next() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let authorization = Authorization::new(person.clone());
-    let (wire, ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     person.is_asked().await;
-    drop((wire, ears));
+    drop((transport, ears));
     person.agree();
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(2, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(2, "tools/list", ALONE));
     assert_eq!(ears.message().await.0, Some(2));
     assert_eq!(person.visits(), 1);
 }
@@ -228,8 +228,8 @@ async fn a_login_that_takes_too_long_is_given_up() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let authorization = Authorization::new(person.clone()).login_timeout(Duration::from_millis(50));
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     let Heard::Ended(1, WireError::NotAuthorized { why }) = ears.next().await else { panic!("it goes on") };
     assert!(why.contains("in time"), "{why}");
 }
@@ -240,12 +240,12 @@ async fn a_login_that_somebody_ended_is_not_renewed() {
     let store = MemoryTokenStore::new();
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone()).store(store.clone());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     store.forget(&store_key(&world.url().parse().unwrap()));
     world.revoke_all();
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     answers(&mut ears, 1).await;
     // Before the second login it is asked whether the client is still known.
     assert_eq!((world.grants(), person.visits()), (vec!["authorization_code".to_owned(); 3], 2));
@@ -270,10 +270,10 @@ impl Browser for Clumsy {
 async fn a_browser_that_panics_ends_one_login_and_not_all() {
     let world = World::start().await;
     let clumsy = Clumsy(Person::new(&world), std::sync::atomic::AtomicBool::new(false));
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(clumsy))).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(clumsy))).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(&why, WireError::NotAuthorized { why } if why.contains("broken off")), "{why:?}");
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     answers(&mut ears, 1).await;
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use hyper::Method;
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::{HttpSse, StreamableHttp};
-use refmcp_client::wire::{Connector, Wire, WireError};
+use refmcp_client::transport::{Connector, Transport, WireError};
 use refmcp_proto::revision::Revision;
 
 use super::person::Person;
 use super::world::{Came, World};
-use crate::ear::{ALONE, Ears, Heard, SESSIONS, connect, notification, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, Ears, Heard, SESSIONS, connect, notification, request, result};
 
-async fn enter(world: &World) -> (Person, Arc<dyn Wire>, Ears) {
+async fn enter(world: &World) -> (Person, Arc<dyn Transport>, Ears) {
     let person = Person::new(world);
-    let (wire, ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    (person, wire, ears)
+    let (transport, ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    (person, transport, ears)
 }
 
 /// The tokens that requests to the server came with, in order.
@@ -27,14 +27,14 @@ fn tokens(world: &World, path: &str) -> Vec<Option<String>> {
 #[tokio::test]
 async fn a_request() {
     let world = World::start().await;
-    let (person, wire, mut ears) = enter(&world).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (person, transport, mut ears) = enter(&world).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     assert_eq!(tokens(&world, "/mcp"), [None, Some("Bearer token-1".to_owned())]);
     let came = world.came_to("/mcp");
     assert_eq!(came[0].body, came[1].body, "the request is the same");
     assert_eq!(person.visits(), 1);
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(2), result(2)));
     assert_eq!((person.visits(), world.grants()), (1, vec!["authorization_code".to_owned()]));
 }
@@ -42,9 +42,9 @@ async fn a_request() {
 #[tokio::test]
 async fn a_notification() {
     let world = World::start().await;
-    let (person, wire, mut ears) = enter(&world).await;
-    wire.clone().send(notification(1, "notifications/x", SESSIONS));
-    wire.clone().send(request(2, "ping", SESSIONS));
+    let (person, transport, mut ears) = enter(&world).await;
+    transport.clone().send(notification(1, "notifications/x", SESSIONS));
+    transport.clone().send(request(2, "ping", SESSIONS));
     assert_eq!(ears.message().await, (Some(2), result(2)));
     assert_eq!(person.visits(), 1);
     let bodies: Vec<bool> =
@@ -55,14 +55,14 @@ async fn a_notification() {
 #[tokio::test]
 async fn the_stream_and_the_farewell_of_a_session() {
     let world = World::start().await;
-    let (person, wire, mut ears) = enter(&world).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (person, transport, mut ears) = enter(&world).await;
+    transport.clone().send(request(1, "initialize", None));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     world.revoke_all();
-    wire.clone().opened(Revision::LATEST_SESSION.rules());
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
     assert!(ears.message().await.1.contains("notifications/hello"));
     world.revoke_all();
-    wire.close().await;
+    transport.close().await;
     let came = world.came_to("/mcp");
     let seen = |came: &Came| (came.method.clone(), came.header("authorization").map(str::to_owned));
     let token = |number: u8| Some(format!("Bearer token-{number}"));
@@ -82,20 +82,20 @@ async fn the_stream_and_the_farewell_of_a_session() {
 async fn a_farewell_bothers_nobody() {
     let world = World::start().await;
     world.state().refresh_tokens = false;
-    let (person, wire, mut ears) = enter(&world).await;
-    wire.clone().send(request(1, "initialize", None));
+    let (person, transport, mut ears) = enter(&world).await;
+    transport.clone().send(request(1, "initialize", None));
     ears.message().await;
     world.revoke_all();
-    wire.close().await;
+    transport.close().await;
     assert_eq!((person.visits(), world.came_to("/mcp").last().unwrap().method.clone()), (1, Method::DELETE));
 }
 
 #[tokio::test]
 async fn taking_up_a_stream() {
     let world = World::start().await;
-    let (person, wire, mut ears) = enter(&world).await;
+    let (person, transport, mut ears) = enter(&world).await;
     world.state().breaks_off = true;
-    wire.clone().send(request(1, "tools/call", SESSIONS));
+    transport.clone().send(request(1, "tools/call", SESSIONS));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     let came = world.came_to("/mcp");
     let last: Vec<_> = came.iter().rev().take(2).collect();
@@ -111,11 +111,11 @@ async fn the_older_transport() {
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone());
     let server = HttpSse::new(&format!("{}/sse", world.origin)).unwrap().authorization(authorization);
-    let (wire, _ears) = connect(&server).await;
+    let (transport, _ears) = connect(&server).await;
     assert_eq!(tokens(&world, "/sse"), [None, Some("Bearer token-1".to_owned())]);
     world.revoke_all();
-    wire.clone().send(notification(1, "notifications/x", None));
-    wire.close().await;
+    transport.clone().send(notification(1, "notifications/x", None));
+    transport.close().await;
     assert_eq!(
         tokens(&world, "/messages"),
         [Some("Bearer token-1".to_owned()), Some("Bearer token-2".to_owned())]
@@ -129,8 +129,8 @@ async fn a_header_that_was_set_by_hand_goes_before() {
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone());
     let server = StreamableHttp::new(&world.url()).unwrap().authorization(authorization);
-    let (wire, mut ears) = connect(&server.header("Authorization", "Bearer mine").unwrap()).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&server.header("Authorization", "Bearer mine").unwrap()).await;
+    transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(why, WireError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
     assert_eq!((person.visits(), tokens(&world, "/mcp")), (0, vec![Some("Bearer mine".to_owned())]));
@@ -142,14 +142,14 @@ async fn refusals_that_are_not_about_tokens_are_told() {
     let person = Person::new(&world);
     let connector = StreamableHttp::new(&server.url()).unwrap();
     let connector = connector.authorization(Authorization::new(person.clone()));
-    let (ear, mut ears) = Ears::new();
-    let wire = connector.connect(ear).await.unwrap();
+    let (sink, mut ears) = Ears::new();
+    let transport = connector.connect(sink).await.unwrap();
     for (number, status, challenge) in [
         (1, 401, "WWW-Authenticate: Basic realm=\"x\"\r\n"),
         (2, 403, ""),
         (3, 403, "WWW-Authenticate: Bearer\r\n"),
     ] {
-        wire.clone().send(request(number, "ping", ALONE));
+        transport.clone().send(request(number, "ping", ALONE));
         let (mut peer, _) = server.request().await;
         peer.respond(status, &format!("{challenge}Connection: close\r\n"), "").await;
         let Heard::Ended(_, WireError::Unauthorized { status: told, .. }) = ears.next().await else {

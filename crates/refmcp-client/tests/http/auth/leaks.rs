@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::{HttpSettings, StreamableHttp};
-use refmcp_client::wire::WireError;
+use refmcp_client::transport::WireError;
 
 use super::person::Person;
 use super::world::World;
-use crate::ear::{SESSIONS, connect, request, result};
 use crate::raw_server::Server;
+use crate::sink::{SESSIONS, connect, request, result};
 
 #[tokio::test]
 async fn nothing_follows_a_redirection_to_another_origin() {
@@ -22,8 +22,8 @@ async fn nothing_follows_a_redirection_to_another_origin() {
         world.state().resource = server.url();
         let connector = StreamableHttp::new(&server.url()).unwrap();
         let connector = connector.authorization(Authorization::new(Person::new(&world)));
-        let (wire, mut ears) = connect(&connector.header("X-Api-Key", "mine").unwrap()).await;
-        wire.clone().send(request(1, "tools/list", SESSIONS));
+        let (transport, mut ears) = connect(&connector.header("X-Api-Key", "mine").unwrap()).await;
+        transport.clone().send(request(1, "tools/list", SESSIONS));
         let (mut peer, _) = server.request().await;
         let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
         peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
@@ -31,7 +31,7 @@ async fn nothing_follows_a_redirection_to_another_origin() {
         assert_eq!(seen.header("authorization"), Some("Bearer token-1"));
         peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &result(1)).await;
         ears.message().await;
-        wire.clone().send(request(2, "tools/list", SESSIONS));
+        transport.clone().send(request(2, "tools/list", SESSIONS));
         let seen = peer.request().await;
         assert_eq!((seen.header("mcp-session-id"), seen.header("x-api-key")), (Some("s1"), Some("mine")));
         peer.respond(status, &format!("Location: {}\r\n", elsewhere.url()), "").await;
@@ -49,8 +49,9 @@ async fn within_the_origin_the_token_goes_on() {
     let (world, server) = (World::start().await, Server::start().await);
     world.state().resource = server.url();
     let connector = StreamableHttp::new(&server.url()).unwrap();
-    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) =
+        connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, _) = server.request().await;
     let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
     peer.respond(307, "Location: /mcp/\r\n", "").await;
@@ -67,8 +68,8 @@ async fn within_the_origin_the_token_goes_on() {
 #[tokio::test]
 async fn a_test_fails_whose_secrets_are_logged() {
     let world = World::start().await;
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(Person::new(&world)))).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(Person::new(&world)))).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     ears.message().await;
     assert!(world.log().contains("a step of the login"), "a login is logged where it is looked for");
     let origin = world.origin.clone();
@@ -85,10 +86,10 @@ async fn nothing_secret_is_shown() {
     let world = World::start().await;
     let authorization = Authorization::new(Person::new(&world));
     let connector = world.server(&authorization);
-    let (wire, mut ears) = connect(&connector).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect(&connector).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     ears.message().await;
-    let shown = format!("{authorization:?} {connector:?} {wire:?}");
+    let shown = format!("{authorization:?} {connector:?} {transport:?}");
     assert!(!shown.contains("token-1") && !shown.contains("refresh-1"), "{shown}");
 }
 
@@ -112,8 +113,8 @@ async fn who_is_not_near_cannot_send_us_to_what_is() {
     // This machine by an address that never counts as near, and later by one that does.
     let connector = flipping(&server, "::ffff:127.0.0.1", "127.0.0.1");
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(person.clone()))).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect(&connector.authorization(Authorization::new(person.clone()))).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, _) = server.request().await;
     let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
     peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
@@ -127,8 +128,9 @@ async fn a_server_is_where_its_connection_leads() {
     let (world, server) = (World::start().await, Server::start().await);
     let connector = flipping(&server, "127.0.0.1", "8.8.8.8");
     world.state().resource = connector.address().to_string();
-    let (wire, mut ears) = connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) =
+        connect(&connector.authorization(Authorization::new(Person::new(&world)))).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, _) = server.request().await;
     let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
     peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
@@ -145,8 +147,8 @@ async fn what_follows_a_question_mark_is_not_told_to_anybody_else() {
     let authorization = Authorization::new(Person::new(&world))
         .on_step(move |step| heard.lock().unwrap().push_str(&format!("{step} {step:?}")));
     let server = StreamableHttp::new(&format!("{}?key=hush", world.url())).unwrap();
-    let (wire, mut ears) = connect(&server.authorization(authorization)).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect(&server.authorization(authorization)).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     assert!(!steps.lock().unwrap().contains("hush"));
     let elsewhere = world.state().came.clone().into_iter().filter(|came| came.path != "/mcp");

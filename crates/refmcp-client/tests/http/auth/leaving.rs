@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::auth::{Authorization, MemoryTokenStore, Store, store_key};
-use refmcp_client::wire::{Wire, WireError};
+use refmcp_client::transport::{Transport, WireError};
 use tokio::time::timeout;
 
 use super::person::Person;
 use super::world::{Desk, World};
-use crate::ear::{ALONE, Ears, Heard, SESSIONS, connect, request, result};
 use crate::raw_server::in_time;
+use crate::sink::{ALONE, Ears, Heard, SESSIONS, connect, request, result};
 
 /// Waits until as many tokens were asked for.
 async fn asked_for(world: &World, tokens: usize) {
@@ -34,14 +34,14 @@ async fn a_token_that_is_on_its_way_is_kept_though_nobody_waits_for_it() {
     let world = World::start().await;
     let (store, person) = (MemoryTokenStore::new(), Person::new(&world));
     let authorization = Authorization::new(person).store(store.clone());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     ears.message().await;
     world.revoke_all();
     world.state().desk = Desk::Waits;
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     asked_for(&world, 2).await;
-    drop((wire, authorization));
+    drop((transport, authorization));
     ears.deaf().await;
     world.let_desk_answer();
     assert_eq!(kept(&store, &world).await.as_deref(), Some("token-2"));
@@ -52,28 +52,28 @@ async fn nobody_is_waited_for_when_nobody_waits() {
     let world = World::start().await;
     let (store, slow) = (MemoryTokenStore::new(), Person::slow(&world));
     let authorization = Authorization::new(slow.clone()).store(store.clone());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     slow.is_asked().await;
-    drop((wire, authorization));
+    drop((transport, authorization));
     ears.deaf().await;
     assert_eq!(kept(&store, &world).await, None);
 }
 
 /// Somebody is asked to log in for more, and does not come back; the token there is has ended by our clock.
-async fn amid_a_login(world: &World, login_timeout: Duration) -> (Arc<dyn Wire>, Ears, Authorization) {
+async fn amid_a_login(world: &World, login_timeout: Duration) -> (Arc<dyn Transport>, Ears, Authorization) {
     world.state().lifetime = Some(0);
     let person = Person::slow(world);
     person.agree_once();
     let authorization = Authorization::new(person.clone()).login_timeout(login_timeout);
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", SESSIONS));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", SESSIONS));
     ears.message().await;
     person.is_asked().await;
     world.state().needs = Some("more");
-    wire.clone().send(request(2, "tools/call", SESSIONS));
+    transport.clone().send(request(2, "tools/call", SESSIONS));
     person.is_asked().await;
-    (wire, ears, authorization)
+    (transport, ears, authorization)
 }
 
 /// How often the end of the session was told.
@@ -85,11 +85,11 @@ fn farewells(world: &World) -> usize {
 async fn a_farewell_waits_for_nobody() {
     for is_refused in [false, true] {
         let world = World::start().await;
-        let (wire, _ears, _authorization) = amid_a_login(&world, Duration::from_secs(60)).await;
+        let (transport, _ears, _authorization) = amid_a_login(&world, Duration::from_secs(60)).await;
         if is_refused {
             world.revoke_all();
         }
-        timeout(Duration::from_secs(1), wire.close()).await.expect("it is over at once");
+        timeout(Duration::from_secs(1), transport.close()).await.expect("it is over at once");
         assert_eq!(farewells(&world), 1, "refused: {is_refused}");
     }
 }
@@ -97,8 +97,8 @@ async fn a_farewell_waits_for_nobody() {
 #[tokio::test]
 async fn a_login_of_others_that_fails_does_not_end_a_request() {
     let world = World::start().await;
-    let (wire, mut ears, _authorization) = amid_a_login(&world, Duration::from_millis(200)).await;
-    wire.clone().send(request(3, "tools/list", SESSIONS));
+    let (transport, mut ears, _authorization) = amid_a_login(&world, Duration::from_millis(200)).await;
+    transport.clone().send(request(3, "tools/list", SESSIONS));
     let mut heard = [ears.next().await, ears.next().await];
     heard.sort_by_key(|heard| matches!(heard, Heard::Message(..)));
     let [failed, answered] = heard;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use refmcp_client::auth::{Browser, BrowserError};
-use refmcp_client::wire::BoxFuture;
+use refmcp_client::transport::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Url;
 

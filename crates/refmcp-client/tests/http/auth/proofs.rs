@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use refmcp_auth::dpop::token_digest;
 use refmcp_client::auth::{Authorization, MemoryTokenStore};
-use refmcp_client::wire::WireError;
+use refmcp_client::transport::WireError;
 
 use super::person::Person;
 use super::world::{World, proof};
-use crate::ear::{ALONE, Heard, connect, request, result};
+use crate::sink::{ALONE, Heard, connect, request, result};
 
 #[tokio::test]
 async fn every_request_has_a_proof_of_its_own() {
@@ -17,9 +17,9 @@ async fn every_request_has_a_proof_of_its_own() {
     let person = Person::new(&world);
     let store = MemoryTokenStore::new();
     let authorization = Authorization::new(person.clone()).dpop(true).store(store.clone());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
     for number in 1..4 {
-        wire.clone().send(request(number, "tools/list", ALONE));
+        transport.clone().send(request(number, "tools/list", ALONE));
         assert_eq!(ears.message().await, (Some(number), result(number)));
     }
     let came = world.came_to("/mcp");
@@ -35,8 +35,8 @@ async fn every_request_has_a_proof_of_its_own() {
     assert!(proof(&world.came_to("/token")[0]).get("ath").is_none());
     // Another client finds the key beside the token.
     let later = Authorization::without_browser().store(store);
-    let (wire, mut ears) = connect(&world.server(&later)).await;
-    wire.clone().send(request(9, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&later)).await;
+    transport.clone().send(request(9, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(9), result(9)));
     assert_eq!(person.visits(), 1);
 }
@@ -46,8 +46,8 @@ async fn a_server_that_takes_only_bound_tokens_gets_them() {
     let world = World::start().await;
     world.state().dpop = true;
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     assert!(proof(world.came_to("/mcp").last().unwrap())["ath"].is_string());
 }
@@ -59,10 +59,10 @@ async fn what_the_server_wants_repeated_is_repeated() {
     world.state().nonce = Some("n-1");
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone()).dpop(true);
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(2), result(2)));
     let nonces = |world: &World| -> Vec<String> {
         world.came_to("/mcp").iter().map(|came| proof(came)["nonce"].to_string()).collect()
@@ -70,7 +70,7 @@ async fn what_the_server_wants_repeated_is_repeated() {
     assert_eq!(nonces(&world), ["null", "null", "\"n-1\"", "\"n-1\""]);
     // A new one is taken over, at the cost of one request.
     world.state().nonce = Some("n-2");
-    wire.clone().send(request(3, "tools/list", ALONE));
+    transport.clone().send(request(3, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(3), result(3)));
     assert_eq!(nonces(&world)[4..], ["\"n-1\"", "\"n-2\""]);
     assert_eq!((person.visits(), world.grants().len()), (1, 1));
@@ -82,12 +82,12 @@ async fn with_stale_proofs(stale: usize) -> (World, Person, Heard) {
     world.state().dpop = true;
     world.state().nonce = Some("n-1");
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()).dpop(true))).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()).dpop(true))).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     world.state().came.clear();
     world.state().stale_proofs = stale;
-    wire.clone().send(request(2, "tools/list", ALONE));
+    transport.clone().send(request(2, "tools/list", ALONE));
     let heard = ears.next().await;
     (world, person, heard)
 }

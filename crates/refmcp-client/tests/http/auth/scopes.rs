@@ -2,11 +2,11 @@
 
 use refmcp_auth::Scopes;
 use refmcp_client::auth::Authorization;
-use refmcp_client::wire::WireError;
+use refmcp_client::transport::WireError;
 
 use super::person::Person;
 use super::world::World;
-use crate::ear::{ALONE, connect, request, result};
+use crate::sink::{ALONE, connect, request, result};
 
 #[tokio::test]
 async fn more_is_asked_for_and_nothing_is_lost() {
@@ -14,11 +14,11 @@ async fn more_is_asked_for_and_nothing_is_lost() {
     world.state().needs = Some("tools:call");
     let person = Person::new(&world);
     let authorization = Authorization::new(person.clone()).scopes(Scopes::parse("first").unwrap());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     assert_eq!(ears.message().await, (Some(1), result(1)));
     assert_eq!(world.state().good["token-1"], "first");
-    wire.clone().send(request(2, "tools/call", ALONE));
+    transport.clone().send(request(2, "tools/call", ALONE));
     assert_eq!(ears.message().await, (Some(2), result(2)));
     let granted = world.state().good["token-2"].clone();
     let granted = Scopes::parse(&granted).unwrap();
@@ -32,9 +32,9 @@ async fn several_calls_that_need_more_ask_once() {
     let world = World::start().await;
     world.state().needs = Some("tools:call");
     let person = Person::slow(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
     for number in 0..10 {
-        wire.clone().send(request(number, "tools/call", ALONE));
+        transport.clone().send(request(number, "tools/call", ALONE));
     }
     person.agree();
     for _ in 0..10 {
@@ -49,8 +49,8 @@ async fn what_is_not_granted_is_not_asked_for_again_and_again() {
     world.state().needs = Some("tools:call");
     world.state().grants = Some("little");
     let person = Person::new(&world);
-    let (wire, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
-    wire.clone().send(request(1, "tools/call", ALONE));
+    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    transport.clone().send(request(1, "tools/call", ALONE));
     let (_, why) = ears.ended().await;
     let WireError::Unauthorized { status: 403, challenge: Some(challenge) } = why else { panic!("{why:?}") };
     assert!(challenge.contains("tools:call"));
@@ -64,8 +64,8 @@ async fn a_server_that_refuses_every_token_is_left_after_three() {
     let forgetful = world.clone();
     // Every token is revoked before it is used.
     let authorization = Authorization::new(person.clone()).on_step(move |_| forgetful.revoke_all());
-    let (wire, mut ears) = connect(&world.server(&authorization)).await;
-    wire.clone().send(request(1, "tools/list", ALONE));
+    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
     assert!(matches!(why, WireError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
     // Before each login but the first it is asked whether the client is still known.

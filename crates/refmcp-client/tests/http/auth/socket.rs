@@ -2,16 +2,16 @@
 
 use futures_util::{SinkExt, StreamExt};
 use refmcp_client::auth::Authorization;
+use refmcp_client::transport::{Connector, WireError};
 use refmcp_client::websocket::WebSocket;
-use refmcp_client::wire::{Connector, WireError};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
 use super::person::Person;
 use super::world::World;
-use crate::ear::{ALONE, Ears, connect, request, result};
 use crate::raw_server::Server;
+use crate::sink::{ALONE, Ears, connect, request, result};
 
 #[tokio::test]
 #[allow(clippy::result_large_err, reason = "the library for WebSockets wants it so")]
@@ -41,8 +41,8 @@ async fn a_websocket() {
     let person = Person::new(&world);
     let server =
         WebSocket::new(&format!("ws://{at}/mcp")).unwrap().authorization(Authorization::new(person.clone()));
-    let (wire, mut ears) = connect(&server).await;
-    wire.clone().send(request(1, "ping", ALONE));
+    let (transport, mut ears) = connect(&server).await;
+    transport.clone().send(request(1, "ping", ALONE));
     assert_eq!(ears.message().await.1, result(1));
     assert_eq!(person.visits(), 1);
     drop(serving.await.unwrap());

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::ear::result;
+use crate::sink::result;
 
 /// A body: a text, and perhaps no end.
 pub(crate) struct Text {

@@ -164,7 +164,7 @@ impl Lanes {
         };
         lane.guests.open().insert(exchange, guest);
         let leaves = Leaves { lane: lane.clone(), exchange };
-        lane.crossing.room().await;
+        lane.crossing.ready().await;
         for mut renamed in read(text.as_bytes()).unwrap_or_default() {
             renamed.repeated = Some(headers::repeated(headers));
             lane.crossing.pass(exchange, &renamed);

@@ -24,7 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use refmcp_client::wire::Connector;
+use refmcp_client::transport::Connector;
 use refmcp_http::{Tls, cors, guard};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};

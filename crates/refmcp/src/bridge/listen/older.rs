@@ -121,7 +121,7 @@ impl Older {
         match read(&bytes) {
             Ok(messages) => {
                 for message in &messages {
-                    stream.crossing.room().await;
+                    stream.crossing.ready().await;
                     stream.crossing.pass(stream.crossing.number(), message);
                 }
             }

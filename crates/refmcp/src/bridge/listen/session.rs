@@ -141,7 +141,7 @@ impl Session {
             }
         }
         for (exchange, message) in numbered {
-            self.crossing.room().await;
+            self.crossing.ready().await;
             self.crossing.pass(exchange, message);
         }
         reading

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::auth::{Browser, BrowserError, is_redirect_for};
-use refmcp_client::wire::BoxFuture;
+use refmcp_client::transport::BoxFuture;
 use tokio::sync::Mutex;
 use url::Url;
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use refmcp_auth::client::{LastClient, StoreUpdate, StoredState, TokenSet};
 use refmcp_auth::metadata::ClientRegistration;
 use refmcp_client::auth::{Store, StoreError, StoreGuard};
-use refmcp_client::wire::BoxFuture;
+use refmcp_client::transport::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;

@@ -11,8 +11,8 @@ use refmcp_client::child::ChildProcess;
 use refmcp_client::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
 use refmcp_client::redact::{self, Secrets};
+use refmcp_client::transport::Connector;
 use refmcp_client::websocket::WebSocket;
-use refmcp_client::wire::Connector;
 use refmcp_client::{Client, Revision};
 use url::Url;
 
@@ -133,7 +133,7 @@ impl<'a> Servers<'a> {
         let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
         let mut settings = HttpSettings::default();
-        settings.tap = self.tracer.tap();
+        settings.observer = self.tracer.observer();
         settings.connect_timeout = settings.connect_timeout.min(self.shared.timeout);
         settings.head_timeout = settings.head_timeout.min(self.shared.timeout);
         for file in &self.shared.cacert {

@@ -7,7 +7,7 @@ use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
 use refmcp_client::model::ServerCapabilities;
 use refmcp_client::redact::Secrets;
-use refmcp_client::wire::WireError;
+use refmcp_client::transport::WireError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_client::wire::WireError;
+use refmcp_client::transport::WireError;
 use refmcp_client::{ConnectError, OpenError, RpcError};
 use refmcp_proto::jsonrpc::code;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -139,14 +139,14 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
     }
     let (of_forms, for_forms) = (person.clone(), server.to_owned());
     let (of_pages, for_pages) = (person.clone(), server.to_owned());
-    host.forms(move |params| {
+    host.elicitation(move |params| {
         let (person, server) = (of_forms.clone(), for_forms.clone());
         async move {
             let answer = person.ask(move |terminal| fill_form(terminal, &server, &params)).await;
             answered(answer)
         }
     })
-    .urls(move |params| {
+    .url_elicitation(move |params| {
         let (person, server) = (of_pages.clone(), for_pages.clone());
         async move {
             let consent =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listed, RpcError};
+use refmcp_client::{Client, Listable, RpcError};
 use refmcp_proto::jsonrpc::code;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -101,7 +101,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    async fn add<T: Listed + Clone>(&mut self, kind: &Kind<T>) -> Result<()> {
+    async fn add<T: Listable + Clone>(&mut self, kind: &Kind<T>) -> Result<()> {
         let all = self.what == ListKind::All;
         let offered = T::offered(&self.session.client.server().capabilities);
         if !(self.what == kind.listing || all && offered) {
@@ -240,7 +240,7 @@ struct Document {
 }
 
 impl Document {
-    fn add<T: Listed>(&mut self, list: Vec<Written<T>>) {
+    fn add<T: Listable>(&mut self, list: Vec<Written<T>>) {
         let texts = list.into_iter().map(|written| written.text);
         self.lists.insert(member::<T>(), texts.collect());
     }
@@ -252,7 +252,7 @@ impl Document {
 }
 
 /// What the result calls the list.
-fn member<T: Listed>() -> &'static str {
+fn member<T: Listable>() -> &'static str {
     match T::METHOD {
         "resources/templates/list" => "resourceTemplates",
         method => method.strip_suffix("/list").unwrap_or(method),
@@ -267,12 +267,12 @@ struct Written<T> {
 }
 
 /// A page, and how the server has written what is on it.
-struct WrittenPage<T: Listed> {
+struct WrittenPage<T: Listable> {
     page: T::Page,
     texts: Vec<Box<RawValue>>,
 }
 
-impl<T: Listed> Listed for Written<T> {
+impl<T: Listable> Listable for Written<T> {
     type Page = WrittenPage<T>;
     const METHOD: &'static str = T::METHOD;
 
@@ -291,7 +291,7 @@ impl<T: Listed> Listed for Written<T> {
     }
 }
 
-impl<'de, T: Listed> Deserialize<'de> for WrittenPage<T> {
+impl<'de, T: Listable> Deserialize<'de> for WrittenPage<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = Box::<RawValue>::deserialize(deserializer)?;
         let page = serde_json::from_str(written.get()).map_err(D::Error::custom)?;

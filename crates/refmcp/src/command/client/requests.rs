@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use anyhow::Result;
-use refmcp_client::Listed;
+use refmcp_client::Listable;
 use refmcp_client::model::{
     CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
     PromptReference, ReadResourceResult, Resource, ResourceTemplate, ResourceTemplateReference,
@@ -102,7 +102,7 @@ pub(crate) async fn complete(
 }
 
 /// An error that the server answered with; where it has no such thing, with the name that may have been meant.
-async fn proposing<T: Listed>(
+async fn proposing<T: Listable>(
     session: &Session,
     said: anyhow::Error,
     name: &str,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
 use refmcp_client::redact::Secrets;
-use refmcp_client::{CallError, Client, ConnectError, Era, Error, Event, Listed, OpenError, Request};
+use refmcp_client::{CallError, Client, ConnectError, Era, Error, Event, Listable, OpenError, Request};
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
@@ -72,7 +72,7 @@ impl Session {
             .open_timeout(budget.silence())
             .meta(shared.meta.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect());
         if let Some(revision) = remembered(&server.name) {
-            builder = builder.spoken(&server.connector.name(), revision);
+            builder = builder.known_revision(&server.connector.name(), revision);
         }
         let connecting = budget.spend(builder.connect_to(server.connector));
         // Without a terminal no person logs in, so everything that is waited for is on the command's time.
@@ -124,7 +124,7 @@ impl Session {
 
     /// From which level on the server's log messages are wanted.
     pub(crate) async fn set_level(&self, level: LogLevel) -> Result<()> {
-        let set = self.budget.within(self.client.set_log_level(level)).await;
+        let set = self.budget.within(self.client.set_level(level)).await;
         set.map_err(|fault| self.fault("logging/setLevel", &fault))
     }
 
@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// A whole list, on what is left of the command's time.
-    pub(crate) async fn list<T: Listed>(&self) -> Result<Vec<T>, Error> {
+    pub(crate) async fn list<T: Listable>(&self) -> Result<Vec<T>, Error> {
         self.budget.within(self.client.pages().all()).await
     }
 
@@ -200,7 +200,7 @@ fn listener(
 ) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
-            Event::Told(ServerNotification::Log(log)) if printer.output() == OutputFormat::Text => {
+            Event::Notification(ServerNotification::Log(log)) if printer.output() == OutputFormat::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
             Event::Ignored(what) => unread.tell(what),

@@ -12,8 +12,10 @@ use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use refmcp_client::WireError;
-use refmcp_client::http::{Passed, Tap};
-use refmcp_client::wire::{BoxFuture, Connector, Ear, Exchange, JsonObject, Outgoing, Rules, Wire};
+use refmcp_client::http::{ByteObserver, TransferredBytes};
+use refmcp_client::transport::{
+    BoxFuture, Connector, Exchange, JsonObject, MessageSink, Outgoing, Rules, Transport,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -83,12 +85,12 @@ impl Tracer {
     }
 
     /// Who hears every byte of connections over HTTP and WebSocket, if that is wanted.
-    pub(crate) fn tap(&self) -> Option<Tap> {
+    pub(crate) fn observer(&self) -> Option<ByteObserver> {
         let file = Self { file: Some(self.file.clone()?), stdout: false };
         Some(Arc::new(move |connection, passed| {
             let (direction, bytes) = match passed {
-                Passed::Sent(bytes) => ("bytes sent", bytes),
-                Passed::Received(bytes) => ("bytes received", bytes),
+                TransferredBytes::Sent(bytes) => ("bytes sent", bytes),
+                TransferredBytes::Received(bytes) => ("bytes received", bytes),
             };
             let text = std::str::from_utf8(bytes).ok();
             let base64 = text.is_none().then(|| STANDARD.encode(bytes));
@@ -154,12 +156,13 @@ struct Traced {
 }
 
 impl Connector for Traced {
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
         Box::pin(async move {
             let name: Arc<str> = self.server.name().into();
-            let ear = TracedEar { ear, tracer: self.tracer.clone(), name: name.clone() };
-            let wire = self.server.connect(Arc::new(ear)).await?;
-            Ok(Arc::new(TracedWire { wire, tracer: self.tracer.clone(), name }) as Arc<dyn Wire>)
+            let sink = TracedSink { sink, tracer: self.tracer.clone(), name: name.clone() };
+            let transport = self.server.connect(Arc::new(sink)).await?;
+            Ok(Arc::new(TracedTransport { transport, tracer: self.tracer.clone(), name })
+                as Arc<dyn Transport>)
         })
     }
 
@@ -167,16 +170,16 @@ impl Connector for Traced {
         self.server.name()
     }
 
-    fn older(&self) -> Option<Arc<dyn Connector>> {
-        self.server.older().map(|older| self.tracer.around(older))
+    fn fallback(&self) -> Option<Arc<dyn Connector>> {
+        self.server.fallback().map(|older| self.tracer.around(older))
     }
 
     fn sessions_only(&self) -> bool {
         self.server.sessions_only()
     }
 
-    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
-        self.server.held_up()
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+        self.server.pending_login()
     }
 
     fn logs_in_first(&self) -> bool {
@@ -192,65 +195,65 @@ impl Connector for Traced {
     }
 }
 
-struct TracedEar {
-    ear: Arc<dyn Ear>,
+struct TracedSink {
+    sink: Arc<dyn MessageSink>,
     tracer: Tracer,
     name: Arc<str>,
 }
 
-impl Ear for TracedEar {
+impl MessageSink for TracedSink {
     fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
         self.tracer.message(&self.name, "received", exchange, json);
-        self.ear.message(exchange, json);
+        self.sink.message(exchange, json);
     }
 
     fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
         self.tracer.event(&self.name, "dropped", exchange, &format!("longer than {limit} bytes"));
-        self.ear.too_long(exchange, limit);
+        self.sink.too_long(exchange, limit);
     }
 
     fn ended(&self, exchange: Exchange, why: WireError) {
         self.tracer.event(&self.name, "ended", Some(exchange), &why.to_string());
-        self.ear.ended(exchange, why);
+        self.sink.ended(exchange, why);
     }
 
     fn closed(&self, why: WireError) {
         self.tracer.event(&self.name, "closed", None, &why.to_string());
-        self.ear.closed(why);
+        self.sink.closed(why);
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         self.tracer.event(&self.name, "noise", None, what);
-        self.ear.noise(what);
+        self.sink.ignored_input(what);
     }
 }
 
 #[derive(Debug)]
-struct TracedWire {
-    wire: Arc<dyn Wire>,
+struct TracedTransport {
+    transport: Arc<dyn Transport>,
     tracer: Tracer,
     name: Arc<str>,
 }
 
-impl Wire for TracedWire {
+impl Transport for TracedTransport {
     fn send(self: Arc<Self>, message: Outgoing) {
         self.tracer.message(&self.name, "sent", Some(message.exchange), &message.json);
-        self.wire.clone().send(message);
+        self.transport.clone().send(message);
     }
 
     fn abandon(&self, exchange: Exchange) {
-        self.wire.abandon(exchange);
+        self.transport.abandon(exchange);
     }
 
     fn opened(self: Arc<Self>, rules: &'static Rules) {
-        self.wire.clone().opened(rules);
+        self.transport.clone().opened(rules);
     }
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
-        self.wire.room()
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
+        self.transport.ready()
     }
 
     fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        self.wire.clone().close()
+        self.transport.clone().close()
     }
 }

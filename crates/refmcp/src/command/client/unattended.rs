@@ -9,7 +9,7 @@ use crate::ui::text::one_line;
 /// Accepts forms with their defaults; declines forms that need more, and web pages.
 pub(crate) fn host(host: Host, server: &str, bars: &Bars) -> Host {
     let (forms, pages) = (Declining::new(server, bars), Declining::new(server, bars));
-    host.forms(move |params| {
+    host.elicitation(move |params| {
         let content = params.requested_schema.defaults();
         let result = match params.requested_schema.check(&content) {
             Ok(()) => ElicitResult::accept(content),
@@ -20,7 +20,7 @@ pub(crate) fn host(host: Host, server: &str, bars: &Bars) -> Host {
         };
         async { Ok(result) }
     })
-    .urls(move |params| {
+    .url_elicitation(move |params| {
         let what = format!("the page {} ({:?})", params.url, params.message);
         let result = pages.decline(&what, "--yes opens no web pages; run it at a terminal");
         async { Ok(result) }

@@ -74,7 +74,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     let showing = async {
         loop {
             match events.recv().await {
-                Ok(Event::Told(told)) => show(session, &told)?,
+                Ok(Event::Notification(told)) => show(session, &told)?,
                 Ok(Event::Closed(why)) => {
                     return Err(lost(&why.to_string()));
                 }

@@ -10,7 +10,7 @@ use refmcp_auth::fetch::{BoxFuture, Fetch};
 use refmcp_auth::jose::Jwks;
 use refmcp_auth::resource::{Introspection, ResourceNames};
 use refmcp_auth::{Scopes, Secret};
-use refmcp_client::http::{Fetcher, Reach};
+use refmcp_client::http::{AddressScope, Fetcher};
 use refmcp_http::{ExtraRoutes, Options, ResourceServer};
 use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settings, TrustedIssuer};
 use url::Url;
@@ -79,9 +79,9 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
     settings.workload_issuers = trusted(&options.auth_workload_issuers)?;
     settings.identity_providers = trusted(&options.auth_identity_providers)?;
     // Clients that are named by their documents are strangers: they name what they can reach themselves.
-    let reach = Reach::of_url(origin);
+    let reach = AddressScope::of_url(origin);
     settings.fetch = Some(Arc::new(Fetcher::guarded(reach)));
-    settings.near_documents = reach == Reach::Machine;
+    settings.near_documents = reach == AddressScope::Loopback;
     settings.dpop_nonce = options.auth_dpop == DpopPolicy::Nonce;
     for word in &options.auth_faults {
         settings.faults =

@@ -11,16 +11,16 @@ use refmcp_proto::engine::client::{OutgoingKind, WireError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::address::{Address, BadUrl, Target};
-use super::answer::Answer;
+use super::address::{Address, Target, UrlError};
 use super::dial::Dialer;
 use super::headers::PROTOCOL_VERSION;
-use super::headers::{SESSION_ID, Standing, session_id, shown};
+use super::headers::{HeaderTemplates, SESSION_ID, session_id, shown};
 use super::pool::Pool;
+use super::response::HttpResponse;
 use super::settings::HttpSettings;
-use super::tasks::Tasks;
+use super::tasks::MessageTasks;
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
-use crate::wire::{BoxFuture, Ear, JsonObject};
+use crate::transport::{BoxFuture, JsonObject, MessageSink};
 
 /// Redirections within the origin that are followed.
 const REDIRECTIONS: usize = 3;
@@ -30,7 +30,7 @@ const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 
 /// A server, by everything that is needed to speak to it.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct HttpEndpoint {
     pub(super) address: Address,
     pub(super) target: Target,
     pub(super) host: HeaderValue,
@@ -39,8 +39,8 @@ pub(super) struct Place {
     pub(super) authorization: Option<Authorization>,
 }
 
-impl Place {
-    pub(super) fn new(url: &str) -> Result<Self, BadUrl> {
+impl HttpEndpoint {
+    pub(super) fn new(url: &str) -> Result<Self, UrlError> {
         let address = Address::http(url)?;
         let (target, host) = (address.target()?, address.host_header()?);
         Ok(Self {
@@ -69,16 +69,16 @@ impl Place {
     }
 
     /// Waits for a login that is under way.
-    pub(super) fn held_up(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
+    pub(super) fn pending_login(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
         Some(Box::pin(self.token_manager()?.login()?))
     }
 }
 
 /// A way to a server.
-pub(super) struct Line {
-    pub(super) ear: Arc<dyn Ear>,
-    pub(super) headers: Standing,
-    pub(super) tasks: Tasks,
+pub(super) struct HttpRequester {
+    pub(super) sink: Arc<dyn MessageSink>,
+    pub(super) headers: HeaderTemplates,
+    pub(super) tasks: MessageTasks,
     pub(super) address: Address,
     pub(super) target: Target,
     pub(super) max_message: usize,
@@ -96,21 +96,21 @@ pub(super) struct Session {
     pub(super) rules: Option<&'static Rules>,
 }
 
-impl Line {
-    pub(super) fn new(place: &Place, ear: Arc<dyn Ear>) -> Self {
-        let settings = &place.settings;
+impl HttpRequester {
+    pub(super) fn new(endpoint: &HttpEndpoint, sink: Arc<dyn MessageSink>) -> Self {
+        let settings = &endpoint.settings;
         Self {
-            ear,
-            headers: Standing::new(place.host.clone(), &place.extra),
-            tasks: Tasks::new(),
-            address: place.address.clone(),
-            target: place.target.clone(),
+            sink,
+            headers: HeaderTemplates::new(endpoint.host.clone(), &endpoint.extra),
+            tasks: MessageTasks::new(),
+            address: endpoint.address.clone(),
+            target: endpoint.target.clone(),
             max_message: settings.max_message,
             head_timeout: settings.head_timeout,
             slots: Semaphore::new(settings.max_requests.clamp(1, Semaphore::MAX_PERMITS)),
-            pool: Pool::new(Dialer::new(place.address.clone(), settings.clone(), PROTOCOLS)),
+            pool: Pool::new(Dialer::new(endpoint.address.clone(), settings.clone(), PROTOCOLS)),
             session: Mutex::default(),
-            token_manager: place.token_manager(),
+            token_manager: endpoint.token_manager(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Line {
         if session.id.as_ref() == Some(lost) {
             session.id = None;
             drop(session);
-            self.tasks.sit();
+            self.tasks.close_get_stream();
         }
     }
 
@@ -179,7 +179,7 @@ impl Line {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<HttpResponse, WireError> {
         self.request_within(Some(self.head_timeout), method, target, body, headers).await
     }
 
@@ -191,7 +191,7 @@ impl Line {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<HttpResponse, WireError> {
         if let Some(token_manager) = &self.token_manager {
             return Box::pin(self.request_as(token_manager, patience, method, target, body, headers)).await;
         }
@@ -207,7 +207,7 @@ impl Line {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<HttpResponse, WireError> {
         let mut attempts = Attempts::default();
         let policy = if method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
         loop {
@@ -223,7 +223,7 @@ impl Line {
             match token_manager.classify(
                 answer.status,
                 &answer.headers,
-                answer.reach,
+                answer.scope,
                 token.as_deref(),
                 &mut attempts,
             ) {
@@ -251,7 +251,7 @@ impl Line {
         target: &Target,
         body: Bytes,
         headers: impl Fn(&Target) -> Result<HeaderMap, WireError>,
-    ) -> Result<Answer, WireError> {
+    ) -> Result<HttpResponse, WireError> {
         let mut answer =
             self.pool.send(method.clone(), target, headers(target)?, body.clone(), patience).await?;
         let mut followed = 0;
@@ -282,13 +282,13 @@ impl Line {
     }
 
     /// Ends every connection that is not in use.
-    pub(super) fn hang_up(&self) {
+    pub(super) fn close_connections(&self) {
         self.pool.close();
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for HttpRequester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("HttpRequester").field("address", &self.address).finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_client::http::{HttpSettings, StreamableHttp};
-use refmcp_client::wire::{Connector, Ear, Wire};
+use refmcp_client::transport::{Connector, MessageSink, Transport};
 use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
 use refmcp_proto::revision::Revision;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ impl Recorder {
     }
 }
 
-impl Ear for Recorder {
+impl MessageSink for Recorder {
     fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
         let text = String::from_utf8_lossy(json).into_owned();
         self.record(Heard::Message(exchange.map(|exchange| exchange.0), text));
@@ -48,7 +48,7 @@ impl Ear for Recorder {
         self.record(Heard::Closed(why));
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         self.record(Heard::Noise(what.to_owned()));
     }
 }
@@ -58,7 +58,7 @@ impl Ear for Recorder {
 pub(crate) struct Ears(mpsc::UnboundedReceiver<Heard>);
 
 impl Ears {
-    pub(crate) fn new() -> (Arc<dyn Ear>, Self) {
+    pub(crate) fn new() -> (Arc<dyn MessageSink>, Self) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Arc::new(Recorder(sender)), Self(receiver))
     }
@@ -94,19 +94,19 @@ impl Ears {
     }
 }
 
-pub(crate) async fn connect(connector: &dyn Connector) -> (Arc<dyn Wire>, Ears) {
-    let (ear, ears) = Ears::new();
-    (connector.connect(ear).await.unwrap(), ears)
+pub(crate) async fn connect(connector: &dyn Connector) -> (Arc<dyn Transport>, Ears) {
+    let (sink, ears) = Ears::new();
+    (connector.connect(sink).await.unwrap(), ears)
 }
 
-pub(crate) async fn connect_to(server: &Server) -> (Arc<dyn Wire>, Ears) {
+pub(crate) async fn connect_to(server: &Server) -> (Arc<dyn Transport>, Ears) {
     connect(&StreamableHttp::new(&server.url()).unwrap()).await
 }
 
 pub(crate) async fn connect_with(
     server: &Server,
     set: impl FnOnce(&mut HttpSettings),
-) -> (Arc<dyn Wire>, Ears) {
+) -> (Arc<dyn Transport>, Ears) {
     let mut settings = HttpSettings::default();
     set(&mut settings);
     connect(&StreamableHttp::new(&server.url()).unwrap().settings(settings)).await

@@ -10,26 +10,26 @@ use url::{Host, Url};
 
 /// From where somebody can be reached, the nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum AddressScope {
     /// From this machine.
-    Machine,
+    Loopback,
     /// From a private network.
-    Network,
+    Private,
     /// From everywhere.
-    World,
+    Public,
     /// From nowhere that we know of, or from too near: links, groups, addresses that wrap others.
-    Nowhere,
+    Reserved,
 }
 
-impl Reach {
+impl AddressScope {
     /// From where whoever is at this URL can be reached, without asking what its name means: a name means what its owner
     /// likes. Only numbers and `localhost` tell of themselves, all others may be anywhere.
     pub fn of_url(url: &Url) -> Self {
         match url.host() {
             Some(Host::Ipv4(address)) => Self::of(address.into()),
             Some(Host::Ipv6(address)) => Self::of(address.into()),
-            _ if is_loopback(url) => Self::Machine,
-            _ => Self::World,
+            _ if is_loopback(url) => Self::Loopback,
+            _ => Self::Public,
         }
     }
 
@@ -42,51 +42,55 @@ impl Reach {
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Reach {
+fn of_v4(address: Ipv4Addr) -> AddressScope {
     match address.octets() {
-        [127, ..] => Reach::Machine,
-        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] | [100, 64..=127, ..] => Reach::Network,
+        [127, ..] => AddressScope::Loopback,
+        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] | [100, 64..=127, ..] => AddressScope::Private,
         // This network; links; assignments of the protocol; the relays of 6to4; benchmarks; documentation.
-        [0, ..] | [169, 254, ..] | [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => Reach::Nowhere,
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Reach::Nowhere,
+        [0, ..] | [169, 254, ..] | [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => {
+            AddressScope::Reserved
+        }
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => AddressScope::Reserved,
         // Groups, what is reserved, and broadcasts.
-        [224..=255, ..] => Reach::Nowhere,
-        _ => Reach::World,
+        [224..=255, ..] => AddressScope::Reserved,
+        _ => AddressScope::Public,
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> Reach {
+fn of_v6(address: Ipv6Addr) -> AddressScope {
     if address == Ipv6Addr::LOCALHOST {
-        return Reach::Machine;
+        return AddressScope::Loopback;
     }
     match address.segments() {
-        [0xfc00..=0xfdff, ..] => Reach::Network,
+        [0xfc00..=0xfdff, ..] => AddressScope::Private,
         // Teredo and others of the protocol's own; ORCHID; documentation; 6to4, which wraps any address of IPv4.
-        [0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x2002, ..] | [0x3fff, ..] => Reach::Nowhere,
+        [0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x2002, ..] | [0x3fff, ..] => {
+            AddressScope::Reserved
+        }
         // All that is given out to the world. Outside of it are the unspecified address, those that map or wrap IPv4
         // (also for NAT64), links, sites, groups, and what is nobody's yet.
-        [0x2000..=0x3fff, ..] => Reach::World,
-        _ => Reach::Nowhere,
+        [0x2000..=0x3fff, ..] => AddressScope::Public,
+        _ => AddressScope::Reserved,
     }
 }
 
 /// Where a connection may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Guard {
+pub(super) struct AddressPolicy {
     /// Where whoever names addresses is: they may name what they can reach themselves.
-    pub(super) from: Reach,
+    pub(super) from: AddressScope,
     /// Whether nothing but this machine is fine.
-    pub(super) only_machine: bool,
+    pub(super) only_loopback: bool,
 }
 
-impl Guard {
+impl AddressPolicy {
     fn allows(self, address: IpAddr) -> bool {
-        match Reach::of(address) {
-            Reach::Machine => self.from == Reach::Machine,
+        match AddressScope::of(address) {
+            AddressScope::Loopback => self.from == AddressScope::Loopback,
             // Whoever is on this machine is in its networks.
-            Reach::Network => self.from <= Reach::Network && !self.only_machine,
-            Reach::World => !self.only_machine,
-            Reach::Nowhere => false,
+            AddressScope::Private => self.from <= AddressScope::Private && !self.only_loopback,
+            AddressScope::Public => !self.only_loopback,
+            AddressScope::Reserved => false,
         }
     }
 
@@ -109,35 +113,41 @@ mod tests {
 
     #[test]
     fn addresses_are_as_near_as_they_are() {
-        for (reach, addresses) in [
+        for (scope, addresses) in [
             (
-                Reach::World,
+                AddressScope::Public,
                 &["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.167.1.1", "198.20.0.1"][..],
             ),
-            (Reach::World, &["2606:4700::1111", "2a00:1450::1", "2001:4860::8888", "2001:200::1"]),
-            (Reach::Machine, &["127.0.0.1", "127.255.255.254", "::1"]),
-            (Reach::Network, &["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1"]),
-            (Reach::Network, &["100.127.255.255", "fc00::1", "fd12:3456::1"]),
+            (AddressScope::Public, &["2606:4700::1111", "2a00:1450::1", "2001:4860::8888", "2001:200::1"]),
+            (AddressScope::Loopback, &["127.0.0.1", "127.255.255.254", "::1"]),
             (
-                Reach::Nowhere,
+                AddressScope::Private,
+                &["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1"],
+            ),
+            (AddressScope::Private, &["100.127.255.255", "fc00::1", "fd12:3456::1"]),
+            (
+                AddressScope::Reserved,
                 &["0.0.0.0", "0.1.2.3", "169.254.169.254", "192.0.0.1", "192.0.2.1", "198.18.0.1"],
             ),
-            (Reach::Nowhere, &["198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"]),
             (
-                Reach::Nowhere,
+                AddressScope::Reserved,
+                &["198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
+            ),
+            (
+                AddressScope::Reserved,
                 &["::", "::ffff:8.8.8.8", "::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "::127.0.0.1"],
             ),
             (
-                Reach::Nowhere,
+                AddressScope::Reserved,
                 &["64:ff9b::8.8.8.8", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1"],
             ),
             (
-                Reach::Nowhere,
+                AddressScope::Reserved,
                 &["fe80::1", "febf::1", "fec0::1", "ff02::1", "2001:db8::1", "3fff::1", "100::1"],
             ),
         ] {
             for address in addresses {
-                assert_eq!(Reach::of(address.parse().unwrap()), reach, "{address}");
+                assert_eq!(AddressScope::of(address.parse().unwrap()), scope, "{address}");
             }
         }
     }
@@ -146,35 +156,38 @@ mod tests {
     fn a_guard_lets_through_what_it_should() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 1);
         let all = || vec![at("8.8.8.8"), at("10.0.0.1"), at("127.0.0.1"), at("169.254.169.254")];
-        let allowed = |from, only_machine| Guard { from, only_machine }.allowed("h", all());
-        for (from, count) in
-            [(Reach::Machine, 3), (Reach::Network, 2), (Reach::World, 1), (Reach::Nowhere, 1)]
-        {
+        let allowed = |from, only_loopback| AddressPolicy { from, only_loopback }.allowed("h", all());
+        for (from, count) in [
+            (AddressScope::Loopback, 3),
+            (AddressScope::Private, 2),
+            (AddressScope::Public, 1),
+            (AddressScope::Reserved, 1),
+        ] {
             assert_eq!(allowed(from, false), Ok(all()[..count].to_vec()), "{from:?}");
         }
-        assert_eq!(allowed(Reach::Machine, true), Ok(vec![at("127.0.0.1")]));
-        for from in [Reach::Network, Reach::World, Reach::Nowhere] {
+        assert_eq!(allowed(AddressScope::Loopback, true), Ok(vec![at("127.0.0.1")]));
+        for from in [AddressScope::Private, AddressScope::Public, AddressScope::Reserved] {
             assert!(allowed(from, true).unwrap_err().contains("8.8.8.8"), "{from:?}");
         }
         assert_eq!(
-            Guard { from: Reach::World, only_machine: false }.allowed("h", Vec::new()),
+            AddressPolicy { from: AddressScope::Public, only_loopback: false }.allowed("h", Vec::new()),
             Ok(Vec::new())
         );
     }
 
     #[test]
     fn only_numbers_and_this_machine_are_near_by_their_names() {
-        for (url, reach) in [
-            ("http://127.0.0.1:1/mcp", Reach::Machine),
-            ("http://[::1]/", Reach::Machine),
-            ("https://a.localhost/", Reach::Machine),
-            ("http://10.0.0.1/", Reach::Network),
-            ("https://8.8.8.8/", Reach::World),
-            ("https://mcp.lan/", Reach::World),
-            ("https://127.0.0.1.example/", Reach::World),
-            ("http://[::ffff:127.0.0.1]/", Reach::Nowhere),
+        for (url, scope) in [
+            ("http://127.0.0.1:1/mcp", AddressScope::Loopback),
+            ("http://[::1]/", AddressScope::Loopback),
+            ("https://a.localhost/", AddressScope::Loopback),
+            ("http://10.0.0.1/", AddressScope::Private),
+            ("https://8.8.8.8/", AddressScope::Public),
+            ("https://mcp.lan/", AddressScope::Public),
+            ("https://127.0.0.1.example/", AddressScope::Public),
+            ("http://[::ffff:127.0.0.1]/", AddressScope::Reserved),
         ] {
-            assert_eq!(Reach::of_url(&Url::parse(url).unwrap()), reach, "{url}");
+            assert_eq!(AddressScope::of_url(&Url::parse(url).unwrap()), scope, "{url}");
         }
     }
 }

@@ -13,9 +13,9 @@ pub use refmcp_proto::revision::Rules;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The way to a server that is connected.
-pub trait Wire: Send + Sync + fmt::Debug + 'static {
+pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Sends a message, at once or as soon as the way is free, in the order of the calls where there is one stream for
-    /// all of them. What goes wrong is told to the [`Ear`].
+    /// all of them. What goes wrong is told to the [`MessageSink`].
     fn send(self: Arc<Self>, message: Outgoing);
 
     /// Nobody wants what may still come for this exchange. Where it has a connection of its own that ends, else
@@ -26,7 +26,7 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
     fn opened(self: Arc<Self>, _rules: &'static Rules) {}
 
     /// Waits while so much is queued that more had better wait.
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
@@ -34,8 +34,8 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
     fn close(self: Arc<Self>) -> BoxFuture<'static, ()>;
 }
 
-/// Who listens to a wire.
-pub trait Ear: Send + Sync + 'static {
+/// Who listens to a transport.
+pub trait MessageSink: Send + Sync + 'static {
     /// A message has come: for an exchange, or on a stream for everything.
     fn message(&self, exchange: Option<Exchange>, json: &[u8]);
 
@@ -49,20 +49,20 @@ pub trait Ear: Send + Sync + 'static {
     fn closed(&self, why: WireError);
 
     /// The peer did something that is not allowed but harms nobody: noise between messages, an unknown event.
-    fn noise(&self, what: &str);
+    fn ignored_input(&self, what: &str);
 }
 
 /// Where a server is and how to reach it.
 pub trait Connector: Send + Sync + fmt::Debug + 'static {
-    /// Connects; from then on everything that comes goes to the ear. Does not speak by itself.
-    fn connect(&self, ear: Arc<dyn Ear>) -> BoxFuture<'_, Result<Arc<dyn Wire>, WireError>>;
+    /// Connects; from then on everything that comes goes to the sink. Does not speak by itself.
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>>;
 
     /// The name of the server, for logs and errors: an address, or a command line.
     fn name(&self) -> String;
 
     /// Another way to the same server, for those that know only an older transport; tried when the first message was
     /// refused by status 400, 404 or 405.
-    fn older(&self) -> Option<Arc<dyn Connector>> {
+    fn fallback(&self) -> Option<Arc<dyn Connector>> {
         None
     }
 
@@ -73,7 +73,7 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
 
     /// What keeps an opening waiting besides the server: somebody logs in. It ends when that is over, and says when it
     /// was in vain.
-    fn held_up(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
         None
     }
 

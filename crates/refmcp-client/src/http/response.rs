@@ -17,8 +17,8 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::dial::Stream;
-use super::near::Reach;
-use super::pool::Idle;
+use super::pool::IdleConnections;
+use super::scope::AddressScope;
 
 /// Bytes of a body that nobody wants, read so that its connection can be used again, and how long that may take.
 const DRAINED: usize = 64 << 10;
@@ -27,12 +27,12 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 const RESERVED: usize = 1 << 20;
 
 /// A request that was not answered; with the request, when it never left.
-pub(super) struct Unsent {
+pub(super) struct SendError {
     pub(super) why: String,
     pub(super) message: Option<Box<Request<Full<Bytes>>>>,
 }
 
-impl From<hyper::client::conn::TrySendError<Request<Full<Bytes>>>> for Unsent {
+impl From<hyper::client::conn::TrySendError<Request<Full<Bytes>>>> for SendError {
     fn from(mut fault: hyper::client::conn::TrySendError<Request<Full<Bytes>>>) -> Self {
         let message = fault.take_message().map(Box::new);
         Self { why: describe(fault.error()), message }
@@ -42,16 +42,20 @@ impl From<hyper::client::conn::TrySendError<Request<Full<Bytes>>>> for Unsent {
 type Connection = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
 
 /// A connection of HTTP/1.1, driven by whoever holds it.
-pub(super) struct Link {
+pub(super) struct Http1Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     /// Nothing once it has ended.
     connection: Option<Connection>,
-    reach: Reach,
+    scope: AddressScope,
 }
 
-impl Link {
-    pub(super) fn new(sender: http1::SendRequest<Full<Bytes>>, connection: Connection, reach: Reach) -> Self {
-        Self { sender, connection: Some(connection), reach }
+impl Http1Connection {
+    pub(super) fn new(
+        sender: http1::SendRequest<Full<Bytes>>,
+        connection: Connection,
+        scope: AddressScope,
+    ) -> Self {
+        Self { sender, connection: Some(connection), scope }
     }
 
     /// Whether another request can be sent.
@@ -64,8 +68,8 @@ impl Link {
     pub(super) async fn send(
         mut self: Box<Self>,
         request: Request<Full<Bytes>>,
-        home: &Arc<Idle>,
-    ) -> Result<Answer, Unsent> {
+        home: &Arc<IdleConnections>,
+    ) -> Result<HttpResponse, SendError> {
         let response = {
             let mut sending = pin!(self.sender.try_send_request(request));
             let connection = &mut self.connection;
@@ -75,24 +79,24 @@ impl Link {
             })
             .await?
         };
-        Ok(Answer::new(response, self.reach, Some((self, home.clone()))))
+        Ok(HttpResponse::new(response, self.scope, Some((self, home.clone()))))
     }
 }
 
 /// A connection of HTTP/2, which others use as well.
 #[derive(Debug, Clone)]
-pub(super) struct Common {
+pub(super) struct Http2Connection {
     pub(super) sender: http2::SendRequest<Full<Bytes>>,
-    pub(super) reach: Reach,
+    pub(super) scope: AddressScope,
 }
 
-impl Common {
+impl Http2Connection {
     /// Sends a request and waits for the head of the response.
-    pub(super) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Answer, Unsent> {
+    pub(super) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<HttpResponse, SendError> {
         if let Err(fault) = self.sender.ready().await {
-            return Err(Unsent { why: describe(&fault), message: Some(Box::new(request)) });
+            return Err(SendError { why: describe(&fault), message: Some(Box::new(request)) });
         }
-        Ok(Answer::new(self.sender.try_send_request(request).await?, self.reach, None))
+        Ok(HttpResponse::new(self.sender.try_send_request(request).await?, self.scope, None))
     }
 }
 
@@ -109,33 +113,37 @@ fn drive(connection: &mut Option<Connection>, cx: &mut Context<'_>) {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for Http1Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("open", &self.connection.is_some()).finish_non_exhaustive()
+        f.debug_struct("Http1Connection").field("open", &self.connection.is_some()).finish_non_exhaustive()
     }
 }
 
 /// A response whose head has come.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
     /// Where whoever answers is.
-    pub(super) reach: Reach,
+    pub(super) scope: AddressScope,
 }
 
-impl Answer {
-    fn new(response: Response<Incoming>, reach: Reach, link: Option<(Box<Link>, Arc<Idle>)>) -> Self {
+impl HttpResponse {
+    fn new(
+        response: Response<Incoming>,
+        scope: AddressScope,
+        link: Option<(Box<Http1Connection>, Arc<IdleConnections>)>,
+    ) -> Self {
         let (head, incoming) = response.into_parts();
         let body = Body { incoming, ended: false, link };
-        Self { status: head.status, headers: head.headers, body, reach }
+        Self { status: head.status, headers: head.headers, body, scope }
     }
 }
 
 /// Why a body cannot be had whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BodyFault {
+pub(super) enum BodyError {
     TooLong,
     Broken(String),
 }
@@ -145,7 +153,7 @@ pub(super) enum BodyFault {
 pub(super) struct Body {
     incoming: Incoming,
     ended: bool,
-    link: Option<(Box<Link>, Arc<Idle>)>,
+    link: Option<(Box<Http1Connection>, Arc<IdleConnections>)>,
 }
 
 impl Body {
@@ -184,19 +192,19 @@ impl Body {
     }
 
     /// All of it, in one piece and without a copy when it came in one piece.
-    pub(super) async fn whole(&mut self, limit: usize) -> Result<Bytes, BodyFault> {
+    pub(super) async fn whole(&mut self, limit: usize) -> Result<Bytes, BodyError> {
         let announced = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
-            return Err(BodyFault::TooLong);
+            return Err(BodyError::TooLong);
         }
-        let Some(first) = self.chunk().await.map_err(BodyFault::Broken)? else { return Ok(Bytes::new()) };
+        let Some(first) = self.chunk().await.map_err(BodyError::Broken)? else { return Ok(Bytes::new()) };
         if first.len() > limit {
-            return Err(BodyFault::TooLong);
+            return Err(BodyError::TooLong);
         }
         if self.is_over() {
             return Ok(first);
         }
-        let mut next = self.chunk().await.map_err(BodyFault::Broken)?;
+        let mut next = self.chunk().await.map_err(BodyError::Broken)?;
         if next.is_none() {
             return Ok(first);
         }
@@ -205,10 +213,10 @@ impl Body {
         drop(first);
         while let Some(chunk) = next {
             if all.len().saturating_add(chunk.len()) > limit {
-                return Err(BodyFault::TooLong);
+                return Err(BodyError::TooLong);
             }
             all.extend_from_slice(&chunk);
-            next = if self.is_over() { None } else { self.chunk().await.map_err(BodyFault::Broken)? };
+            next = if self.is_over() { None } else { self.chunk().await.map_err(BodyError::Broken)? };
         }
         Ok(all.into())
     }

@@ -21,10 +21,10 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is known of one server.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
+pub(crate) struct ResponseCache {
     results: HashMap<(Arc<str>, Box<str>), Kept>,
     bytes: usize,
-    tools: HashMap<String, Arc<ToolNotes>>,
+    tools: HashMap<String, Arc<CachedTool>>,
 }
 
 #[derive(Debug)]
@@ -35,13 +35,13 @@ struct Kept {
 
 /// What is known of one tool.
 #[derive(Debug)]
-pub(crate) struct ToolNotes {
+pub(crate) struct CachedTool {
     mirrored: Vec<Mirrored>,
     /// What its structured output keeps to; or why that cannot be said.
     output: Option<Result<Schema, String>>,
 }
 
-impl Memo {
+impl ResponseCache {
     /// A result that is still fresh.
     pub(crate) fn find(&self, now: Timestamp, method: &Arc<str>, params: &str) -> Option<Arc<str>> {
         let kept = self.results.get(&(method.clone(), params.into()))?;
@@ -109,18 +109,18 @@ impl Memo {
         let mirrored = mirrored(&tool.input_schema)?;
         if self.tools.len() < MOST_TOOLS || self.tools.contains_key(&tool.name) {
             let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema));
-            self.tools.insert(tool.name.clone(), Arc::new(ToolNotes { mirrored, output }));
+            self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, output }));
         }
         Ok(())
     }
 
     /// What is known of a tool.
-    pub(crate) fn tool(&self, name: &str) -> Option<Arc<ToolNotes>> {
+    pub(crate) fn tool(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.tools.get(name).cloned()
     }
 }
 
-impl ToolNotes {
+impl CachedTool {
     /// What headers say of these arguments.
     pub(crate) fn mirrored(&self, arguments: &JsonObject) -> Vec<(String, String)> {
         let said = |mirrored: &Mirrored| Some((mirrored.header.clone(), mirrored.value(arguments)?));
@@ -172,52 +172,52 @@ mod tests {
 
     #[test]
     fn results_are_kept_as_long_as_the_server_says() {
-        let mut memo = Memo::default();
+        let mut cache = ResponseCache::default();
         let list: Arc<str> = "tools/list".into();
-        memo.keep(NOW, &list, "{}", r#"{"tools":[],"ttlMs":500}"#);
-        assert!(memo.find(at(1_499), &list, "{}").is_some());
-        assert_eq!(memo.find(at(1_500), &list, "{}"), None);
-        assert_eq!(memo.find(NOW, &list, r#"{"cursor":"2"}"#), None, "another page");
+        cache.keep(NOW, &list, "{}", r#"{"tools":[],"ttlMs":500}"#);
+        assert!(cache.find(at(1_499), &list, "{}").is_some());
+        assert_eq!(cache.find(at(1_500), &list, "{}"), None);
+        assert_eq!(cache.find(NOW, &list, r#"{"cursor":"2"}"#), None, "another page");
         for text in ["{}", r#"{"ttlMs":-1}"#, r#"{"ttlMs":"500"}"#, r#"{"tools":[{"ttlMs":500}]}"#] {
-            memo.forget_all();
-            memo.keep(NOW, &list, "{}", text);
-            assert_eq!(memo.find(NOW, &list, "{}"), None, "{text}");
+            cache.forget_all();
+            cache.keep(NOW, &list, "{}", text);
+            assert_eq!(cache.find(NOW, &list, "{}"), None, "{text}");
         }
     }
 
     #[test]
     fn what_changes_is_forgotten() {
-        let mut memo = Memo::default();
+        let mut cache = ResponseCache::default();
         for method in ["tools/list", "prompts/list", "resources/read"] {
-            memo.keep(NOW, &method.into(), "{}", r#"{"ttlMs":5000}"#);
+            cache.keep(NOW, &method.into(), "{}", r#"{"ttlMs":5000}"#);
         }
-        memo.heard(&ServerNotification::tools_list_changed());
-        memo.heard(&ServerNotification::resource_updated("a:b"));
-        let left: Vec<_> = memo.results.keys().map(|(method, _)| &**method).collect();
-        assert_eq!((left, memo.bytes), (vec!["prompts/list"], r#"{"ttlMs":5000}"#.len()));
+        cache.heard(&ServerNotification::tools_list_changed());
+        cache.heard(&ServerNotification::resource_updated("a:b"));
+        let left: Vec<_> = cache.results.keys().map(|(method, _)| &**method).collect();
+        assert_eq!((left, cache.bytes), (vec!["prompts/list"], r#"{"ttlMs":5000}"#.len()));
     }
 
     #[test]
     fn what_is_kept_has_a_limit() {
-        let mut memo = Memo::default();
+        let mut cache = ResponseCache::default();
         let text = format!(r#"{{"ttlMs":5000,"x":"{}"}}"#, "x".repeat(1 << 20));
         for page in 0..100 {
-            memo.keep(NOW, &"tools/list".into(), &page.to_string(), &text);
-            assert!(memo.bytes <= MOST_BYTES);
+            cache.keep(NOW, &"tools/list".into(), &page.to_string(), &text);
+            assert!(cache.bytes <= MOST_BYTES);
         }
-        assert!(memo.find(NOW, &"tools/list".into(), "99").is_some(), "the newest is there");
+        assert!(cache.find(NOW, &"tools/list".into(), "99").is_some(), "the newest is there");
     }
 
     #[test]
     fn output_keeps_to_its_schema() {
-        let mut memo = Memo::default();
+        let mut cache = ResponseCache::default();
         let schema = json!({ "type": "object", "required": ["n"] });
         let tool: Tool = serde_json::from_value(
             json!({ "name": "t", "inputSchema": { "type": "object" }, "outputSchema": schema }),
         )
         .unwrap();
-        memo.note(&tool).unwrap();
-        let notes = memo.tool("t").unwrap();
+        cache.note(&tool).unwrap();
+        let notes = cache.tool("t").unwrap();
         assert!(notes.check_output(Some(&json!({ "n": 1 })), false).is_ok());
         assert!(notes.check_output(Some(&json!({})), false).is_err());
         assert!(notes.check_output(None, false).is_err());

@@ -1,6 +1,6 @@
-//! An engine, the wire it speaks by, and those who wait for what it brings.
+//! An engine, the transport it speaks by, and those who wait for what it brings.
 //!
-//! Callers and the tasks of the wire share the engine behind a lock that is held for no longer than a step takes.
+//! Callers and the tasks of the transport share the engine behind a lock that is held for no longer than a step takes.
 //! Messages leave under the lock, so their order is the engine's; functions of the application never run under it.
 
 use std::collections::HashMap;
@@ -20,8 +20,8 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::host::{Event, Host};
-use crate::memo::Memo;
-use crate::wire::{Ear, Wire};
+use crate::response_cache::ResponseCache;
+use crate::transport::{MessageSink, Transport};
 
 /// What a call ends with.
 pub(crate) type Ended = Result<Answered, CallError>;
@@ -31,18 +31,18 @@ pub(crate) type OnProgress = Arc<dyn Fn(&ProgressParams) + Send + Sync>;
 
 /// How far the opening has come.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
+pub(crate) enum OpenState {
     Opening,
     Open(Arc<ServerFacts>),
     Closed(OpenError),
 }
 
-pub(crate) struct Conversation {
+pub(crate) struct ClientDriver {
     state: Mutex<State>,
-    wire: OnceLock<Arc<dyn Wire>>,
+    transport: OnceLock<Arc<dyn Transport>>,
     pub(crate) host: Arc<Host>,
-    pub(crate) memo: Mutex<Memo>,
-    standing: watch::Sender<Standing>,
+    pub(crate) cache: Mutex<ResponseCache>,
+    open_state: watch::Sender<OpenState>,
     clock: Clock,
     /// Rings when a deadline comes nearer.
     sooner: Arc<Notify>,
@@ -70,7 +70,7 @@ enum Later {
     Tell(Event),
 }
 
-impl Conversation {
+impl ClientDriver {
     pub(crate) fn new(config: ClientConfig, host: Arc<Host>) -> Arc<Self> {
         let state = State {
             engine: ClientEngine::new(Arc::new(config)),
@@ -78,50 +78,50 @@ impl Conversation {
             asked: HashMap::new(),
             alarm: None,
         };
-        let conversation = Arc::new_cyclic(|me| Self {
+        let driver = Arc::new_cyclic(|me| Self {
             state: Mutex::new(state),
-            wire: OnceLock::new(),
+            transport: OnceLock::new(),
             host,
-            memo: Mutex::default(),
-            standing: watch::Sender::new(Standing::Opening),
+            cache: Mutex::default(),
+            open_state: watch::Sender::new(OpenState::Opening),
             clock: Clock::new(),
             sooner: Arc::new(Notify::new()),
             me: me.clone(),
         });
-        let (clock, sooner) = (conversation.clock, conversation.sooner.clone());
-        tokio::spawn(keep_time(Arc::downgrade(&conversation), clock, sooner));
-        conversation
+        let (clock, sooner) = (driver.clock, driver.sooner.clone());
+        tokio::spawn(keep_time(Arc::downgrade(&driver), clock, sooner));
+        driver
     }
 
-    /// Who listens to the wire; it does not keep the conversation alive.
-    pub(crate) fn ear(self: &Arc<Self>) -> Arc<dyn Ear> {
-        Arc::new(WeakEar(Arc::downgrade(self)))
+    /// Who listens to the transport; it does not keep the conversation alive.
+    pub(crate) fn sink(self: &Arc<Self>) -> Arc<dyn MessageSink> {
+        Arc::new(WeakSink(Arc::downgrade(self)))
     }
 
-    /// Begins to speak over a wire.
-    pub(crate) fn open(&self, wire: Arc<dyn Wire>) {
-        // A conversation has one wire; were it given another, the first would stay.
-        let _ = self.wire.set(wire);
+    /// Begins to speak over a transport.
+    pub(crate) fn open(&self, transport: Arc<dyn Transport>) {
+        // A conversation has one transport; were it given another, the first would stay.
+        let _ = self.transport.set(transport);
         self.step(|state, now| state.engine.open(now));
     }
 
     /// Waits until the conversation is open, or is not going to be.
     pub(crate) async fn opened(&self) -> Result<Arc<ServerFacts>, OpenError> {
-        let mut standing = self.standing.subscribe();
+        let mut open_state = self.open_state.subscribe();
         loop {
-            match &*standing.borrow_and_update() {
-                Standing::Open(server) => return Ok(server.clone()),
-                Standing::Closed(why) => return Err(why.clone()),
-                Standing::Opening => {}
+            match &*open_state.borrow_and_update() {
+                OpenState::Open(server) => return Ok(server.clone()),
+                OpenState::Closed(why) => return Err(why.clone()),
+                OpenState::Opening => {}
             }
-            if standing.changed().await.is_err() {
+            if open_state.changed().await.is_err() {
                 return Err(OpenError::Wire(WireError::Closed));
             }
         }
     }
 
-    pub(crate) fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    pub(crate) fn open_state(&self) -> OpenState {
+        self.open_state.borrow().clone()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -137,7 +137,7 @@ impl Conversation {
         options: CallOptions,
         progress: Option<OnProgress>,
     ) -> Ended {
-        if let Some(room) = self.wire.get().and_then(|wire| wire.room()) {
+        if let Some(room) = self.transport.get().and_then(|transport| transport.ready()) {
             room.await;
         }
         let (done, ended) = oneshot::channel();
@@ -146,7 +146,7 @@ impl Conversation {
             state.waiting.insert(id, Waiting { done, progress });
             id
         });
-        let mut pending = PendingCall { conversation: self, id, ended };
+        let mut pending = PendingCall { driver: self, id, ended };
         // The sender is dropped with the conversation only, which we hold.
         (&mut pending.ended).await.unwrap_or(Err(CallError::Wire(WireError::Closed)))
     }
@@ -159,8 +159,8 @@ impl Conversation {
     /// Ends the conversation in order.
     pub(crate) async fn close(&self) {
         self.step(|state, _| state.engine.closed(WireError::Closed));
-        if let Some(wire) = self.wire.get() {
-            wire.clone().close().await;
+        if let Some(transport) = self.transport.get() {
+            transport.clone().close().await;
         }
     }
 
@@ -190,13 +190,13 @@ impl Conversation {
     fn carry_out(&self, state: &mut State, output: ClientOutput, later: &mut Vec<Later>) {
         match output {
             ClientOutput::Send(message) => {
-                if let Some(wire) = self.wire.get() {
-                    wire.clone().send(message);
+                if let Some(transport) = self.transport.get() {
+                    transport.clone().send(message);
                 }
             }
             ClientOutput::Abandon(exchange) => {
-                if let Some(wire) = self.wire.get() {
-                    wire.abandon(exchange);
+                if let Some(transport) = self.transport.get() {
+                    transport.abandon(exchange);
                 }
             }
             ClientOutput::Done(call, ended) => {
@@ -206,16 +206,16 @@ impl Conversation {
                 }
             }
             ClientOutput::Opened(server) => {
-                if let Some(wire) = self.wire.get() {
-                    wire.clone().opened(server.rules());
+                if let Some(transport) = self.transport.get() {
+                    transport.clone().opened(server.rules());
                 }
-                let before = self.standing.send_replace(Standing::Open(server.clone()));
-                if let Standing::Open(_) = before {
+                let before = self.open_state.send_replace(OpenState::Open(server.clone()));
+                if let OpenState::Open(_) = before {
                     later.push(Later::Tell(Event::Reopened(server)));
                 }
             }
             ClientOutput::Closed(why) => {
-                self.standing.send_replace(Standing::Closed(why.clone()));
+                self.open_state.send_replace(OpenState::Closed(why.clone()));
                 later.push(Later::Tell(Event::Closed(why)));
             }
             ClientOutput::Ask(ask) => later.push(Later::Ask(ask)),
@@ -228,7 +228,7 @@ impl Conversation {
                 let listener = call.and_then(|call| state.waiting.get(&call)?.progress.clone());
                 later.push(match (listener, &*heard) {
                     (Some(listener), ServerNotification::Progress(_)) => Later::Progress(listener, heard),
-                    _ => Later::Tell(Event::Told(*heard)),
+                    _ => Later::Tell(Event::Notification(*heard)),
                 });
             }
             ClientOutput::Note(finding) => later.push(Later::Tell(Event::Finding(finding))),
@@ -245,8 +245,8 @@ impl Conversation {
                 }
             }
             Later::Tell(event) => {
-                if let Event::Told(told) = &event {
-                    self.memo.lock().unwrap_or_else(PoisonError::into_inner).heard(told);
+                if let Event::Notification(told) = &event {
+                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).heard(told);
                 }
                 self.host.tell(&event);
             }
@@ -283,7 +283,7 @@ impl Conversation {
 
 /// A call that somebody waits for.
 struct PendingCall<'a> {
-    conversation: &'a Conversation,
+    driver: &'a ClientDriver,
     id: CallId,
     ended: oneshot::Receiver<Ended>,
 }
@@ -291,7 +291,7 @@ struct PendingCall<'a> {
 impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.ended.is_terminated() {
-            self.conversation.step(|state, _| {
+            self.driver.step(|state, _| {
                 state.waiting.remove(&self.id);
                 state.engine.cancel(self.id, "no longer wanted");
             });
@@ -299,7 +299,7 @@ impl Drop for PendingCall<'_> {
     }
 }
 
-impl Drop for Conversation {
+impl Drop for ClientDriver {
     fn drop(&mut self) {
         for (_, answering) in self.lock().asked.drain() {
             answering.abort();
@@ -309,9 +309,9 @@ impl Drop for Conversation {
 }
 
 /// Rings when something is due, for as long as the conversation is there.
-async fn keep_time(conversation: Weak<Conversation>, clock: Clock, sooner: Arc<Notify>) {
+async fn keep_time(driver: Weak<ClientDriver>, clock: Clock, sooner: Arc<Notify>) {
     loop {
-        let Some(alarm) = conversation.upgrade().map(|it| it.lock().alarm) else { return };
+        let Some(alarm) = driver.upgrade().map(|it| it.lock().alarm) else { return };
         let due = async {
             match alarm {
                 Some(at) => tokio::time::sleep_until(clock.instant(at)).await,
@@ -322,7 +322,7 @@ async fn keep_time(conversation: Weak<Conversation>, clock: Clock, sooner: Arc<N
             () = sooner.notified() => continue,
             () = due => {}
         }
-        if let Some(it) = conversation.upgrade() {
+        if let Some(it) = driver.upgrade() {
             it.step(|state, now| {
                 state.alarm = None;
                 state.engine.tick(now);
@@ -340,17 +340,17 @@ impl<T> Drop for Dependent<T> {
     }
 }
 
-struct WeakEar(Weak<Conversation>);
+struct WeakSink(Weak<ClientDriver>);
 
-impl WeakEar {
+impl WeakSink {
     fn step(&self, change: impl FnOnce(&mut State, Timestamp)) {
-        if let Some(conversation) = self.0.upgrade() {
-            conversation.step(change);
+        if let Some(driver) = self.0.upgrade() {
+            driver.step(change);
         }
     }
 }
 
-impl Ear for WeakEar {
+impl MessageSink for WeakSink {
     fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
         self.step(|state, now| state.engine.receive(now, exchange, json));
     }
@@ -368,7 +368,7 @@ impl Ear for WeakEar {
         self.step(|state, _| state.engine.closed(why));
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         self.step(|state, now| state.engine.noise(now, what));
     }
 }

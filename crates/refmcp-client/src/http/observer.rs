@@ -12,7 +12,7 @@ use super::dial::Stream;
 
 /// Bytes that have passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passed<'a> {
+pub enum TransferredBytes<'a> {
     /// To the server.
     Sent(&'a [u8]),
     /// From the server.
@@ -20,19 +20,19 @@ pub enum Passed<'a> {
 }
 
 /// Hears of every byte, with the number of the connection. They may be secrets: headers say who asks.
-pub type Tap = Arc<dyn Fn(u64, Passed<'_>) + Send + Sync>;
+pub type ByteObserver = Arc<dyn Fn(u64, TransferredBytes<'_>) + Send + Sync>;
 
-/// A connection with a tap on it.
-pub(crate) struct Tapped {
+/// A connection with a observer on it.
+pub(crate) struct ObservedStream {
     stream: Stream,
-    tap: Tap,
+    observer: ByteObserver,
     number: u64,
 }
 
-impl Tapped {
-    pub(super) fn new(stream: Stream, tap: Tap) -> Self {
+impl ObservedStream {
+    pub(super) fn new(stream: Stream, observer: ByteObserver) -> Self {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
-        Self { stream, tap, number: CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1 }
+        Self { stream, observer, number: CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -40,31 +40,31 @@ impl Tapped {
     }
 }
 
-impl std::fmt::Debug for Tapped {
+impl std::fmt::Debug for ObservedStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tapped").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("ObservedStream").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl AsyncRead for Tapped {
+impl AsyncRead for ObservedStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let me = self.get_mut();
         let before = buf.filled().len();
         let read = Pin::new(&mut me.stream).poll_read(cx, buf);
         let came = buf.filled().get(before..).unwrap_or_default();
         if !came.is_empty() {
-            (me.tap)(me.number, Passed::Received(came));
+            (me.observer)(me.number, TransferredBytes::Received(came));
         }
         read
     }
 }
 
-impl AsyncWrite for Tapped {
+impl AsyncWrite for ObservedStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let me = self.get_mut();
         let written = Pin::new(&mut me.stream).poll_write(cx, buf);
         if let Poll::Ready(Ok(count)) = &written {
-            (me.tap)(me.number, Passed::Sent(buf.get(..*count).unwrap_or_default()));
+            (me.observer)(me.number, TransferredBytes::Sent(buf.get(..*count).unwrap_or_default()));
         }
         written
     }

@@ -17,7 +17,7 @@ const HELD_OPEN: Duration = Duration::from_secs(5);
 
 /// Where and when to take up a stream again.
 #[derive(Debug)]
-pub(super) struct Bookmark {
+pub(super) struct StreamCursor {
     id: Option<HeaderValue>,
     text: String,
     pause: Duration,
@@ -27,7 +27,7 @@ pub(super) struct Bookmark {
     resumed_after: Option<String>,
 }
 
-impl Bookmark {
+impl StreamCursor {
     pub(super) fn new() -> Self {
         Self {
             id: None,
@@ -124,50 +124,50 @@ mod tests {
 
     #[tokio::test]
     async fn pauses_are_what_the_server_says_within_reason() {
-        let mut bookmark = Bookmark::new();
-        assert_eq!(bookmark.pause(), USUAL_PAUSE);
+        let mut cursor = StreamCursor::new();
+        assert_eq!(cursor.pause(), USUAL_PAUSE);
         for (said, waited) in [(0, 10), (500, 500), (u64::MAX, 60_000)] {
-            bookmark.note(SseItem::Retry(said));
-            assert_eq!(bookmark.pause(), Duration::from_millis(waited));
+            cursor.note(SseItem::Retry(said));
+            assert_eq!(cursor.pause(), Duration::from_millis(waited));
         }
     }
 
     #[tokio::test]
     async fn pauses_grow_until_something_comes() {
-        let mut bookmark = Bookmark::new();
+        let mut cursor = StreamCursor::new();
         let pauses: Vec<_> = (0..8)
             .map(|_| {
-                let pause = bookmark.pause().as_secs();
-                bookmark.attempt();
+                let pause = cursor.pause().as_secs();
+                cursor.attempt();
                 pause
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-        bookmark.note(SseItem::Primed { id: "a".to_owned() });
-        assert_eq!((bookmark.fruitless(), bookmark.pause()), (0, USUAL_PAUSE));
-        bookmark.attempt();
-        bookmark.note(SseItem::Primed { id: "a".to_owned() });
-        assert_eq!(bookmark.fruitless(), 1, "the same id again is nothing new");
+        cursor.note(SseItem::Primed { id: "a".to_owned() });
+        assert_eq!((cursor.fruitless(), cursor.pause()), (0, USUAL_PAUSE));
+        cursor.attempt();
+        cursor.note(SseItem::Primed { id: "a".to_owned() });
+        assert_eq!(cursor.fruitless(), 1, "the same id again is nothing new");
     }
 
     #[tokio::test]
     async fn what_was_given_is_not_given_again() {
-        let mut bookmark = Bookmark::new();
-        assert!(bookmark.note(event(Some("1"), "x")).is_some());
-        bookmark.opened();
-        assert!(bookmark.note(event(Some("1"), "x")).is_none());
-        assert!(bookmark.note(event(Some("2"), "y")).is_some());
-        assert_eq!(bookmark.id().unwrap(), "2");
-        assert!(bookmark.note(event(Some("2"), "z")).is_some(), "an event without an id of its own");
+        let mut cursor = StreamCursor::new();
+        assert!(cursor.note(event(Some("1"), "x")).is_some());
+        cursor.opened();
+        assert!(cursor.note(event(Some("1"), "x")).is_none());
+        assert!(cursor.note(event(Some("2"), "y")).is_some());
+        assert_eq!(cursor.id().unwrap(), "2");
+        assert!(cursor.note(event(Some("2"), "z")).is_some(), "an event without an id of its own");
     }
 
     #[tokio::test]
     async fn an_empty_id_takes_the_bookmark_back() {
-        let mut bookmark = Bookmark::new();
-        bookmark.note(event(Some("1"), "x"));
-        bookmark.note(event(Some(""), "y"));
-        assert_eq!(bookmark.id(), None);
-        bookmark.note(event(None, "z"));
-        assert_eq!(bookmark.id(), None);
+        let mut cursor = StreamCursor::new();
+        cursor.note(event(Some("1"), "x"));
+        cursor.note(event(Some(""), "y"));
+        assert_eq!(cursor.id(), None);
+        cursor.note(event(None, "z"));
+        assert_eq!(cursor.id(), None);
     }
 }

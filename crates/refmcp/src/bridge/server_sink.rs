@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Weak};
 
-use refmcp_client::wire::Ear;
+use refmcp_client::transport::MessageSink;
 use refmcp_proto::engine::client::{Exchange, WireError};
 
 use super::crossing::Crossing;
 
-/// Hears one wire; once another has taken its place, nothing.
-pub(super) struct FarEar {
-    /// The wire must not keep the crossing alive, which has the wire.
+/// Hears one transport; once another has taken its place, nothing.
+pub(super) struct ServerSink {
+    /// The transport must not keep the crossing alive, which has the transport.
     crossing: Weak<Crossing>,
     connected: u64,
 }
 
-impl FarEar {
+impl ServerSink {
     pub(super) fn new(crossing: &Arc<Crossing>, connected: u64) -> Self {
         Self { crossing: Arc::downgrade(crossing), connected }
     }
@@ -26,7 +26,7 @@ impl FarEar {
     }
 }
 
-impl Ear for FarEar {
+impl MessageSink for ServerSink {
     fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
         if let Some(crossing) = self.crossing() {
             crossing.heard(exchange, json);
@@ -49,7 +49,7 @@ impl Ear for FarEar {
         }
     }
 
-    fn noise(&self, what: &str) {
+    fn ignored_input(&self, what: &str) {
         tracing::warn!(what, "the server sent something that is no message");
     }
 }

@@ -8,47 +8,51 @@ use refmcp_proto::frame::SseReceived;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
 
-use super::answer::{Answer, BodyFault};
-use super::bookmark::Bookmark;
-use super::events::{End, Events};
+use super::cursor::StreamCursor;
+use super::events::{EventStream, StreamEnd};
 use super::headers::Content;
-use super::line::Line;
 use super::refusal::{check_encoding, refused, unexpected};
+use super::requester::HttpRequester;
+use super::response::{BodyError, HttpResponse};
 
 /// Attempts in a row, to take up a stream, that may bring nothing.
 const FRUITLESS_ATTEMPTS: u32 = 5;
 
 /// Sends a message that wants an answer and hands on what comes.
-pub(super) async fn ask(line: &Line, message: Outgoing) {
+pub(super) async fn ask(requester: &HttpRequester, message: Outgoing) {
     let Outgoing { exchange, kind, json, rules } = message;
-    let session = line.session_of(&kind, rules);
-    let asked = Asked { line, exchange, rules, session, json: json.into() };
+    let session = requester.session_of(&kind, rules);
+    let asked = Asked { requester, exchange, rules, session, json: json.into() };
     if let Err(why) = asked.run(&kind).await {
-        line.ear.ended(exchange, why);
+        requester.sink.ended(exchange, why);
     }
 }
 
 /// Sends a message that wants no answer.
-pub(super) async fn tell(line: &Line, message: Outgoing) -> Result<Answer, WireError> {
+pub(super) async fn tell(requester: &HttpRequester, message: Outgoing) -> Result<HttpResponse, WireError> {
     let Outgoing { kind, json, rules, .. } = message;
-    let session = line.session_of(&kind, rules);
-    let headers = || line.headers.post(&kind, rules, session.clone());
-    let answer = line.request(Method::POST, &line.target, json.into(), headers).await?;
-    if answer.status.is_success() { Ok(answer) } else { Err(failed(line, answer, session.as_ref()).await) }
+    let session = requester.session_of(&kind, rules);
+    let headers = || requester.headers.post(&kind, rules, session.clone());
+    let answer = requester.request(Method::POST, &requester.target, json.into(), headers).await?;
+    if answer.status.is_success() {
+        Ok(answer)
+    } else {
+        Err(failed(requester, answer, session.as_ref()).await)
+    }
 }
 
 /// What it means that a message was refused; a lost session is left.
-async fn failed(line: &Line, answer: Answer, session: Option<&HeaderValue>) -> WireError {
+async fn failed(requester: &HttpRequester, answer: HttpResponse, session: Option<&HeaderValue>) -> WireError {
     let why = refused(answer, session).await;
     if let (WireError::SessionLost, Some(lost)) = (&why, session) {
-        line.leave_session(lost);
+        requester.leave_session(lost);
     }
     why
 }
 
 /// A request of ours.
 struct Asked<'a> {
-    line: &'a Line,
+    requester: &'a HttpRequester,
     exchange: Exchange,
     rules: Option<&'static Rules>,
     session: Option<HeaderValue>,
@@ -57,24 +61,26 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn run(&self, kind: &OutgoingKind) -> Result<(), WireError> {
-        let line = self.line;
-        let _slot = line.slot().await;
-        let headers = || line.headers.post(kind, self.rules, self.session.clone());
+        let requester = self.requester;
+        let _slot = requester.slot().await;
+        let headers = || requester.headers.post(kind, self.rules, self.session.clone());
         // The head of the response may come as late as the answer, so whoever asked says how long that may be.
-        let sent = line.request_within(None, Method::POST, &line.target, self.json.clone(), headers);
+        let sent =
+            requester.request_within(None, Method::POST, &requester.target, self.json.clone(), headers);
         let mut answer = sent.await?;
         if !answer.status.is_success() {
-            return Err(failed(line, answer, self.session.as_ref()).await);
+            return Err(failed(requester, answer, self.session.as_ref()).await);
         }
         self.look_at(&answer.headers)?;
         match Content::of(&answer.headers) {
             Content::Json => {
-                let body = answer.body.whole(line.max_message).await.map_err(|fault| self.no_body(fault))?;
+                let body =
+                    answer.body.whole(requester.max_message).await.map_err(|fault| self.no_body(fault))?;
                 // Free before the message is handed on: whoever gets it may ask again at once.
                 answer.body.finish();
                 self.take_body(&body, answer.status)
             }
-            Content::Events => self.follow(answer).await,
+            Content::EventStream => self.follow(answer).await,
             Content::Other => Err(unexpected(answer, "JSON or a stream of events").await),
         }
     }
@@ -82,13 +88,13 @@ impl Asked<'_> {
     fn look_at(&self, headers: &HeaderMap) -> Result<(), WireError> {
         check_encoding(headers)?;
         let alone = self.rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
-        if alone { Ok(()) } else { self.line.join_session(headers, self.session.as_ref()) }
+        if alone { Ok(()) } else { self.requester.join_session(headers, self.session.as_ref()) }
     }
 
-    fn no_body(&self, fault: BodyFault) -> WireError {
+    fn no_body(&self, fault: BodyError) -> WireError {
         match fault {
-            BodyFault::TooLong => too_long(self.line.max_message),
-            BodyFault::Broken(why) => WireError::Broken(why),
+            BodyError::TooLong => too_long(self.requester.max_message),
+            BodyError::Broken(why) => WireError::Broken(why),
         }
     }
 
@@ -96,67 +102,68 @@ impl Asked<'_> {
         if body.trim_ascii().is_empty() {
             return Err(WireError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
-        self.line.ear.message(Some(self.exchange), body);
-        if plainly_answers(body, &self.json) || answers(body, &self.json, self.line.max_message) {
+        self.requester.sink.message(Some(self.exchange), body);
+        if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message) {
             return Ok(());
         }
         Err(WireError::Misbehaved("the body of the response held no answer to the request".to_owned()))
     }
 
     /// Reads a stream until the answer has come, over as many connections as the server wants.
-    async fn follow(&self, answer: Answer) -> Result<(), WireError> {
-        let mut bookmark = Bookmark::new();
-        let mut events = Events::new(answer.body, self.line.max_message);
+    async fn follow(&self, answer: HttpResponse) -> Result<(), WireError> {
+        let mut cursor = StreamCursor::new();
+        let mut events = EventStream::new(answer.body, self.requester.max_message);
         loop {
             let why = loop {
                 match events.next().await {
                     Ok(item) => {
-                        if let Some(event) = bookmark.note(item)
+                        if let Some(event) = cursor.note(item)
                             && self.take_event(&event)
                         {
-                            events.finish(&*self.line.ear).await;
+                            events.finish(&*self.requester.sink).await;
                             return Ok(());
                         }
                     }
-                    Err(End::TooLong) => return Err(too_long(self.line.max_message)),
-                    Err(End::Broken(why)) => break why,
+                    Err(StreamEnd::TooLong) => return Err(too_long(self.requester.max_message)),
+                    Err(StreamEnd::Broken(why)) => break why,
                 }
             };
-            bookmark.ended();
+            cursor.ended();
             let never = self.rules.is_some_and(|rules| rules.resumption == Resumption::Never);
-            if never || bookmark.id().is_none() {
+            if never || cursor.id().is_none() {
                 return Err(WireError::Broken(why));
             }
             events.release();
-            events = self.take_up(&mut bookmark, &why).await?;
+            events = self.take_up(&mut cursor, &why).await?;
         }
     }
 
     /// Hands an event on; whether it is the answer.
     fn take_event(&self, event: &SseReceived) -> bool {
         if event.event != "message" {
-            self.line.ear.noise(&format!("an event named {:?}", excerpt(&event.event)));
+            self.requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
             return false;
         }
         let json = event.data.as_bytes();
-        self.line.ear.message(Some(self.exchange), json);
-        plainly_answers(json, &self.json) || answers(json, &self.json, self.line.max_message)
+        self.requester.sink.message(Some(self.exchange), json);
+        plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message)
     }
 
     /// Asks for the rest of a stream until there is some.
-    async fn take_up(&self, bookmark: &mut Bookmark, why: &str) -> Result<Events, WireError> {
-        let line = self.line;
+    async fn take_up(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, WireError> {
+        let requester = self.requester;
         let mut why = why.to_owned();
         loop {
-            if bookmark.fruitless() >= FRUITLESS_ATTEMPTS {
+            if cursor.fruitless() >= FRUITLESS_ATTEMPTS {
                 let given_up =
                     format!("{why}; {FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
                 return Err(WireError::Broken(given_up));
             }
-            tokio::time::sleep(bookmark.pause()).await;
-            bookmark.attempt();
-            let headers = || line.headers.get(self.rules, self.session.clone(), bookmark.id().cloned());
-            let answer = match line.request(Method::GET, &line.target, Bytes::new(), headers).await {
+            tokio::time::sleep(cursor.pause()).await;
+            cursor.attempt();
+            let headers = || requester.headers.get(self.rules, self.session.clone(), cursor.id().cloned());
+            let answer = match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await
+            {
                 Ok(answer) => answer,
                 Err(WireError::Broken(fault) | WireError::Unreachable(fault)) => {
                     why = fault;
@@ -164,16 +171,16 @@ impl Asked<'_> {
                 }
                 Err(fault) => return Err(fault),
             };
-            if answer.status == StatusCode::OK && Content::of(&answer.headers) == Content::Events {
+            if answer.status == StatusCode::OK && Content::of(&answer.headers) == Content::EventStream {
                 check_encoding(&answer.headers)?;
-                bookmark.opened();
-                return Ok(Events::new(answer.body, line.max_message));
+                cursor.opened();
+                return Ok(EventStream::new(answer.body, requester.max_message));
             }
             if answer.status.is_success() {
                 return Err(unexpected(answer, "the rest of a stream of events").await);
             }
             let may_pass = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
-            let fault = failed(line, answer, self.session.as_ref()).await;
+            let fault = failed(requester, answer, self.session.as_ref()).await;
             match fault {
                 _ if may_pass => why = fault.to_string(),
                 WireError::SessionLost | WireError::Unauthorized { .. } => return Err(fault),
