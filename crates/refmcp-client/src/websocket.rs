@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::jsonrpc::excerpt;
-use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
+use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio::time::timeout;
 
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
@@ -124,7 +124,8 @@ impl WebSocket {
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
         let socket = self.socket().await?;
         let max_message = self.settings.max_message;
-        let settings = Settings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
+        let settings =
+            WebSocketSettings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
         let pipe = pipe(socket, Role::Client, settings).await;
         Ok(PipeTransport::start(pipe, sink, max_message))
     }

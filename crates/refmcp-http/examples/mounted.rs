@@ -23,7 +23,8 @@ async fn greet(_: Call, Greet { name }: Greet) -> Result<String, CallError> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
+    let server =
+        Server::builder("greeter", "1.0").tool(Tool::new("greet", "Greets a person", greet)).build()?;
     let endpoint = Endpoint::builder(server).build();
     // An application that has `/healthz` or `/metrics` of its own nests the router instead, or serves those of the
     // endpoint elsewhere: `Options::ops` and `Endpoint::ops_router`.

@@ -14,7 +14,7 @@ use axum::routing::any;
 use refmcp_auth::resource::{form_names_token, is_form};
 use refmcp_auth::uri::PROTECTED_RESOURCE;
 use refmcp_proto::engine::{Change, DuplicateIds, Early, EngineConfig};
-use refmcp_server::backplane::{Backplane, Memory};
+use refmcp_server::backplane::{Backplane, MemoryBackplane};
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server};
 use tokio::task::yield_now;
@@ -88,7 +88,7 @@ impl EndpointBuilder {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn build(self) -> Endpoint {
-        let memory = || Arc::new(Memory::new(self.options.memory())) as Arc<dyn Backplane>;
+        let memory = || Arc::new(MemoryBackplane::new(self.options.memory())) as Arc<dyn Backplane>;
         let backplane = self.backplane.unwrap_or_else(memory);
         Endpoint::new(self.server, self.options, backplane)
     }
@@ -521,7 +521,7 @@ mod tests {
 
     #[tokio::test]
     async fn while_a_crowd_is_told_others_get_their_turns() {
-        let endpoint = Endpoint::builder(Server::new("crowded", "1").build().unwrap()).build();
+        let endpoint = Endpoint::builder(Server::builder("crowded", "1").build().unwrap()).build();
         let crowd: Vec<_> =
             (0..=TOLD_AT_ONCE * 2).map(|_| endpoint.inner.converse(Connection::default())).collect();
         crowd.iter().for_each(|conversation| endpoint.inner.listens(conversation));

@@ -10,7 +10,7 @@
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Server::new("greeter", "1.0").build()?;
+//! let server = Server::builder("greeter", "1.0").build()?;
 //! let endpoint = Endpoint::builder(server).build();
 //!
 //! // Either a part of an axum application, which it is merged into or nested in …

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_server::backplane::Settings;
+use refmcp_server::backplane::BackplaneSettings;
 
 use crate::access::forwarded::TrustedProxy;
 use crate::access::rate::Rate;
@@ -119,15 +119,15 @@ impl Default for Options {
 
 impl Options {
     /// The limits of the memory that goes with these.
-    pub(crate) fn memory(&self) -> Settings {
-        Settings {
+    pub(crate) fn memory(&self) -> BackplaneSettings {
+        BackplaneSettings {
             sessions: self.max_sessions,
             streams: self.max_streams,
             stream_bytes: self.stream_bytes,
             session_bytes: self.session_bytes,
             total_bytes: self.total_bytes,
             retention: self.retention,
-            ..Settings::default()
+            ..BackplaneSettings::default()
         }
     }
 }

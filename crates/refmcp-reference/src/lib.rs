@@ -159,7 +159,7 @@ pub fn server_with(
     options: Options,
     more: impl FnOnce(ServerBuilder) -> ServerBuilder,
 ) -> Result<Server, ReferenceError> {
-    let mut builder = Server::new(options.name, options.version)
+    let mut builder = Server::builder(options.name, options.version)
         .info(describe)
         .instructions(INSTRUCTIONS)
         .page_size(options.page_size)

@@ -3,8 +3,8 @@
 //! The handler runs from its beginning whenever answers have come, in every revision of the protocol. What it does
 //! above its last question happens again each time, unless it stands inside of `once`.
 
-use refmcp_server::model::{Choices, SingleChoiceSchema};
-use refmcp_server::{Call, CallError, FormAnswer, Question, Server, Tool};
+use refmcp_server::model::{Choices, FormSchema, SingleChoiceSchema};
+use refmcp_server::{Call, CallError, ElicitOutcome, Server, Tool};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Deploy {
@@ -18,10 +18,10 @@ async fn deploy(call: Call, Deploy { service }: Deploy) -> Result<String, CallEr
 
     // Both are asked before the first `?`, so they travel together.
     let environments = SingleChoiceSchema::new(Choices::Plain(vec!["test".to_owned(), "live".to_owned()]));
-    let form = Question::form("Where should it run?").required("environment", environments);
-    let environment = call.ask("environment", form);
-    let sure = call.ask("sure", Question::confirm(format!("Deploy build {build} of {service}?")));
-    let FormAnswer::Accepted(chosen) = environment? else { return Ok("Nothing was deployed.".to_owned()) };
+    let form = FormSchema::new().required("environment", environments);
+    let environment = call.elicit("environment", "Where should it run?", form);
+    let sure = call.confirm("sure", format!("Deploy build {build} of {service}?"));
+    let ElicitOutcome::Accepted(chosen) = environment? else { return Ok("Nothing was deployed.".to_owned()) };
     if !sure? {
         return Ok("Nothing was deployed.".to_owned());
     }
@@ -41,7 +41,7 @@ async fn latest_build(service: &str) -> Result<u32, CallError> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let deploy = Tool::new("deploy", "Deploys a service after asking", deploy).destructive();
-    let server = Server::new("deployer", "1.0").tool(deploy).build()?;
+    let server = Server::builder("deployer", "1.0").tool(deploy).build()?;
     server.stdio().await?;
     Ok(())
 }

@@ -79,7 +79,7 @@ fn note(name: String) -> Resource {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::new("notes", "1.0")
+    let server = Server::builder("notes", "1.0")
         .tool(Tool::new("write", "Writes a note, or writes it anew", write).idempotent())
         .tool(Tool::new("throw_away", "Throws a note away", throw_away).destructive())
         // A server says when it is built whether it has resources, so there is one from the start.

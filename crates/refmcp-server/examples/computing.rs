@@ -33,7 +33,7 @@ async fn hello(_: Call, _: NoArguments) -> Result<&'static str, CallError> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let handlers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let messages = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let server = Server::new("computing", "1.0")
+    let server = Server::builder("computing", "1.0")
         .tool(Tool::new("primes", "Counts primes", primes).read_only())
         // Done at once, so it needs no thread of the handlers.
         .tool(Tool::new("hello", "Greets", hello).read_only().inline())

@@ -14,7 +14,8 @@ async fn greet(_: Call, Greet { name }: Greet) -> Result<String, CallError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
+    let server =
+        Server::builder("greeter", "1.0").tool(Tool::new("greet", "Greets a person", greet)).build()?;
     server.stdio().await?;
     Ok(())
 }

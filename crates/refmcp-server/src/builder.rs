@@ -19,7 +19,7 @@ use crate::call::Call;
 use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Tool};
 use crate::error::CallError;
 use crate::method::{CallRecord, CustomMethod};
-use crate::seal::Seal;
+use crate::seal::StateSealer;
 use crate::server::{Server, Settings};
 
 /// A server in the making; [`build`](Self::build) makes it one.
@@ -67,9 +67,8 @@ pub struct BuildError(pub Vec<String>);
 
 impl Server {
     /// Starts to build a server of this name and version.
-    // A server is made in two steps, and this is where people look for the first.
-    #[expect(clippy::new_ret_no_self, reason = "the builder is what `new` is for")]
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
+    #[doc(alias = "new")]
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder {
             info: Implementation::new(name, version),
             catalog: Catalog::default(),
@@ -89,7 +88,7 @@ impl Server {
                 cache: (Duration::ZERO, CacheScope::Private),
             },
             settings: Settings::default(),
-            sealer: Arc::new(Seal::random()),
+            sealer: Arc::new(StateSealer::random()),
         }
     }
 }
@@ -263,7 +262,7 @@ impl ServerBuilder {
 
     /// Seals what clients carry with this key, so that several servers can open each other's.
     pub fn seal_key(mut self, key: [u8; 32]) -> Self {
-        self.sealer = Arc::new(Seal::with_key(key));
+        self.sealer = Arc::new(StateSealer::with_key(key));
         self
     }
 

@@ -7,19 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use refmcp_proto::engine::{self, Answer, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
-use refmcp_proto::model::{InputRequest, LogLevel};
+use refmcp_proto::model::{
+    CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
+    LogLevel, Root, SamplingMessage,
+};
 use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::Lifecycle;
 use refmcp_proto::time::Timestamp;
-use refmcp_transport::{Cancel, Link};
+use refmcp_transport::{Cancellation, EngineHandle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::task::coop::consume_budget;
 
-use crate::error::{AskError, CallError};
-use crate::question::Question;
+use crate::error::{CallError, ServerRequestError};
 use crate::server::Server;
+use crate::server_request::{ElicitOutcome, ServerRequest};
 use crate::session::{Connection, Session};
 use crate::trace_context::TraceContext;
 
@@ -35,12 +38,12 @@ struct Inner {
     dispatch: Box<Dispatch>,
     server: Server,
     session: Arc<Session>,
-    link: Link,
-    cancel: Cancel,
+    handle: EngineHandle,
+    cancel: Cancellation,
     notes: Mutex<Notes>,
 }
 
-/// What this run of the handler has noted.
+/// What this run of the handler has found.
 #[derive(Default)]
 struct Notes {
     /// Every question of this run, with whether its answer was there.
@@ -50,50 +53,117 @@ struct Notes {
 }
 
 impl Call {
-    pub(crate) fn new(dispatch: Box<Dispatch>, server: Server, session: Arc<Session>, link: Link) -> Self {
-        let (cancel, notes) = (Cancel::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { dispatch, server, session, link, cancel, notes }) }
+    pub(crate) fn new(
+        dispatch: Box<Dispatch>,
+        server: Server,
+        session: Arc<Session>,
+        handle: EngineHandle,
+    ) -> Self {
+        let (cancel, notes) = (Cancellation::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { dispatch, server, session, handle, cancel, notes }) }
     }
 
-    /// Puts a question to the client, under a key that is the same every time the handler runs.
-    ///
-    /// This never waits. The first time it notes the question and fails with [`AskError::Pending`]; passed on with
-    /// `?` that ends this run, the client is asked, and the handler runs again from its beginning, where the same
-    /// call gives the answer. So whatever stands above the last question runs more than once: keep side effects
-    /// below it, or wrap them in [`once`](Self::once). Questions that do not depend on each other travel together
-    /// when all are asked before the first `?`:
+    /// Elicits values from the user with a form, under a key as in [`request`](Self::request).
     ///
     /// ```
-    /// # use refmcp_server::{Call, CallError, Question};
+    /// # use refmcp_server::{Call, CallError, ElicitOutcome, model::{FormSchema, StringSchema}};
     /// # async fn handler(call: Call) -> Result<String, CallError> {
-    /// let model = call.ask("model", Question::model("Name a colour.", 20));
-    /// let sure = call.ask("sure", Question::confirm("Paint the house?"));
-    /// let (model, sure) = (model?, sure?);
-    /// # Ok(format!("{model:?} {sure}")) }
+    /// let form = FormSchema::new().required("name", StringSchema::new());
+    /// let ElicitOutcome::Accepted(values) = call.elicit("name", "Who are you?", form)? else {
+    ///     return Ok("Hello, stranger!".to_owned());
+    /// };
+    /// # Ok(format!("Hello, {}!", values["name"])) }
     /// ```
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a question is made to be asked, and reads best in its place"
-    )]
-    pub fn ask<A>(&self, key: &str, question: Question<A>) -> Result<A, AskError> {
+    #[doc(alias = "elicitation")]
+    #[doc(alias = "elicit_input")]
+    #[doc(alias = "form")]
+    pub fn elicit(
+        &self,
+        key: &str,
+        message: impl Into<String>,
+        schema: FormSchema,
+    ) -> Result<ElicitOutcome, ServerRequestError> {
+        self.request(key, ElicitFormParams::new(message, schema))
+    }
+
+    /// Asks the user to visit a URL, for what must not pass through the client.
+    #[doc(alias = "elicitation")]
+    #[doc(alias = "visit")]
+    pub fn elicit_url(
+        &self,
+        key: &str,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<ElicitOutcome<()>, ServerRequestError> {
+        self.request(key, ElicitUrlParams::new(message, url))
+    }
+
+    /// Asks the user for a yes; declining and dismissing the form are a no.
+    #[doc(alias = "elicitation")]
+    pub fn confirm(&self, key: &str, message: impl Into<String>) -> Result<bool, ServerRequestError> {
+        self.request(key, ServerRequest::confirm(message))
+    }
+
+    /// Samples the client's model with one message of the user; [`CreateMessageParams`] in
+    /// [`request`](Self::request) can say more.
+    #[doc(alias = "create_message")]
+    #[doc(alias = "sampling")]
+    #[doc(alias = "model")]
+    pub fn sample(
+        &self,
+        key: &str,
+        prompt: impl Into<String>,
+        max_tokens: u64,
+    ) -> Result<CreateMessageResult, ServerRequestError> {
+        self.request(key, CreateMessageParams::new(vec![SamplingMessage::user(prompt)], max_tokens))
+    }
+
+    /// Lists the client's roots.
+    #[doc(alias = "roots")]
+    pub fn list_roots(&self, key: &str) -> Result<Vec<Root>, ServerRequestError> {
+        self.request(key, ServerRequest::list_roots())
+    }
+
+    /// Sends the client a request, under a key that is the same every time the handler runs.
+    ///
+    /// This never waits. The first time it notes the request and fails with [`ServerRequestError::Pending`]; passed on
+    /// with `?` that ends this run, the client gets the request, and the handler runs again from its beginning, where
+    /// the same call gives the result. So everything above the last request runs more than once: keep side effects
+    /// below it, or wrap them in [`once`](Self::once). Requests that do not depend on each other travel together when
+    /// all are made before the first `?`:
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, CallError};
+    /// # async fn handler(call: Call) -> Result<String, CallError> {
+    /// let colour = call.sample("colour", "Name a colour.", 20);
+    /// let sure = call.confirm("sure", "Paint the house?");
+    /// let (colour, sure) = (colour?, sure?);
+    /// # Ok(format!("{colour:?} {sure}")) }
+    /// ```
+    #[doc(alias = "ask")]
+    pub fn request<A>(
+        &self,
+        key: &str,
+        request: impl Into<ServerRequest<A>>,
+    ) -> Result<A, ServerRequestError> {
+        let request = request.into();
         let answer = self.inner.dispatch.answers.given.get(key);
         {
             let mut notes = self.notes();
-            let known = notes.asked.get(key);
-            if known.is_some_and(|(request, _)| *request != question.request) {
+            if notes.asked.get(key).is_some_and(|(known, _)| *known != request.request) {
                 notes.conflict = Some(key.to_owned());
-                return Err(AskError::Conflict(key.to_owned()));
+                return Err(ServerRequestError::Conflict(key.to_owned()));
             }
-            self.peer().can_answer(&question.request).map_err(AskError::Unsupported)?;
-            notes.asked.insert(key.to_owned(), (question.request.clone(), answer.is_some()));
+            self.peer().can_answer(&request.request).map_err(ServerRequestError::Unsupported)?;
+            notes.asked.insert(key.to_owned(), (request.request.clone(), answer.is_some()));
         }
         match answer {
-            None => Err(AskError::Pending),
-            Some(Answer::TimedOut) => Err(AskError::TimedOut),
-            Some(Answer::Refused(error)) => Err(AskError::Refused(error.clone())),
-            Some(Answer::Given(value)) => {
-                question.read(value.clone()).map_err(|why| AskError::BadAnswer { key: key.to_owned(), why })
-            }
+            None => Err(ServerRequestError::Pending),
+            Some(Answer::TimedOut) => Err(ServerRequestError::TimedOut),
+            Some(Answer::Refused(error)) => Err(ServerRequestError::Refused(error.clone())),
+            Some(Answer::Given(value)) => request
+                .read(value.clone())
+                .map_err(|why| ServerRequestError::InvalidResult { key: key.to_owned(), why }),
         }
     }
 
@@ -122,7 +192,7 @@ impl Call {
         }
         let message = Some(message.into()).filter(|message| !message.is_empty());
         let progress = Progress { progress, total, message };
-        self.inner.link.progress(self.inner.dispatch.call, progress).await;
+        self.inner.handle.progress(self.inner.dispatch.call, progress).await;
     }
 
     /// Whether the client wants to hear of progress.
@@ -134,7 +204,7 @@ impl Call {
     pub async fn log(&self, level: LogLevel, logger: &str, data: impl Into<Value>) {
         let logger = Some(logger.to_owned()).filter(|logger| !logger.is_empty());
         let note = Note { level, logger, data: data.into() };
-        self.inner.link.log(Some(self.inner.dispatch.call), note).await;
+        self.inner.handle.log(Some(self.inner.dispatch.call), note).await;
     }
 
     /// Waits until nobody wants the result any more. The handler is dropped at its next await anyway; this is for
@@ -209,13 +279,13 @@ impl Call {
 
     /// Tells the call's session alone that something has changed; a call without a session tells nobody.
     pub async fn changed(&self, change: Change) {
-        self.inner.link.changed(change).await;
+        self.inner.handle.changed(change).await;
     }
 
     /// Sends the client away from the connection that it waits on, where the revision lets it come back for the rest;
     /// elsewhere this does nothing.
     pub async fn close_stream(&self) {
-        self.inner.link.detach(self.inner.dispatch.call).await;
+        self.inner.handle.detach(self.inner.dispatch.call).await;
     }
 
     /// Looks at the state of the conversation; `None` when it is over.
@@ -223,14 +293,14 @@ impl Call {
         &self,
         look: impl FnOnce(&ServerEngine) -> T + Send + 'static,
     ) -> Option<T> {
-        self.inner.link.inspect(look).await
+        self.inner.handle.inspect(look).await
     }
 
     pub(crate) fn dispatch(&self) -> &Dispatch {
         &self.inner.dispatch
     }
 
-    pub(crate) fn cancel(&self) -> &Cancel {
+    pub(crate) fn cancel(&self) -> &Cancellation {
         &self.inner.cancel
     }
 
@@ -242,7 +312,7 @@ impl Call {
     pub(crate) fn conclude(&self, result: Result<Outcome, CallError>) -> Outcome {
         let mut notes = self.notes();
         if let Some(key) = notes.conflict.take() {
-            let error = CallError::from(AskError::Conflict(key));
+            let error = CallError::from(ServerRequestError::Conflict(key));
             return error.into_outcome(&self.inner.dispatch.method, self.peer().rules());
         }
         let asked = std::mem::take(&mut notes.asked);

@@ -10,7 +10,7 @@ use refmcp_proto::revision::{Asking, Method, Rules};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum AskError {
+pub enum ServerRequestError {
     /// It has not been answered yet. Pass this on with `?`: the handler runs again with the answer.
     #[error("the question has not been answered yet")]
     Pending,
@@ -25,7 +25,7 @@ pub enum AskError {
     TimedOut,
     /// The answer does not fit the question.
     #[error("the answer to \"{key}\" does not fit: {why}")]
-    BadAnswer {
+    InvalidResult {
         /// The question's key.
         key: String,
         /// What does not fit.
@@ -46,7 +46,7 @@ pub struct CallError(Kind);
 enum Kind {
     Message(String),
     Failure(Failure),
-    Ask(AskError),
+    Ask(ServerRequestError),
 }
 
 impl CallError {
@@ -70,17 +70,21 @@ impl CallError {
 
     /// Whether the handler ends only because a question is not answered yet.
     pub(crate) fn is_pending(&self) -> bool {
-        matches!(self.0, Kind::Ask(AskError::Pending))
+        matches!(self.0, Kind::Ask(ServerRequestError::Pending))
     }
 
     /// What the client is told.
     pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> Outcome {
         match self.0 {
-            Kind::Failure(failure) | Kind::Ask(AskError::Unsupported(failure)) => Outcome::Failed(failure),
-            Kind::Ask(error @ AskError::BadAnswer { .. }) if rules.asking == Asking::ByResult => {
+            Kind::Failure(failure) | Kind::Ask(ServerRequestError::Unsupported(failure)) => {
+                Outcome::Failed(failure)
+            }
+            Kind::Ask(error @ ServerRequestError::InvalidResult { .. })
+                if rules.asking == Asking::ByResult =>
+            {
                 Outcome::Failed(RpcError::invalid_params(error.to_string()).into())
             }
-            Kind::Ask(error @ AskError::Conflict(_)) => {
+            Kind::Ask(error @ ServerRequestError::Conflict(_)) => {
                 Outcome::Failed(RpcError::internal(error.to_string()).into())
             }
             Kind::Ask(error) => Self::told(error.to_string(), method),
@@ -116,7 +120,7 @@ impl fmt::Display for CallError {
 impl<E: Error + Send + Sync + 'static> From<E> for CallError {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
-        let error = match error.downcast::<AskError>() {
+        let error = match error.downcast::<ServerRequestError>() {
             Ok(ask) => return Self(Kind::Ask(*ask)),
             Err(other) => other,
         };
@@ -157,6 +161,6 @@ mod tests {
             panic!("changed")
         };
         assert_eq!(error.code, -32602);
-        assert!(CallError::from(AskError::Pending).is_pending());
+        assert!(CallError::from(ServerRequestError::Pending).is_pending());
     }
 }

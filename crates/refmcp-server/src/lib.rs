@@ -11,7 +11,7 @@
 //! }
 //!
 //! # fn main() -> Result<(), refmcp_server::BuildError> {
-//! let server = Server::new("greeter", "1.0").tool(Tool::new("greet", "Greets somebody", greet)).build()?;
+//! let server = Server::builder("greeter", "1.0").tool(Tool::new("greet", "Greets a person", greet)).build()?;
 //! # let _ = server;
 //! // server.stdio().await?;
 //! # Ok(()) }
@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `builder`, `server` | what a server is made of, and running it over a pipe |
 //! | `catalog` | tools, resources, templates and prompts as values |
-//! | `call`, `question`, `error` | a call as its handler sees it, asking the client, failing |
+//! | `call`, `server_request`, `error` | a call as its handler sees it, requests to the client, errors |
 //! | `session` | what is kept of one connection |
 //! | [`backplane`] | what the replicas of an HTTP server share |
 //! | `method` | from a method to its handler: one file each |
@@ -37,11 +37,11 @@ mod error;
 mod findings;
 mod method;
 mod panics;
-mod question;
 mod schema;
 mod scopes;
 mod seal;
 mod server;
+mod server_request;
 mod session;
 mod states;
 mod statistics;
@@ -52,12 +52,11 @@ mod values;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, Completing, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource, ResourceTemplate,
-    TemplateValues, Tool, ToolOutput,
+    Catalog, CompletionRequest, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource,
+    ResourceTemplate, TemplateValues, Tool, ToolOutput,
 };
-pub use error::{AskError, CallError};
-pub use method::{CallRecord, Ending};
-pub use question::{FormAnswer, Question, VisitAnswer};
+pub use error::{CallError, ServerRequestError};
+pub use method::{CallOutcome, CallRecord};
 pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
@@ -65,9 +64,10 @@ pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::{finding, model, peer, revision};
 pub use refmcp_transport as transport;
 pub use scopes::INSUFFICIENT_SCOPE;
-pub use seal::Seal;
-pub use server::{Opened, Server, WeakServer};
-pub use session::{Connection, Headers, Runner, Session};
+pub use seal::StateSealer;
+pub use server::{Server, SessionParts, WeakServer};
+pub use server_request::{ElicitOutcome, ServerRequest};
+pub use session::{Connection, Headers, Session, SessionService};
 pub use statistics::{Histogram, MethodStatistics, Statistics};
 pub use trace_context::TraceContext;
 pub use uri_template::{BadTemplate, UriTemplate};

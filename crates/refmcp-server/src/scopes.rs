@@ -74,8 +74,11 @@ mod tests {
     #[test]
     fn a_call_takes_what_its_tool_takes() {
         let tool = |name: &str| Tool::new(name, "", |_: Call, _: NoArguments| async { Ok(String::new()) });
-        let server =
-            Server::new("s", "1").tool(tool("free")).tool(tool("dear").scopes(["a", "b"])).build().unwrap();
+        let server = Server::builder("s", "1")
+            .tool(tool("free"))
+            .tool(tool("dear").scopes(["a", "b"]))
+            .build()
+            .unwrap();
         let needed = |method: &str, params: &str| server.scopes_needed(method, Some(params)).join(" ");
         assert_eq!(needed("tools/call", r#"{"name":"dear"}"#), "a b");
         assert_eq!(needed("tools/call", r#"{"name":"d\u0065ar"}"#), "a b");

@@ -14,11 +14,11 @@ const NONCE: usize = 24;
 /// Seals with XChaCha20-Poly1305: unreadable, unforgeable, and good for one purpose only.
 ///
 /// The key is made at random unless one is given; servers that share work share a key.
-pub struct Seal {
+pub struct StateSealer {
     cipher: XChaCha20Poly1305,
 }
 
-impl Seal {
+impl StateSealer {
     /// Seals with this key.
     pub fn with_key(key: [u8; 32]) -> Self {
         Self { cipher: XChaCha20Poly1305::new(&key.into()) }
@@ -30,13 +30,13 @@ impl Seal {
     }
 }
 
-impl fmt::Debug for Seal {
+impl fmt::Debug for StateSealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Seal(…)")
+        f.write_str("StateSealer(…)")
     }
 }
 
-impl Sealer for Seal {
+impl Sealer for StateSealer {
     fn seal(&self, purpose: &[u8], content: &[u8]) -> String {
         let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let mut sealed = nonce.to_vec();
@@ -60,19 +60,19 @@ mod tests {
 
     #[test]
     fn opens_only_what_was_sealed_for_the_same_purpose() {
-        let seal = Seal::random();
+        let seal = StateSealer::random();
         let sealed = seal.seal(b"a", b"content");
         assert_eq!(seal.open(b"a", &sealed).as_deref(), Some(&b"content"[..]));
         assert_eq!(seal.open(b"b", &sealed), None);
         assert_eq!(seal.open(b"a", ""), None);
         assert_eq!(seal.open(b"a", &format!("{sealed}-TAMPERED")), None);
-        assert_eq!(Seal::random().open(b"a", &sealed), None);
+        assert_eq!(StateSealer::random().open(b"a", &sealed), None);
         assert_ne!(sealed, seal.seal(b"a", b"content"), "no two seals are alike");
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let seal = Seal::with_key([7; 32]);
+        let seal = StateSealer::with_key([7; 32]);
         let sealed = URL_SAFE_NO_PAD.decode(seal.seal(b"", b"secret")).unwrap();
         for bit in 0..sealed.len() * 8 {
             let mut forged = sealed.clone();

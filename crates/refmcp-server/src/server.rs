@@ -9,21 +9,21 @@ use std::time::Duration;
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::time::Timestamp;
-use refmcp_transport::changes::{ChangeFeed, ChangeHub};
+use refmcp_transport::changes::{ChangeReceiver, ChangeSender};
 use refmcp_transport::clock::Clock;
-use refmcp_transport::memory::{self, MemoryEnd};
+use refmcp_transport::memory::{self, MemoryPipe};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
-use refmcp_transport::{Driver, End, stdio};
+use refmcp_transport::{ConnectionEnd, Driver, stdio};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, Mirrored};
 use crate::method::{CallRecord, CustomMethod};
-use crate::session::{Connection, Runner, Session};
+use crate::session::{Connection, Session, SessionService};
 use crate::states::UsedStates;
 use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
-use crate::values::Values;
+use crate::values::TypeMap;
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
@@ -42,21 +42,21 @@ struct Inner {
     settings: Settings,
     catalog: RwLock<Catalog>,
     methods: HashMap<Arc<str>, CustomMethod>,
-    hub: ChangeHub,
+    hub: ChangeSender,
     running: Semaphore,
     used_states: UsedStates,
     statistics: Statistics,
-    values: Values,
+    values: TypeMap,
     clock: Clock,
 }
 
 /// A conversation that nobody moves yet.
 #[derive(Debug)]
-pub struct Opened {
+pub struct SessionParts {
     /// Its rules.
     pub engine: ServerEngine,
     /// Runs its calls.
-    pub service: Runner,
+    pub service: SessionService,
 }
 
 /// Settings that are no business of an engine.
@@ -96,11 +96,11 @@ impl Server {
             config: Arc::new(config),
             catalog: RwLock::new(catalog),
             methods,
-            hub: ChangeHub::default(),
+            hub: ChangeSender::default(),
             running,
             used_states: UsedStates::default(),
             statistics: Statistics::default(),
-            values: Values::default(),
+            values: TypeMap::default(),
             clock: Clock::new(),
             settings,
         };
@@ -109,12 +109,12 @@ impl Server {
 
     /// Serves the process that started this one, over standard input and output, until it closes them or this
     /// process is told to stop.
-    pub async fn stdio(&self) -> io::Result<End> {
+    pub async fn stdio(&self) -> io::Result<ConnectionEnd> {
         self.stdio_with_handlers_on(Handle::current()).await
     }
 
     /// The same, with handlers on another runtime: even handlers that block all of its threads delay no message.
-    pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<End> {
+    pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<ConnectionEnd> {
         let pipe = stdio::stdio(self.inner.config.limits.message_bytes)?;
         let stop = CancellationToken::new();
         let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
@@ -135,12 +135,12 @@ impl Server {
         pipe: (R, W),
         connection: Connection,
         stop: CancellationToken,
-    ) -> io::Result<End> {
+    ) -> io::Result<ConnectionEnd> {
         self.drive(pipe, connection, Handle::current(), stop).await
     }
 
     /// Serves a client in this process, in the background, and gives the client's end: for tests.
-    pub fn in_memory(&self) -> MemoryEnd {
+    pub fn in_memory(&self) -> MemoryPipe {
         let (near, far) = memory::pair(self.inner.config.limits.message_bytes);
         let server = self.clone();
         tokio::spawn(async move {
@@ -154,14 +154,14 @@ impl Server {
 
     /// The parts of a conversation, for whoever moves its messages: an engine, and what runs its calls. The session
     /// wants to be told the way to the engine with [`Session::connect`].
-    pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> Opened {
+    pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> SessionParts {
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
-        Opened { engine, service: Runner(session) }
+        SessionParts { engine, service: SessionService(session) }
     }
 
     /// News of everything that changes from now on.
-    pub fn changes(&self) -> ChangeFeed {
+    pub fn changes(&self) -> ChangeReceiver {
         self.inner.hub.subscribe()
     }
 
@@ -171,15 +171,15 @@ impl Server {
         connection: Connection,
         handlers: Handle,
         stop: CancellationToken,
-    ) -> io::Result<End> {
-        let Opened { engine, service } = self.open(self.inner.config.clone(), connection);
+    ) -> io::Result<ConnectionEnd> {
+        let SessionParts { engine, service } = self.open(self.inner.config.clone(), connection);
         let session = service.session().clone();
         let driver = Driver::new(pipe, engine, Arc::new(service))
             .clock(self.inner.clock)
             .feed(self.changes())
             .handlers(handlers)
             .grace(self.inner.settings.grace);
-        session.connect(driver.link());
+        session.connect(driver.handle());
         tracing::debug!(session = session.number(), "connected");
         let end = driver.run(stop).await;
         tracing::debug!(session = session.number(), ?end, "disconnected");

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use refmcp_proto::engine::{Change, Dispatch, Note};
 use refmcp_proto::finding::Finding;
-use refmcp_transport::{Link, Running, Service};
+use refmcp_transport::{CallService, EngineHandle, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::method;
 use crate::server::Server;
-use crate::values::Values;
+use crate::values::TypeMap;
 
 /// How a client is connected.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +73,7 @@ impl Headers {
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values may be nobody's business.
+        // TypeMap may be nobody's business.
         f.debug_list().entries(self.read().iter().map(|(name, _)| name)).finish()
     }
 }
@@ -84,10 +84,10 @@ pub struct Session {
     server: Server,
     connection: Connection,
     started: Instant,
-    values: Values,
+    values: TypeMap,
     /// What this session has besides what everybody has; few sessions ever do.
     catalog: OnceLock<Box<RwLock<Catalog>>>,
-    link: OnceLock<Link>,
+    handle: OnceLock<EngineHandle>,
     roots_changes: AtomicU64,
 }
 
@@ -100,9 +100,9 @@ impl Session {
             server,
             connection,
             started: Instant::now(),
-            values: Values::default(),
+            values: TypeMap::default(),
             catalog: OnceLock::new(),
-            link: OnceLock::new(),
+            handle: OnceLock::new(),
             roots_changes: AtomicU64::new(0),
         })
     }
@@ -146,53 +146,53 @@ impl Session {
     pub async fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
         let catalog = self.catalog.get_or_init(Box::default);
         let changed = change(&mut catalog.write().unwrap_or_else(PoisonError::into_inner));
-        if let (Some(change), Some(link)) = (changed, self.link.get()) {
-            link.changed(change).await;
+        if let (Some(change), Some(handle)) = (changed, self.handle.get()) {
+            handle.changed(change).await;
         }
     }
 
     /// Tells the client of a change.
     pub async fn changed(&self, change: Change) {
-        if let Some(link) = self.link.get() {
-            link.changed(change).await;
+        if let Some(handle) = self.handle.get() {
+            handle.changed(change).await;
         }
     }
 
     /// Sends the client a log message that belongs to no call.
     pub async fn log(&self, note: Note) {
-        if let Some(link) = self.link.get() {
-            link.log(None, note).await;
+        if let Some(handle) = self.handle.get() {
+            handle.log(None, note).await;
         }
     }
 
     /// Tells the session the way to its engine.
-    pub fn connect(&self, link: Link) {
+    pub fn connect(&self, handle: EngineHandle) {
         // A session has one connection; were there a second, the first would go on being the one that is told.
-        let _ = self.link.set(link);
+        let _ = self.handle.set(handle);
     }
 }
 
 /// The part of a session that runs its calls.
 #[derive(Debug)]
-pub struct Runner(pub(crate) Arc<Session>);
+pub struct SessionService(pub(crate) Arc<Session>);
 
-impl Runner {
+impl SessionService {
     /// The session whose calls it runs.
     pub fn session(&self) -> &Arc<Session> {
         &self.0
     }
 }
 
-impl Service for Runner {
-    fn start(&self, call: Box<Dispatch>, link: &Link) -> Running {
-        method::start(&self.0.server, &self.0, call, link)
+impl CallService for SessionService {
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall {
+        method::start(&self.0.server, &self.0, call, handle)
     }
 
     fn roots_changed(&self) {
         self.0.roots_changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn noted(&self, finding: &Finding) {
+    fn found(&self, finding: &Finding) {
         self.0.server.record(Some(self.0.number), finding);
     }
 }

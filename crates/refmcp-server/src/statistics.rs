@@ -8,7 +8,7 @@ use std::time::Duration;
 use refmcp_proto::revision::Method;
 
 use crate::findings::FindingLog;
-use crate::method::Ending;
+use crate::method::CallOutcome;
 
 /// Counts of calls and findings since the server was made.
 #[derive(Debug, Default)]
@@ -40,25 +40,30 @@ const METHODS: [&str; 11] = [
 ];
 
 /// Every way in which a call can end.
-const ENDINGS: [Ending; 5] =
-    [Ending::Done, Ending::ToolError, Ending::Failed, Ending::Asked, Ending::Cancelled];
+const OUTCOMES: [CallOutcome; 5] = [
+    CallOutcome::Done,
+    CallOutcome::ToolError,
+    CallOutcome::Failed,
+    CallOutcome::InputRequired,
+    CallOutcome::Cancelled,
+];
 
 /// The calls of one method, or of one tool.
 #[derive(Debug, Default)]
 pub struct MethodStatistics {
-    endings: [AtomicU64; ENDINGS.len()],
+    outcomes: [AtomicU64; OUTCOMES.len()],
     took: Histogram,
 }
 
 impl Statistics {
-    pub(crate) fn count(&self, method: &Method, ending: Ending, took: Duration) {
+    pub(crate) fn count(&self, method: &Method, outcome: CallOutcome, took: Duration) {
         let row = METHODS.iter().position(|name| *name == method.name()).unwrap_or(METHODS.len() - 1);
-        self.methods[row].count(ending, took);
+        self.methods[row].count(outcome, took);
     }
 
     /// Counts a call of a tool; of one that has no numbers of its own among the others.
-    pub(crate) fn count_tool(&self, tool: Option<&MethodStatistics>, ending: Ending, took: Duration) {
-        tool.unwrap_or(&self.other_tools).count(ending, took);
+    pub(crate) fn count_tool(&self, tool: Option<&MethodStatistics>, outcome: CallOutcome, took: Duration) {
+        tool.unwrap_or(&self.other_tools).count(outcome, took);
     }
 
     pub(crate) fn other_tools(&self) -> &Arc<MethodStatistics> {
@@ -77,14 +82,14 @@ impl Statistics {
 }
 
 impl MethodStatistics {
-    fn count(&self, ending: Ending, took: Duration) {
-        self.endings[ending as usize].fetch_add(1, Ordering::Relaxed);
+    fn count(&self, outcome: CallOutcome, took: Duration) {
+        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
         self.took.add(took);
     }
 
     /// How many calls ended in which way.
-    pub fn endings(&self) -> impl Iterator<Item = (Ending, u64)> {
-        ENDINGS.into_iter().map(|ending| (ending, self.endings[ending as usize].load(Ordering::Relaxed)))
+    pub fn outcomes(&self) -> impl Iterator<Item = (CallOutcome, u64)> {
+        OUTCOMES.into_iter().map(|outcome| (outcome, self.outcomes[outcome as usize].load(Ordering::Relaxed)))
     }
 
     /// How long they took.
@@ -151,12 +156,12 @@ mod tests {
     #[test]
     fn endings_are_counted_in_their_own_places() {
         let statistics = Statistics::default();
-        for ending in ENDINGS {
-            statistics.count(&Method::CallTool, ending, Duration::ZERO);
+        for outcome in OUTCOMES {
+            statistics.count(&Method::CallTool, outcome, Duration::ZERO);
         }
-        statistics.count(&Method::Custom("mine".into()), Ending::Done, Duration::ZERO);
+        statistics.count(&Method::Custom("mine".into()), CallOutcome::Done, Duration::ZERO);
         for (name, method) in statistics.methods() {
-            let all: u64 = method.endings().map(|(_, count)| count).sum();
+            let all: u64 = method.outcomes().map(|(_, count)| count).sum();
             assert_eq!(
                 all,
                 match name {
@@ -168,9 +173,9 @@ mod tests {
             );
         }
         let tool = MethodStatistics::default();
-        statistics.count_tool(Some(&tool), Ending::Done, Duration::from_secs(1));
-        statistics.count_tool(None, Ending::Failed, Duration::ZERO);
-        let ended = |of: &MethodStatistics| of.endings().map(|(_, count)| count).collect::<Vec<_>>();
+        statistics.count_tool(Some(&tool), CallOutcome::Done, Duration::from_secs(1));
+        statistics.count_tool(None, CallOutcome::Failed, Duration::ZERO);
+        let ended = |of: &MethodStatistics| of.outcomes().map(|(_, count)| count).collect::<Vec<_>>();
         assert_eq!((ended(&tool), tool.took().total()), (vec![1, 0, 0, 0, 0], Duration::from_secs(1)));
         assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);
         assert!(METHODS[..10].iter().all(|name| Method::known(name).is_some()));

@@ -1,4 +1,4 @@
-//! Values by their type, for whoever wants to keep something with a server or a session.
+//! TypeMap by their type, for whoever wants to keep something with a server or a session.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One value of each type.
 #[derive(Default)]
-pub(crate) struct Values(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct TypeMap(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
-impl Values {
+impl TypeMap {
     /// The value of this type, made when it is first asked for.
     pub(crate) fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);

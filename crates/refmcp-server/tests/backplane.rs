@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use refmcp_server::backplane::Memory;
+use refmcp_server::backplane::MemoryBackplane;
 use refmcp_testkit::backplane::races::RACES;
 use refmcp_testkit::backplane::{Bench, CASES, Case, Replicas, history};
 
 fn bench(tick: Duration) -> Bench {
     Bench::new(tick, |settings| async {
-        let memory = Arc::new(Memory::new(settings));
+        let memory = Arc::new(MemoryBackplane::new(settings));
         Replicas { one: memory.clone(), other: memory }
     })
 }

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use refmcp_server::model::{ResourceContents, StringSchema};
+use refmcp_server::model::{FormSchema, ResourceContents, StringSchema};
 use refmcp_server::{
-    BuildError, Call, CallError, FormAnswer, Json, NoArguments, Question, Resource, Revision, Server, Tool,
+    BuildError, Call, CallError, ElicitOutcome, Json, NoArguments, Resource, Revision, Server, Tool,
 };
 use refmcp_testkit::schema::{Checked, load_all};
 use refmcp_testkit::served::Served;
@@ -29,9 +29,9 @@ async fn add(_: Call, Add { a, b }: Add) -> Result<Json<Sum>, CallError> {
 }
 
 async fn greet(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let form = Question::form("Who are you?").required("name", StringSchema::new());
-    match call.ask("who", form)? {
-        FormAnswer::Accepted(values) => Ok(format!("Hello, {}!", values["name"])),
+    let form = FormSchema::new().required("name", StringSchema::new());
+    match call.elicit("who", "Who are you?", form)? {
+        ElicitOutcome::Accepted(values) => Ok(format!("Hello, {}!", values["name"])),
         _ => Ok("Hello, whoever you are!".to_owned()),
     }
 }
@@ -46,7 +46,7 @@ async fn sleep(call: Call, _: NoArguments) -> Result<String, CallError> {
 }
 
 fn server() -> Result<Server, BuildError> {
-    Server::new("transcribed", "1")
+    Server::builder("transcribed", "1")
         .tool(Tool::new("add", "Adds two numbers", add).read_only())
         .tool(Tool::new("greet", "Greets whoever is there", greet))
         .tool(Tool::new("sleep", "Sleeps for three seconds", sleep))

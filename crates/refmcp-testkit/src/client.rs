@@ -7,7 +7,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let greet = Tool::new("greet", "Greets", |_: Call, _: NoArguments| async { Ok("Hello!") });
-//! let server = Server::new("greeter", "1").tool(greet).build().unwrap();
+//! let server = Server::builder("greeter", "1").tool(greet).build().unwrap();
 //! for revision in Revision::ALL {
 //!     let mut client = TestClient::open(&server, revision).await;
 //!     assert_eq!(client.tool_text("greet", json!({})).await, "Hello!");

@@ -5,19 +5,19 @@
 //! last question, outside of `once`, gives itself away here:
 //!
 //! ```
-//! use refmcp_server::{Call, NoArguments, Question, Server, Tool};
+//! use refmcp_server::{Call, NoArguments, Server, Tool};
 //! use refmcp_testkit::client::willing;
 //! use refmcp_testkit::reentry::reenter;
 //! use serde_json::json;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let paint = Tool::new("paint", "Paints", |call: Call, _: NoArguments| async move {
-//!     let colour = call.ask("colour", Question::model("Name a colour.", 20));
-//!     let sure = call.ask("sure", Question::confirm("Now?"));
+//!     let colour = call.sample("colour", "Name a colour.", 20);
+//!     let sure = call.confirm("sure", "Now?");
 //!     colour?;
 //!     Ok(if sure? { "painted" } else { "left alone" })
 //! });
-//! let server = Server::new("house", "1").tool(paint).build().unwrap();
+//! let server = Server::builder("house", "1").tool(paint).build().unwrap();
 //! let seen = reenter(&server, "tools/call", json!({ "name": "paint" }), willing).await.unwrap();
 //! assert!(seen.iter().any(|run| run.rounds == 3), "one round for each answer, and the first");
 //! # }

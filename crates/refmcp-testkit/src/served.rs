@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use refmcp_proto::engine::Change;
 use refmcp_server::Server;
-use refmcp_server::transport::memory::MemoryEnd;
+use refmcp_server::transport::memory::MemoryPipe;
 use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
@@ -17,7 +17,7 @@ use crate::transcript::Endpoint;
 pub struct Served {
     runtime: Runtime,
     server: Server,
-    pipe: MemoryEnd,
+    pipe: MemoryPipe,
 }
 
 /// Under a paused clock this passes when everybody is idle, and not before.

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// A cancellation: seen by whoever works on a call, with the time it came.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel {
+pub struct Cancellation {
     inner: Arc<Inner>,
 }
 
@@ -18,7 +18,7 @@ struct Inner {
     waiting: Notify,
 }
 
-impl Cancel {
+impl Cancellation {
     /// Cancels; only the first time counts.
     pub fn cancel(&self, now: Timestamp) {
         self.inner.at.get_or_init(|| now);
@@ -47,7 +47,7 @@ mod tests {
 
     #[tokio::test]
     async fn is_noticed_before_and_after_waiting() {
-        let cancel = Cancel::default();
+        let cancel = Cancellation::default();
         let waiting = tokio::spawn({
             let cancel = cancel.clone();
             async move { cancel.cancelled().await }

@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 
 /// Where changes are announced.
 #[derive(Debug, Clone, Default)]
-pub struct ChangeHub {
+pub struct ChangeSender {
     feeds: Arc<Mutex<Vec<Weak<Inner>>>>,
 }
 
 /// What one connection has not been told yet.
 #[derive(Debug)]
-pub struct ChangeFeed {
+pub struct ChangeReceiver {
     inner: Arc<Inner>,
 }
 
@@ -25,12 +25,12 @@ struct Inner {
     news: Notify,
 }
 
-impl ChangeHub {
+impl ChangeSender {
     /// A feed of everything that changes from now on.
-    pub fn subscribe(&self) -> ChangeFeed {
+    pub fn subscribe(&self) -> ChangeReceiver {
         let inner = Arc::new(Inner::default());
         lock(&self.feeds).push(Arc::downgrade(&inner));
-        ChangeFeed { inner }
+        ChangeReceiver { inner }
     }
 
     /// Tells every feed.
@@ -46,7 +46,7 @@ impl ChangeHub {
     }
 }
 
-impl ChangeFeed {
+impl ChangeReceiver {
     /// Waits until there is something to take.
     pub async fn changed(&self) {
         while lock(&self.inner.pending).is_empty() {
@@ -71,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn repeated_news_are_merged_and_none_is_lost() {
-        let hub = ChangeHub::default();
+        let hub = ChangeSender::default();
         let feed = hub.subscribe();
         for _ in 0..1000 {
             hub.publish(&Change::Tools);
@@ -84,7 +84,7 @@ mod tests {
 
     #[tokio::test]
     async fn feeds_that_are_gone_are_forgotten() {
-        let hub = ChangeHub::default();
+        let hub = ChangeSender::default();
         drop(hub.subscribe());
         hub.publish(&Change::Prompts);
         assert!(lock(&hub.feeds).is_empty());

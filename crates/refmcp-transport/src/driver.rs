@@ -20,18 +20,18 @@ use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::cancel::Cancel;
-use crate::changes::ChangeFeed;
+use crate::cancel::Cancellation;
+use crate::changes::ChangeReceiver;
 use crate::clock::Clock;
 use crate::pipe::{Frame, FrameReader, FrameWriter};
-use crate::service::{Command, Link, Running, Service};
+use crate::service::{CallService, EngineCommand, EngineHandle, RunningCall};
 
 /// Bytes in the write queue above which nothing more is taken in.
 const HIGH_WATER: usize = 1 << 20;
 
 /// How a conversation ended; none of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ConnectionEnd {
     /// The peer closed its side, and every call was answered.
     Closed,
     /// The peer went away while there was something to write.
@@ -49,24 +49,24 @@ pub struct Driver<R, W, S> {
     writer: W,
     engine: ServerEngine,
     service: Arc<S>,
-    feed: Option<ChangeFeed>,
+    feed: Option<ChangeReceiver>,
     clock: Clock,
-    link: Link,
-    commands: mpsc::Receiver<Command>,
-    running: HashMap<CallId, Cancel>,
+    handle: EngineHandle,
+    commands: mpsc::Receiver<EngineCommand>,
+    running: HashMap<CallId, Cancellation>,
     handlers: Handle,
     grace: Duration,
-    closing: Option<(End, Instant)>,
+    closing: Option<(ConnectionEnd, Instant)>,
     input_ended: bool,
 }
 
-impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
+impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
     /// A driver that runs calls on the current runtime.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new((reader, writer): (R, W), engine: ServerEngine, service: Arc<S>) -> Self {
-        let (link, commands) = Link::queue();
+        let (handle, commands) = EngineHandle::queue();
         Self {
             reader,
             writer,
@@ -74,7 +74,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             service,
             feed: None,
             clock: Clock::new(),
-            link,
+            handle,
             commands,
             running: HashMap::new(),
             handlers: Handle::current(),
@@ -93,7 +93,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
 
     /// Tells the client what changes.
     #[must_use]
-    pub fn feed(mut self, feed: ChangeFeed) -> Self {
+    pub fn feed(mut self, feed: ChangeReceiver) -> Self {
         self.feed = Some(feed);
         self
     }
@@ -113,12 +113,12 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
     }
 
     /// A way to speak to this conversation's engine.
-    pub fn link(&self) -> Link {
-        self.link.clone()
+    pub fn handle(&self) -> EngineHandle {
+        self.handle.clone()
     }
 
     /// Runs until the peer has gone, or until `shutdown` is cancelled and the calls in flight are done.
-    pub async fn run(mut self, shutdown: CancellationToken) -> io::Result<End> {
+    pub async fn run(mut self, shutdown: CancellationToken) -> io::Result<ConnectionEnd> {
         loop {
             let all_taken = self.take_frames();
             self.work();
@@ -173,7 +173,7 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             () = shutdown.cancelled(), if self.closing.is_none() => {
                 self.engine.wind_down();
                 self.engine.abandon_questions();
-                self.close(End::ShutDown);
+                self.close(ConnectionEnd::ShutDown);
             }
         }
         Ok(())
@@ -211,18 +211,18 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         }
     }
 
-    fn take(&mut self, command: Command) {
+    fn take(&mut self, command: EngineCommand) {
         match command {
-            Command::Finished(call, outcome) => {
+            EngineCommand::Finished(call, outcome) => {
                 self.running.remove(&call);
                 self.engine.finish(self.clock.now(), call, outcome);
             }
-            Command::Progress(call, progress) => self.engine.progress(call, progress),
-            Command::Log(call, note) => self.engine.log(call, note),
-            Command::Changed(change) => self.engine.session_changed(&change),
-            Command::Inspect(look) => look(&self.engine),
+            EngineCommand::Progress(call, progress) => self.engine.progress(call, progress),
+            EngineCommand::Log(call, note) => self.engine.log(call, note),
+            EngineCommand::Changed(change) => self.engine.session_changed(&change),
+            EngineCommand::Inspect(look) => look(&self.engine),
             // A pipe carries everything; there is no connection of a call's own to end.
-            Command::Detach(_) => {}
+            EngineCommand::Detach(_) => {}
         }
     }
 
@@ -240,15 +240,15 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
                 // A pipe is for everything that is said.
                 Output::Silent(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
-                Output::Note(finding) => self.service.noted(&finding),
-                Output::Close(CloseReason::Stale) => self.close(End::Stale),
+                Output::Note(finding) => self.service.found(&finding),
+                Output::Close(CloseReason::Stale) => self.close(ConnectionEnd::Stale),
             }
         }
     }
 
     fn start(&mut self, call: Box<Dispatch>) {
         let number = call.call;
-        let Running { inline, cancel, mut work } = self.service.start(call, &self.link);
+        let RunningCall { inline, cancel, mut work } = self.service.start(call, &self.handle);
         // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
         if inline && let Poll::Ready(outcome) = poll_now(unconstrained(&mut work)) {
             // What the call said while it ran comes before its answer.
@@ -261,12 +261,12 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
             return;
         }
         self.running.insert(number, cancel.clone());
-        let link = self.link.clone();
+        let handle = self.handle.clone();
         self.handlers.spawn(async move {
             tokio::select! {
                 // The work first: when it is cancelled it may tidy up within this one turn.
                 biased;
-                outcome = work => link.finished(number, outcome).await,
+                outcome = work => handle.finished(number, outcome).await,
                 () = cancel.cancelled() => {}
             }
         });
@@ -276,25 +276,25 @@ impl<R: FrameReader, W: FrameWriter, S: Service> Driver<R, W, S> {
         self.input_ended = true;
         self.take_frames();
         self.engine.abandon_questions();
-        self.close(End::Closed);
+        self.close(ConnectionEnd::Closed);
     }
 
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: ConnectionEnd) {
         self.closing.get_or_insert((end, Instant::now() + self.grace));
     }
 
     /// Whether everything is said.
-    fn ended(&self) -> Option<End> {
+    fn ended(&self) -> Option<ConnectionEnd> {
         let (end, cut_off) = self.closing?;
         let done = self.engine.in_flight() == 0 && self.writer.pending() == 0;
-        (done || end == End::Stale || Instant::now() >= cut_off).then_some(end)
+        (done || end == ConnectionEnd::Stale || Instant::now() >= cut_off).then_some(end)
     }
 
     /// A pipe that breaks is a peer that went away: nothing is wrong with us.
-    fn gone(&mut self, fault: io::Error) -> io::Result<End> {
+    fn gone(&mut self, fault: io::Error) -> io::Result<ConnectionEnd> {
         self.engine.cancel_all();
         self.work();
-        if is_gone(&fault) { Ok(End::PeerGone) } else { Err(fault) }
+        if is_gone(&fault) { Ok(ConnectionEnd::PeerGone) } else { Err(fault) }
     }
 }
 
@@ -319,7 +319,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-async fn next_changes(feed: Option<&ChangeFeed>) -> BTreeSet<Change> {
+async fn next_changes(feed: Option<&ChangeReceiver>) -> BTreeSet<Change> {
     match feed {
         Some(feed) => {
             feed.changed().await;

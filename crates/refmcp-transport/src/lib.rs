@@ -23,6 +23,6 @@ pub mod stdio;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
-pub use cancel::Cancel;
-pub use driver::{Driver, End};
-pub use service::{Command, Link, Running, Service, Uplink};
+pub use cancel::Cancellation;
+pub use driver::{ConnectionEnd, Driver};
+pub use service::{CallService, CommandSink, EngineCommand, EngineHandle, RunningCall};

@@ -5,15 +5,15 @@ use tokio::io::{DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use crate::pipe::{LineReader, LineWriter};
 
 /// One end of a pair.
-pub type MemoryEnd = (LineReader<ReadHalf<DuplexStream>>, LineWriter<WriteHalf<DuplexStream>>);
+pub type MemoryPipe = (LineReader<ReadHalf<DuplexStream>>, LineWriter<WriteHalf<DuplexStream>>);
 
 /// Two connected ends; what one writes, the other reads.
-pub fn pair(max_line: usize) -> (MemoryEnd, MemoryEnd) {
+pub fn pair(max_line: usize) -> (MemoryPipe, MemoryPipe) {
     let (near, far) = duplex(64 << 10);
     (end(near, max_line), end(far, max_line))
 }
 
-fn end(stream: DuplexStream, max_line: usize) -> MemoryEnd {
+fn end(stream: DuplexStream, max_line: usize) -> MemoryPipe {
     let (read, write) = split(stream);
     (LineReader::new(read, max_line), LineWriter::new(write))
 }

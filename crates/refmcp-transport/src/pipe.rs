@@ -6,7 +6,7 @@ use std::io;
 use refmcp_proto::frame::{Line, LineDecoder, encode_line};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::driver::End;
+use crate::driver::ConnectionEnd;
 
 /// One message as it came, or the fact that it was too long to be kept.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub trait FrameWriter: Send {
     fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Says that nothing more follows, where the pipe has a way to say so.
-    fn close(&mut self, _: End) -> impl Future<Output = ()> + Send {
+    fn close(&mut self, _: ConnectionEnd) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }

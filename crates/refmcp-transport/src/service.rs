@@ -10,39 +10,39 @@ use refmcp_proto::finding::Finding;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::consume_budget;
 
-use crate::cancel::Cancel;
+use crate::cancel::Cancellation;
 
 /// Runs the calls of one conversation.
-pub trait Service: Send + Sync + 'static {
+pub trait CallService: Send + Sync + 'static {
     /// Makes the work for a call; it starts when it is first polled.
-    fn start(&self, call: Box<Dispatch>, link: &Link) -> Running;
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall;
 
     /// The client's roots have changed.
     fn roots_changed(&self) {}
 
     /// The client broke a rule for the first time.
-    fn noted(&self, _finding: &Finding) {}
+    fn found(&self, _finding: &Finding) {}
 }
 
 /// Work on a call.
-pub struct Running {
+pub struct RunningCall {
     /// Whether it is likely done at once: then it is first polled where the request was read, with no task and no
     /// channel in between. Work that blocks must not say so.
     pub inline: bool,
     /// Tells the work that nobody wants its outcome any more; it is dropped right after.
-    pub cancel: Cancel,
+    pub cancel: Cancellation,
     /// The work.
     pub work: Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
-impl fmt::Debug for Running {
+impl fmt::Debug for RunningCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("inline", &self.inline).finish_non_exhaustive()
+        f.debug_struct("RunningCall").field("inline", &self.inline).finish_non_exhaustive()
     }
 }
 
 /// What a running call, or anybody else beside the driver, can tell an engine.
-pub enum Command {
+pub enum EngineCommand {
     /// A call has ended.
     Finished(CallId, Outcome),
     /// A call has come further.
@@ -53,11 +53,11 @@ pub enum Command {
     Changed(Change),
     /// Whoever asks wants to look at the engine.
     Inspect(Box<dyn FnOnce(&ServerEngine) + Send>),
-    /// End the connection that the call's messages travel on, if it has one of its own; the client comes back.
+    /// ConnectionEnd the connection that the call's messages travel on, if it has one of its own; the client comes back.
     Detach(CallId),
 }
 
-impl fmt::Debug for Command {
+impl fmt::Debug for EngineCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Finished(..) => "Finished",
@@ -72,13 +72,13 @@ impl fmt::Debug for Command {
 
 /// Whoever takes commands for an engine. Telling waits while the peer is slow to read; once the conversation is over
 /// it does nothing.
-pub trait Uplink: Send + Sync {
+pub trait CommandSink: Send + Sync {
     /// Tells the engine.
-    fn tell(&self, command: Command) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-impl Uplink for mpsc::Sender<Command> {
-    fn tell(&self, command: Command) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+impl CommandSink for mpsc::Sender<EngineCommand> {
+    fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             // The only failure is that the conversation is over, and then there is nobody to tell.
             let _ = self.send(command).await;
@@ -88,55 +88,55 @@ impl Uplink for mpsc::Sender<Command> {
 
 /// A way to the engine of one conversation, for running calls.
 #[derive(Clone)]
-pub struct Link {
-    uplink: Arc<dyn Uplink>,
+pub struct EngineHandle {
+    sink: Arc<dyn CommandSink>,
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for EngineHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").finish_non_exhaustive()
+        f.debug_struct("EngineHandle").finish_non_exhaustive()
     }
 }
 
 /// How many things running calls may have to say before they wait.
 const QUEUE: usize = 256;
 
-impl Link {
+impl EngineHandle {
     /// A way that leads here.
-    pub fn to(uplink: Arc<dyn Uplink>) -> Self {
-        Self { uplink }
+    pub fn new(sink: Arc<dyn CommandSink>) -> Self {
+        Self { sink }
     }
 
-    pub(crate) fn queue() -> (Self, mpsc::Receiver<Command>) {
+    pub(crate) fn queue() -> (Self, mpsc::Receiver<EngineCommand>) {
         let (commands, receiver) = mpsc::channel(QUEUE);
-        (Self::to(Arc::new(commands)), receiver)
+        (Self::new(Arc::new(commands)), receiver)
     }
 
     /// Tells the engine. Whoever does nothing but talk gives way now and then, also where nothing makes it wait and
     /// where nobody listens any more: it could never be cancelled otherwise.
-    async fn tell(&self, command: Command) {
-        self.uplink.tell(command).await;
+    async fn send(&self, command: EngineCommand) {
+        self.sink.send_command(command).await;
         consume_budget().await;
     }
 
     /// Reports progress of a call.
     pub async fn progress(&self, call: CallId, progress: Progress) {
-        self.tell(Command::Progress(call, progress)).await;
+        self.send(EngineCommand::Progress(call, progress)).await;
     }
 
     /// Sends a log message, for a call or for the session.
     pub async fn log(&self, call: Option<CallId>, note: Note) {
-        self.tell(Command::Log(call, note)).await;
+        self.send(EngineCommand::Log(call, note)).await;
     }
 
     /// Tells this session alone that something has changed.
     pub async fn changed(&self, change: Change) {
-        self.tell(Command::Changed(change)).await;
+        self.send(EngineCommand::Changed(change)).await;
     }
 
     /// Ends the connection that a call's messages travel on, if it has one of its own.
     pub async fn detach(&self, call: CallId) {
-        self.tell(Command::Detach(call)).await;
+        self.send(EngineCommand::Detach(call)).await;
     }
 
     /// Looks at the engine; `None` when the conversation is over.
@@ -149,12 +149,12 @@ impl Link {
             // Whoever asked may have been cancelled meanwhile.
             let _ = answer.send(look(engine));
         };
-        self.tell(Command::Inspect(Box::new(look))).await;
+        self.send(EngineCommand::Inspect(Box::new(look))).await;
         seen.await.ok()
     }
 
     /// A call has ended.
     pub async fn finished(&self, call: CallId, outcome: Outcome) {
-        self.uplink.tell(Command::Finished(call, outcome)).await;
+        self.sink.send_command(EngineCommand::Finished(call, outcome)).await;
     }
 }

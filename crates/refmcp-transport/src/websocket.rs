@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use crate::driver::End;
+use crate::driver::ConnectionEnd;
 use crate::pipe::{Frame, FrameReader, FrameWriter};
 
 pub use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -31,7 +31,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a socket behaves.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct WebSocketSettings {
     /// Bytes of a message.
     pub max_message: usize,
     /// How often the peer is asked whether it is there. A peer that says nothing for twice as long, or takes nothing,
@@ -42,7 +42,7 @@ pub struct Settings {
 }
 
 /// A pipe over a stream that has left HTTP behind.
-pub async fn pipe<S>(stream: S, role: Role, settings: Settings) -> (SocketReader<S>, SocketWriter<S>)
+pub async fn pipe<S>(stream: S, role: Role, settings: WebSocketSettings) -> (SocketReader<S>, SocketWriter<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -274,11 +274,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
         Ok(())
     }
 
-    async fn close(&mut self, end: End) {
+    async fn close(&mut self, end: ConnectionEnd) {
         let (code, reason) = match end {
-            End::Closed | End::PeerGone => (CloseCode::Normal, ""),
-            End::ShutDown => self.stops.farewell(),
-            End::Stale => (CloseCode::Policy, "no answer to a ping"),
+            ConnectionEnd::Closed | ConnectionEnd::PeerGone => (CloseCode::Normal, ""),
+            ConnectionEnd::ShutDown => self.stops.farewell(),
+            ConnectionEnd::Stale => (CloseCode::Policy, "no answer to a ping"),
         };
         self.socket.farewell(code, reason).await;
     }
@@ -288,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
 mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings {
+    const SETTINGS: WebSocketSettings = WebSocketSettings {
         max_message: 100,
         ping_every: Duration::from_secs(10),
         first_within: Duration::from_secs(60),
@@ -349,7 +349,7 @@ mod tests {
             for (code, reason) in said {
                 writer.stop_reason().set(*code, reason);
             }
-            let closing = tokio::spawn(async move { writer.close(End::ShutDown).await });
+            let closing = tokio::spawn(async move { writer.close(ConnectionEnd::ShutDown).await });
             let Some(Ok(Message::Close(Some(close)))) = peer.next().await else { panic!("no close") };
             assert_eq!((close.code.into(), close.reason.as_str()), told);
             drop(peer);

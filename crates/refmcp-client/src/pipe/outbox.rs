@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use refmcp_transport::End;
+use refmcp_transport::ConnectionEnd;
 use refmcp_transport::pipe::FrameWriter;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -183,7 +183,7 @@ impl<W: FrameWriter> Outbox<W> {
                 writer.flush().await?;
             }
             if let Some(mut writer) = self.give_back(writer) {
-                writer.close(End::Closed).await;
+                writer.close(ConnectionEnd::Closed).await;
                 return Ok(());
             }
         }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::task::Waker;
 
 use refmcp_proto::engine::client::{Exchange, OutgoingKind};
-use refmcp_transport::End;
-use refmcp_transport::memory::{MemoryEnd, pair};
+use refmcp_transport::ConnectionEnd;
+use refmcp_transport::memory::{MemoryPipe, pair};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -66,13 +66,13 @@ fn outgoing(json: &[u8]) -> Outgoing {
     Outgoing { exchange: Exchange(1), kind, json: json.to_vec(), rules: None }
 }
 
-fn start(near: MemoryEnd) -> (Arc<dyn Transport>, Arc<Notes>) {
+fn start(near: MemoryPipe) -> (Arc<dyn Transport>, Arc<Notes>) {
     let notes = Arc::new(Notes::default());
     (PipeTransport::start(near, notes.clone(), 100), notes)
 }
 
 /// What is there without anybody else having had a turn.
-fn now(far: &mut MemoryEnd) -> Vec<String> {
+fn now(far: &mut MemoryPipe) -> Vec<String> {
     let mut found = Vec::new();
     while fill_now(far) {
         while let Some(Frame::Message(bytes)) = far.0.next_frame() {
@@ -82,12 +82,12 @@ fn now(far: &mut MemoryEnd) -> Vec<String> {
     found
 }
 
-fn fill_now(far: &mut MemoryEnd) -> bool {
+fn fill_now(far: &mut MemoryPipe) -> bool {
     let filled = pin!(far.0.fill()).poll(&mut Context::from_waker(Waker::noop()));
     matches!(filled, Poll::Ready(Ok(true)))
 }
 
-async fn answer(far: &mut MemoryEnd, json: &[u8]) {
+async fn answer(far: &mut MemoryPipe, json: &[u8]) {
     far.1.push(json);
     while far.1.pending() > 0 {
         far.1.flush().await.unwrap();
@@ -201,7 +201,7 @@ impl FrameWriter for BrokenWriter {
         Err(io::ErrorKind::BrokenPipe.into())
     }
 
-    async fn close(&mut self, _: End) {}
+    async fn close(&mut self, _: ConnectionEnd) {}
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{CreateMessageResult, ElicitResult, LogLevel, ResourceContents, Root};
 use refmcp_client::{Client, ClientBuilder, Era, Event, Host, Revision};
-use refmcp_testkit::refmcp_server::transport::memory::{MemoryEnd, pair};
+use refmcp_testkit::refmcp_server::transport::memory::{MemoryPipe, pair};
 use refmcp_testkit::refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
-use refmcp_testkit::refmcp_server::{Call, NoArguments, Question, Resource, Server, Tool};
+use refmcp_testkit::refmcp_server::{Call, NoArguments, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,9 +40,9 @@ pub(crate) fn server() -> Server {
         Ok(steps.to_string())
     });
     let ask = Tool::new("ask", "Asks for everything", |call: Call, _: NoArguments| async move {
-        let sure = call.ask("sure", Question::confirm("Sure?"));
-        let roots = call.ask("roots", Question::roots());
-        let said = call.ask("said", Question::model("Say something", 10));
+        let sure = call.confirm("sure", "Sure?");
+        let roots = call.list_roots("roots");
+        let said = call.sample("said", "Say something", 10);
         let (sure, roots, said) = (sure?, roots?, said?);
         Ok(format!("{sure} {} {said:?}", roots.len()))
     });
@@ -52,7 +52,7 @@ pub(crate) fn server() -> Server {
     });
     let note =
         Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
-    let mut server = Server::new("everything", "1")
+    let mut server = Server::builder("everything", "1")
         .page_size(3)
         .tool(echo)
         .tool(steps)
@@ -96,7 +96,7 @@ pub(crate) async fn client_of(server: &Server, revision: Revision) -> (Client, H
 
 /// A server that says what a test tells it to.
 pub(crate) struct Script {
-    end: MemoryEnd,
+    end: MemoryPipe,
 }
 
 impl Script {

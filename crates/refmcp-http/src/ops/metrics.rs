@@ -123,8 +123,8 @@ impl Metrics {
 
         page.family("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
         for (method, statistics) in calls.methods() {
-            for (ending, number) in statistics.endings() {
-                let labels = [("method", method), ("ending", ending.name())];
+            for (outcome, number) in statistics.outcomes() {
+                let labels = [("method", method), ("ending", outcome.name())];
                 page.sample("refmcp_calls_total", &labels, number);
             }
         }
@@ -135,8 +135,8 @@ impl Metrics {
         let tools = server.tool_statistics();
         page.family("refmcp_tool_calls_total", "counter", "Calls of tools, by tool and ending.");
         for (tool, statistics) in &tools {
-            for (ending, number) in statistics.endings() {
-                page.sample("refmcp_tool_calls_total", &[("tool", tool), ("ending", ending.name())], number);
+            for (outcome, number) in statistics.outcomes() {
+                page.sample("refmcp_tool_calls_total", &[("tool", tool), ("ending", outcome.name())], number);
             }
         }
         page.family("refmcp_tool_call_seconds", "histogram", "How long calls of tools ran, by tool.");
@@ -171,7 +171,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(Some(0), StatusCode::OK, Duration::from_millis(3));
         metrics.refused(Reason::Rate);
-        let server = Server::new("a \"server\"", "1").build().unwrap();
+        let server = Server::builder("a \"server\"", "1").build().unwrap();
         let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &server);
         for wanted in [
             "refmcp_sessions{transport=\"streamable\"} 7\n",

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use refmcp_proto::revision::Lifecycle;
-use refmcp_server::backplane::{OpenedStream, ReadFrom};
+use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
 
 use crate::endpoint::Inner;
 use crate::refusal::{Reason, Refusal};
@@ -86,11 +86,11 @@ impl Exchange {
         }
         let held = (endpoint.reads()?, conversation.add_reader(), guard);
         let number = match conversation.log(&outlet).await.map_err(|fault| unavailable(&fault))? {
-            Some(OpenedStream::Opened(number, _)) => number,
-            Some(OpenedStream::Full) => {
+            Some(OpenStreamOutcome::Opened(number, _)) => number,
+            Some(OpenStreamOutcome::Full) => {
                 return Err(Refusal::too_many(Reason::Streams, "too many streams in this session", 1));
             }
-            Some(OpenedStream::Unknown) => {
+            Some(OpenStreamOutcome::Unknown) => {
                 return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "the session has ended"));
             }
             None => {

@@ -8,7 +8,7 @@ use axum::response::Response;
 use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Revision;
-use refmcp_server::backplane::{Attached, ReadFrom, StreamNumber, Unavailable};
+use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber, Unavailable};
 
 use crate::access::caller::Caller;
 use crate::endpoint::Inner;
@@ -62,17 +62,15 @@ async fn standing(
 ) -> Result<Response, Refusal> {
     let held = (endpoint.reads()?, conversation.add_reader());
     let mut beginning = Vec::new();
-    let read = conversation
-        .read(StreamNumber::STANDING, ReadFrom::Unread)
-        .await
-        .map_err(|fault| unavailable(&fault))?;
+    let read =
+        conversation.read(StreamNumber::GET, ReadFrom::Unread).await.map_err(|fault| unavailable(&fault))?;
     let source = match read {
         None => EventSource::ResponseStream(conversation.standing().attach()),
         Some(Ok(reading)) => {
-            sse::prime(&mut beginning, StreamNumber::STANDING, style);
+            sse::prime(&mut beginning, StreamNumber::GET, style);
             EventSource::Log(reading)
         }
-        Some(Err(Attached::Unknown)) => {
+        Some(Err(AttachOutcome::Unknown)) => {
             return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "the session has ended"));
         }
         Some(Err(_)) => return Err(Refusal::fault("the stream cannot be read")),
@@ -93,11 +91,11 @@ async fn resume(
         Some(Ok(reading)) => {
             Ok(sse::response(endpoint, EventSource::Log(reading), style, Vec::new(), sse::held(held)))
         }
-        Some(Err(Attached::Gone { request })) => lost(request.as_ref()),
-        Some(Err(Attached::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),
+        Some(Err(AttachOutcome::Gone { request })) => lost(request.as_ref()),
+        Some(Err(AttachOutcome::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),
         // An empty stream would only make the client come back again.
-        Some(Err(Attached::Ended)) => bad("the stream has ended with this event; nothing follows"),
-        Some(Err(Attached::Unknown | Attached::Reading { .. })) => {
+        Some(Err(AttachOutcome::Ended)) => bad("the stream has ended with this event; nothing follows"),
+        Some(Err(AttachOutcome::Unknown | AttachOutcome::Reading { .. })) => {
             bad("Last-Event-ID names no stream of this session")
         }
         None => bad("streams of this revision cannot be taken up again"),

@@ -11,7 +11,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::response::Response;
 use hyper_util::rt::TokioIo;
-use refmcp_server::transport::websocket::{Role, Settings, derive_accept_key, pipe};
+use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::access::caller::Caller;
@@ -49,7 +49,7 @@ pub(crate) fn upgrade(
     // One token for all that is said here.
     connection.scopes = caller.scopes();
     let grant = caller.grant.clone();
-    let settings = Settings {
+    let settings = WebSocketSettings {
         max_message: endpoint.options.body_bytes,
         ping_every: endpoint.options.keep_alive,
         first_within: endpoint.options.initialize_within,

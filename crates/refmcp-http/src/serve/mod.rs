@@ -329,7 +329,7 @@ mod tests {
     /// Every connection has room for it, also while it does nothing but read a stream.
     #[tokio::test]
     async fn answering_needs_little_room() {
-        let server = refmcp_server::Server::new("small", "1.0").build().unwrap();
+        let server = refmcp_server::Server::builder("small", "1.0").build().unwrap();
         let endpoint = Endpoint::builder(server).build();
         let client = Client::new(([127, 0, 0, 1], 1).into(), None);
         let bytes = size_of_val(&endpoint.answer(client, axum::extract::Request::default()));

@@ -17,11 +17,14 @@ use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Message, RequestId};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{
-    Attached, Backplane, OpenedStream, ReadFrom, Reading, SessionId, StreamKey, StreamNumber, Unavailable,
+    AttachOutcome, Backplane, OpenStreamOutcome, ReadFrom, SessionId, StreamKey, StreamNumber, StreamReader,
+    Unavailable,
 };
 use refmcp_server::transport::clock::Clock;
-use refmcp_server::transport::{Cancel, Command, Link, Running, Service, Uplink};
-use refmcp_server::{Opened, Runner, Session, Timestamp};
+use refmcp_server::transport::{
+    CallService, Cancellation, CommandSink, EngineCommand, EngineHandle, RunningCall,
+};
+use refmcp_server::{Session, SessionParts, SessionService, Timestamp};
 use tokio::task::{unconstrained, yield_now};
 
 use crate::ops::error_log;
@@ -33,14 +36,14 @@ pub(crate) const GET_STREAM: u64 = 0;
 /// One engine and everything that hangs on it.
 pub(crate) struct SessionDriver {
     engine: Mutex<ServerEngine>,
-    service: Runner,
-    link: Link,
+    service: SessionService,
+    handle: EngineHandle,
     /// Exchanges that wait for their answers.
     outlets: Mutex<HashMap<u64, Arc<ResponseStream>>>,
     standing: OnceLock<Arc<ResponseStream>>,
     /// Where what was missed can be read again, in sessions that have that.
     log: OnceLock<(Arc<dyn Backplane>, SessionId)>,
-    running: Mutex<HashMap<CallId, (Cancel, Channel)>>,
+    running: Mutex<HashMap<CallId, (Cancellation, Channel)>>,
     next_outlet: AtomicU64,
     outlet_bytes: usize,
     /// How many read what is said here.
@@ -64,8 +67,8 @@ impl Drop for ReaderGuard {
 /// The way from running calls to the engine; it does not keep the conversation alive.
 struct Up(Weak<SessionDriver>);
 
-impl Uplink for Up {
-    fn tell(&self, command: Command) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+impl CommandSink for Up {
+    fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         if let Some(conversation) = self.0.upgrade() {
             conversation.take(command);
         }
@@ -75,12 +78,12 @@ impl Uplink for Up {
 }
 
 impl SessionDriver {
-    pub(crate) fn new(opened: Opened, outlet_bytes: usize) -> Arc<Self> {
-        let Opened { engine, service } = opened;
+    pub(crate) fn new(opened: SessionParts, outlet_bytes: usize) -> Arc<Self> {
+        let SessionParts { engine, service } = opened;
         let conversation = Arc::new_cyclic(|me: &Weak<Self>| Self {
             engine: Mutex::new(engine),
             service,
-            link: Link::to(Arc::new(Up(me.clone()))),
+            handle: EngineHandle::new(Arc::new(Up(me.clone()))),
             outlets: Mutex::default(),
             standing: OnceLock::new(),
             log: OnceLock::new(),
@@ -92,7 +95,7 @@ impl SessionDriver {
             alarm: AtomicU64::new(u64::MAX),
             me: me.clone(),
         });
-        conversation.session().connect(conversation.link.clone());
+        conversation.session().connect(conversation.handle.clone());
         conversation
     }
 
@@ -138,7 +141,7 @@ impl SessionDriver {
         self.standing.get_or_init(|| {
             let outlet = ResponseStream::new(GET_STREAM, None, self.outlet_bytes);
             if let Some((backplane, session)) = self.log.get() {
-                outlet.attach_log(backplane.clone(), StreamKey::standing(session.clone()), None);
+                outlet.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None);
             }
             outlet
         })
@@ -153,10 +156,10 @@ impl SessionDriver {
     pub(crate) async fn log(
         &self,
         outlet: &Arc<ResponseStream>,
-    ) -> Result<Option<OpenedStream>, Unavailable> {
+    ) -> Result<Option<OpenStreamOutcome>, Unavailable> {
         let Some((backplane, session)) = self.log.get() else { return Ok(None) };
         let opened = backplane.open_stream(session, outlet.request.clone()).await?;
-        if let OpenedStream::Opened(number, epoch) = opened {
+        if let OpenStreamOutcome::Opened(number, epoch) = opened {
             let stream = StreamKey::new(session.clone(), number);
             outlet.attach_log(backplane.clone(), stream, Some(epoch));
         }
@@ -168,10 +171,10 @@ impl SessionDriver {
         &self,
         number: StreamNumber,
         from: ReadFrom,
-    ) -> Result<Option<Result<Reading, Attached>>, Unavailable> {
+    ) -> Result<Option<Result<StreamReader, AttachOutcome>>, Unavailable> {
         let Some((backplane, session)) = self.log.get() else { return Ok(None) };
         let stream = StreamKey::new(session.clone(), number);
-        Reading::begin(backplane.clone(), stream, from).await.map(Some)
+        StreamReader::begin(backplane.clone(), stream, from).await.map(Some)
     }
 
     /// Takes in a message of the client.
@@ -293,7 +296,7 @@ impl SessionDriver {
                     }
                 }
                 Output::RootsChanged => self.service.roots_changed(),
-                Output::Note(finding) => self.service.noted(&finding),
+                Output::Note(finding) => self.service.found(&finding),
                 Output::Close(CloseReason::Stale) => {
                     for outlet in lock(&self.outlets).values() {
                         outlet.cut();
@@ -329,7 +332,7 @@ impl SessionDriver {
 
     fn start(&self, call: Box<Dispatch>) {
         let (number, channel) = (call.call, call.channel);
-        let Running { inline, cancel, mut work } = self.service.start(call, &self.link);
+        let RunningCall { inline, cancel, mut work } = self.service.start(call, &self.handle);
         if inline {
             let mut context = Context::from_waker(Waker::noop());
             if let Poll::Ready(outcome) = Pin::new(&mut unconstrained(&mut work)).poll(&mut context) {
@@ -357,14 +360,16 @@ impl SessionDriver {
         self.with_engine(|engine| engine.finish(now, call, outcome));
     }
 
-    fn take(&self, command: Command) {
+    fn take(&self, command: EngineCommand) {
         match command {
-            Command::Finished(call, outcome) => self.finish(call, outcome),
-            Command::Progress(call, progress) => self.with_engine(|engine| engine.progress(call, progress)),
-            Command::Log(call, note) => self.with_engine(|engine| engine.log(call, note)),
-            Command::Changed(change) => self.with_engine(|engine| engine.session_changed(&change)),
-            Command::Inspect(look) => look(&lock(&self.engine)),
-            Command::Detach(call) => {
+            EngineCommand::Finished(call, outcome) => self.finish(call, outcome),
+            EngineCommand::Progress(call, progress) => {
+                self.with_engine(|engine| engine.progress(call, progress))
+            }
+            EngineCommand::Log(call, note) => self.with_engine(|engine| engine.log(call, note)),
+            EngineCommand::Changed(change) => self.with_engine(|engine| engine.session_changed(&change)),
+            EngineCommand::Inspect(look) => look(&lock(&self.engine)),
+            EngineCommand::Detach(call) => {
                 let polling = |rules: &Rules| rules.resumption == Resumption::Polling;
                 if !self.session_rules().is_some_and(polling) {
                     return;

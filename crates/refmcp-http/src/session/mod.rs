@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Resumption;
 use refmcp_server::Policy;
-use refmcp_server::backplane::{Backplane, Created, NewSession, SessionId};
+use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
 
 use crate::access::caller::Caller;
@@ -201,9 +201,9 @@ impl Inner {
             let idle = self.options.session_idle + self.options.session_idle / 5;
             let created = self.sessions.backplane.create_session(&id, record, idle).await;
             match created.map_err(|fault| get::unavailable(&fault))? {
-                Created::Created => conversation.keep_log(self.sessions.backplane.clone(), id.clone()),
-                Created::Full => return Err(full()),
-                Created::Taken | Created::TooLarge => {
+                CreateOutcome::Created => conversation.keep_log(self.sessions.backplane.clone(), id.clone()),
+                CreateOutcome::Full => return Err(full()),
+                CreateOutcome::Taken | CreateOutcome::TooLarge => {
                     return Err(Refusal::fault("the session cannot be kept"));
                 }
             }

@@ -15,7 +15,9 @@ use bytes::Bytes;
 use refmcp_proto::engine::Kind;
 use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
-use refmcp_server::backplane::{self, Appended, Backplane, Epoch, PostKey, Posted, StreamKey, Unavailable};
+use refmcp_server::backplane::{
+    self, AppendOutcome, Backplane, Epoch, PostKey, PostOutcome, StreamKey, Unavailable,
+};
 use tokio::sync::Notify;
 
 use crate::session::driver::GET_STREAM;
@@ -309,26 +311,30 @@ impl Log {
         let next = self.next.load(Ordering::Relaxed);
         let Some(epoch) = self.epoch else {
             return Ok(match self.backplane.post(&self.stream.session, post_key(next), json).await? {
-                Posted::Stored(_) | Posted::Already(_) => {
+                PostOutcome::Stored(_) | PostOutcome::Already(_) => {
                     self.next.store(next_key(), Ordering::Relaxed);
                     Stored::Yes
                 }
-                Posted::TooLarge | Posted::Full => Stored::NoRoom,
-                Posted::Unknown => Stored::Over,
+                PostOutcome::TooLarge | PostOutcome::Full => Stored::NoRoom,
+                PostOutcome::Unknown => Stored::Over,
             });
         };
-        let kind = if message.answer().is_some() { backplane::Kind::Final } else { backplane::Kind::Event };
+        let kind = if message.answer().is_some() {
+            backplane::EventKind::Final
+        } else {
+            backplane::EventKind::Event
+        };
         Ok(match self.backplane.append(&self.stream, epoch, next, json, kind).await? {
-            Appended::Stored | Appended::Already => {
+            AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);
                 Stored::Yes
             }
-            Appended::TooLarge | Appended::Full => Stored::NoRoom,
-            Appended::Fenced
-            | Appended::Gap { .. }
-            | Appended::Ended
-            | Appended::Cancelled
-            | Appended::Unknown => Stored::Over,
+            AppendOutcome::TooLarge | AppendOutcome::Full => Stored::NoRoom,
+            AppendOutcome::Fenced
+            | AppendOutcome::Gap { .. }
+            | AppendOutcome::Ended
+            | AppendOutcome::Cancelled
+            | AppendOutcome::Unknown => Stored::Over,
         })
     }
 }
@@ -394,7 +400,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use refmcp_server::backplane::{
-        Memory, NewSession, OpenedStream, ReadFrom, Reading, SessionId, Settings,
+        BackplaneSettings, MemoryBackplane, NewSession, OpenStreamOutcome, ReadFrom, SessionId, StreamReader,
     };
 
     use super::*;
@@ -452,24 +458,28 @@ mod tests {
 
     #[tokio::test]
     async fn what_leads_to_the_log_is_there_at_once_and_in_order() {
-        let memory: Arc<dyn Backplane> =
-            Arc::new(Memory::new(Settings { stream_bytes: 1000, ..Settings::default() }));
+        let memory: Arc<dyn Backplane> = Arc::new(MemoryBackplane::new(BackplaneSettings {
+            stream_bytes: 1000,
+            ..BackplaneSettings::default()
+        }));
         let session = SessionId::new("s");
         memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
         let request = Some(RequestId::from(1));
         let opened = memory.open_stream(&session, request.clone()).await.unwrap();
-        let OpenedStream::Opened(number, epoch) = opened else { panic!("{opened:?}") };
+        let OpenStreamOutcome::Opened(number, epoch) = opened else { panic!("{opened:?}") };
         let stream = StreamKey::new(session, number);
         let outlet = ResponseStream::new(1, request, 10_000);
         outlet.push(note("1"));
         outlet.attach_log(memory.clone(), stream.clone(), Some(epoch));
         outlet.push(note("2"));
         outlet.push(answer(&"x".repeat(2000)));
-        let mut reading = Reading::begin(memory, stream, ReadFrom::After(0)).await.unwrap().unwrap();
-        let backplane::Read::Events(events) = reading.next().await.unwrap() else { panic!("no events") };
+        let mut reading = StreamReader::begin(memory, stream, ReadFrom::After(0)).await.unwrap().unwrap();
+        let backplane::ReadOutcome::Events(events) = reading.next().await.unwrap() else {
+            panic!("no events")
+        };
         let texts: Vec<_> = events.iter().map(|event| String::from_utf8_lossy(&event.bytes)).collect();
         assert_eq!(texts[..2], ["1", "2"]);
         assert!(texts[2].contains("-32603"), "an answer without room is an error: {}", texts[2]);
-        assert_eq!(reading.next().await.unwrap(), backplane::Read::End);
+        assert_eq!(reading.next().await.unwrap(), backplane::ReadOutcome::End);
     }
 }

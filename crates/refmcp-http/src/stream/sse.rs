@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
-use refmcp_server::backplane::{Kind, Read, Reading, StreamNumber, Unavailable};
+use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReader, Unavailable};
 use tokio::time::Instant;
 
 use crate::deadline::Deadline;
@@ -45,7 +45,7 @@ pub(crate) enum EventSource {
     /// Straight from an exchange; what is read is gone.
     ResponseStream(response_stream::Reader),
     /// From the shared log.
-    Log(Reading),
+    Log(StreamReader),
 }
 
 /// The first event, which says how to come back for this stream.
@@ -161,20 +161,26 @@ fn written(
     out: &mut Vec<u8>,
     stream: StreamNumber,
     style: SseFormat,
-    read: Result<Read, Unavailable>,
+    read: Result<ReadOutcome, Unavailable>,
 ) -> bool {
     match read {
-        Ok(Read::Events(events)) => {
+        Ok(ReadOutcome::Events(events)) => {
             let mut more = true;
             for found in events {
                 let id = style.ids.then(|| event_id(stream, found.seq));
                 event(out, id.as_deref(), &found.bytes);
-                more = found.kind == Kind::Event;
+                more = found.kind == EventKind::Event;
             }
             more
         }
-        Ok(Read::Nothing) => true,
-        Ok(Read::End | Read::Replaced | Read::Detached | Read::Gone { .. } | Read::Unknown) => false,
+        Ok(ReadOutcome::Nothing) => true,
+        Ok(
+            ReadOutcome::End
+            | ReadOutcome::Replaced
+            | ReadOutcome::Detached
+            | ReadOutcome::Gone { .. }
+            | ReadOutcome::Unknown,
+        ) => false,
         Err(fault) => {
             // The reader comes back and goes on where it was.
             tracing::warn!(%fault, "a stream breaks off");

@@ -203,7 +203,7 @@ fn tools_of(families: &BTreeMap<String, Family>) -> HashSet<&str> {
 
 #[tokio::test]
 async fn only_tools_that_are_there_are_named_and_not_too_many() {
-    let server = Server::new("a \"strange\\ name\n", "1").tool(nothing("here")).build().unwrap();
+    let server = Server::builder("a \"strange\\ name\n", "1").tool(nothing("here")).build().unwrap();
     for strange in ["quote\"", "back\\slash", "line\nbreak", "(other)"] {
         server.change_lists(|lists| lists.add_tool(nothing(strange)));
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use refmcp_server::model::{LogLevel, ResourceContents};
-use refmcp_server::{Call, CallError, NoArguments, Question, Resource, Server, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Resource, Server, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -77,14 +77,14 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         }
     });
     let ask = Tool::new("ask", "Asks", |call: Call, _: NoArguments| async move {
-        let sure = call.ask("sure", Question::confirm("Sure?"))?;
+        let sure = call.confirm("sure", "Sure?")?;
         Ok(format!("sure: {sure}"))
     });
     let whisper =
         Tool::new("whisper", "Says a secret in every way", |call: Call, Whisper { secret }| async move {
             call.log(LogLevel::Error, "whisper", secret.clone()).await;
             call.progress(f64::from(call.round() + 1), None, secret.clone()).await;
-            let sure = call.ask("sure", Question::confirm(secret.clone()))?;
+            let sure = call.confirm("sure", secret.clone())?;
             Ok(format!("{sure} {secret}"))
         });
     let near =
@@ -120,7 +120,7 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
     let Value::Object(schema) = schema else { unreachable!() };
     let note =
         Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
-    let server = Server::new("test", "1")
+    let server = Server::builder("test", "1")
         .tool(echo.inline())
         .tool(steps)
         .tool(slow)

@@ -1,10 +1,10 @@
 //! Tools that ask the client's model or user one thing.
 
 use refmcp_server::model::{
-    BooleanSchema, Choices, CreateMessageParams, CreateMessageResult, InputRequest, MultiChoiceSchema,
-    NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema,
+    BooleanSchema, Choices, CreateMessageParams, CreateMessageResult, FormSchema, InputRequest,
+    MultiChoiceSchema, NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema,
 };
-use refmcp_server::{Call, CallError, FormAnswer, NoArguments, Question, Tool};
+use refmcp_server::{Call, CallError, ElicitOutcome, NoArguments, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,7 +41,7 @@ struct Prompt {
 }
 
 async fn sampling(call: Call, Prompt { prompt }: Prompt) -> Result<String, CallError> {
-    let answer = call.ask("sampling", Question::model(prompt, 100))?;
+    let answer = call.sample("sampling", prompt, 100)?;
     Ok(format!("LLM response: {}", text_of(&answer)))
 }
 
@@ -52,22 +52,22 @@ struct Message {
 }
 
 async fn elicitation(call: Call, Message { message }: Message) -> Result<String, CallError> {
-    let form = Question::form(message)
+    let form = FormSchema::new()
         .required("username", StringSchema::new().description("User's response"))
         .required("email", StringSchema::new().description("User's email address"));
-    let (action, content) = said(call.ask("elicitation", form)?);
+    let (action, content) = said(call.elicit("elicitation", message, form)?);
     Ok(format!("User response: action: {action}, content: {content}"))
 }
 
 async fn defaults(call: Call, _: NoArguments) -> Result<String, CallError> {
     let status = SingleChoiceSchema::new(["active", "inactive", "pending"].into_iter().collect());
-    let form = Question::form("Please review and update the form fields with defaults")
+    let form = FormSchema::new()
         .optional("name", StringSchema::new().description("User name").with_default("John Doe"))
         .optional("age", NumberSchema::integer().description("User age").with_default(30))
         .optional("score", NumberSchema::number().description("User score").with_default(95.5))
         .optional("status", status.description("User status").with_default("active"))
         .optional("verified", BooleanSchema::new().description("Verification status").with_default(true));
-    completed(&call, "defaults", form)
+    completed(&call, "defaults", "Please review and update the form fields with defaults", form)
 }
 
 async fn enums(call: Call, _: NoArguments) -> Result<String, CallError> {
@@ -78,17 +78,17 @@ async fn enums(call: Call, _: NoArguments) -> Result<String, CallError> {
         values: ["opt1", "opt2", "opt3"].map(str::to_owned).to_vec(),
         names: ["Option One", "Option Two", "Option Three"].map(str::to_owned).to_vec(),
     };
-    let form = Question::form("Please select options from the enum fields")
+    let form = FormSchema::new()
         .optional("untitledSingle", SingleChoiceSchema::new(VALUES.into_iter().collect()))
         .optional("titledSingle", SingleChoiceSchema::new(Choices::titled(TITLED)))
         .optional("legacyEnum", SingleChoiceSchema::new(legacy))
         .optional("untitledMulti", MultiChoiceSchema::new(VALUES.into_iter().collect()))
         .optional("titledMulti", MultiChoiceSchema::new(Choices::titled(TITLED)));
-    completed(&call, "enums", form)
+    completed(&call, "enums", "Please select options from the enum fields", form)
 }
 
-fn completed(call: &Call, key: &str, form: Question<FormAnswer>) -> Result<String, CallError> {
-    let (action, content) = said(call.ask(key, form)?);
+fn completed(call: &Call, key: &str, message: &str, form: FormSchema) -> Result<String, CallError> {
+    let (action, content) = said(call.elicit(key, message, form)?);
     Ok(format!("Elicitation completed: action={action}, content={content}"))
 }
 
@@ -99,15 +99,15 @@ async fn missing_capability(call: Call, _: NoArguments) -> Result<&'static str, 
 }
 
 async fn streaming(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let form = Question::form("Please confirm").required("confirmed", BooleanSchema::new());
-    completed(&call, "confirmation", form)
+    let form = FormSchema::new().required("confirmed", BooleanSchema::new());
+    completed(&call, "confirmation", "Please confirm", form)
 }
 
-fn said(answer: FormAnswer) -> (&'static str, Value) {
+fn said(answer: ElicitOutcome) -> (&'static str, Value) {
     match answer {
-        FormAnswer::Accepted(values) => ("accept", Value::Object(values)),
-        FormAnswer::Declined => ("decline", Value::Object(Default::default())),
-        FormAnswer::Cancelled => ("cancel", Value::Object(Default::default())),
+        ElicitOutcome::Accepted(values) => ("accept", Value::Object(values)),
+        ElicitOutcome::Declined => ("decline", Value::Object(Default::default())),
+        ElicitOutcome::Cancelled => ("cancel", Value::Object(Default::default())),
     }
 }
 

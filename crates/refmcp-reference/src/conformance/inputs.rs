@@ -1,7 +1,7 @@
 //! Tools that need several rounds: their questions come as a result where the revision has no requests of a server.
 
-use refmcp_server::model::{BooleanSchema, Root, StringSchema};
-use refmcp_server::{Call, CallError, FormAnswer, NoArguments, Question, Tool};
+use refmcp_server::model::{BooleanSchema, CreateMessageResult, FormSchema, Root, StringSchema};
+use refmcp_server::{Call, CallError, ElicitOutcome, NoArguments, ServerRequestError, Tool};
 use serde_json::Value;
 
 use super::asking::text_of;
@@ -37,64 +37,70 @@ pub(super) fn tools() -> Vec<Tool> {
 }
 
 async fn greet(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let name = call.ask("user_name", name_form())?;
+    let name = ask_name(&call)?;
     Ok(format!("Hello, {}!", text(&name, "name")))
 }
 
 async fn capital(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let answer = call.ask("capital_question", Question::model("What is the capital of France?", 100))?;
+    let answer = ask_capital(&call)?;
     Ok(format!("LLM response: {}", text_of(&answer)))
 }
 
 async fn list_roots(call: Call, _: NoArguments) -> Result<String, CallError> {
-    Ok(tell_roots(&call.ask("client_roots", Question::roots())?))
+    Ok(tell_roots(&call.list_roots("client_roots")?))
 }
 
 async fn confirm(call: Call, _: NoArguments) -> Result<&'static str, CallError> {
-    let form = Question::form("Please confirm").required("ok", BooleanSchema::new());
     // A state that does not open ends the call before it gets here.
-    call.ask("confirm", form)?;
+    call.elicit("confirm", "Please confirm", FormSchema::new().required("ok", BooleanSchema::new()))?;
     Ok("state-ok")
 }
 
 async fn multiple_inputs(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let name = call.ask("user_name", name_form());
-    let greeting = call.ask("greeting", Question::model("Say a greeting.", 50));
-    let roots = call.ask("client_roots", Question::roots());
+    let name = ask_name(&call);
+    let greeting = call.sample("greeting", "Say a greeting.", 50);
+    let roots = call.list_roots("client_roots");
     let (name, greeting, roots) = (name?, greeting?, roots?);
     Ok(format!("{} {}! {}", text_of(&greeting), text(&name, "name"), tell_roots(&roots)))
 }
 
 async fn multi_round(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let name = call
-        .ask("step1", Question::form("Step 1: What is your name?").required("name", StringSchema::new()))?;
+    let name = call.elicit("step1", "Step 1: What is your name?", text_form("name"))?;
     let name = text(&name, "name");
     let question = format!("Step 2: What is your favourite colour, {name}?");
-    let colour = call.ask("step2", Question::form(question).required("color", StringSchema::new()))?;
+    let colour = call.elicit("step2", question, text_form("color"))?;
     Ok(format!("{name} likes {}", text(&colour, "color")))
 }
 
 /// Whoever can answer neither question hears that sampling is missing.
 async fn capabilities(call: Call, _: NoArguments) -> Result<String, CallError> {
     let (forms, model) = (call.peer().capabilities.elicits_forms(), call.peer().capabilities.samples());
-    let name = forms.then(|| call.ask("user_name", name_form())).transpose();
-    let capital = Question::model("What is the capital of France?", 100);
-    let answer = (model || !forms).then(|| call.ask("capital_question", capital)).transpose();
+    let name = forms.then(|| ask_name(&call)).transpose();
+    let answer = (model || !forms).then(|| ask_capital(&call)).transpose();
     let (name, answer) = (name?, answer?);
     let name = name.as_ref().map_or("stranger", |name| text(name, "name"));
     let answer = answer.as_ref().map(text_of).unwrap_or_default();
     Ok(format!("Hello, {name}! {answer}"))
 }
 
-fn name_form() -> Question<FormAnswer> {
-    Question::form("What is your name?").required("name", StringSchema::new())
+fn ask_name(call: &Call) -> Result<ElicitOutcome, ServerRequestError> {
+    call.elicit("user_name", "What is your name?", text_form("name"))
+}
+
+fn ask_capital(call: &Call) -> Result<CreateMessageResult, ServerRequestError> {
+    call.sample("capital_question", "What is the capital of France?", 100)
+}
+
+/// A form with one field for text.
+fn text_form(field: &str) -> FormSchema {
+    FormSchema::new().required(field, StringSchema::new())
 }
 
 /// A value of a form; whoever declines stays a stranger.
-fn text<'a>(answer: &'a FormAnswer, field: &str) -> &'a str {
+fn text<'a>(answer: &'a ElicitOutcome, field: &str) -> &'a str {
     match answer {
-        FormAnswer::Accepted(values) => values.get(field).and_then(Value::as_str).unwrap_or_default(),
-        FormAnswer::Declined | FormAnswer::Cancelled => "stranger",
+        ElicitOutcome::Accepted(values) => values.get(field).and_then(Value::as_str).unwrap_or_default(),
+        ElicitOutcome::Declined | ElicitOutcome::Cancelled => "stranger",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The suite's prompts.
 
-use refmcp_server::model::{Content, PromptMessage, ResourceContents, StringSchema};
-use refmcp_server::{FormAnswer, Prompt, Question};
+use refmcp_server::model::{Content, FormSchema, PromptMessage, ResourceContents, StringSchema};
+use refmcp_server::{ElicitOutcome, Prompt};
 use serde_json::Value;
 
 use super::content::picture;
@@ -56,12 +56,12 @@ fn with_image() -> Prompt {
 
 fn with_input() -> Prompt {
     Prompt::new("test_input_required_result_prompt", |call, _| async move {
-        let form = Question::form("What is the context?").required("context", StringSchema::new());
-        let context = match call.ask("user_context", form)? {
-            FormAnswer::Accepted(values) => {
+        let form = FormSchema::new().required("context", StringSchema::new());
+        let context = match call.elicit("user_context", "What is the context?", form)? {
+            ElicitOutcome::Accepted(values) => {
                 values.get("context").and_then(Value::as_str).unwrap_or_default().to_owned()
             }
-            FormAnswer::Declined | FormAnswer::Cancelled => "none".to_owned(),
+            ElicitOutcome::Declined | ElicitOutcome::Cancelled => "none".to_owned(),
         };
         Ok(PromptMessage::user(format!("Use this context: {context}")))
     })

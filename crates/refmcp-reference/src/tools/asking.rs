@@ -5,9 +5,7 @@ use std::sync::Arc;
 use refmcp_server::model::{
     CallToolResult, CreateMessageParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
 };
-use refmcp_server::{
-    Call, CallError, FormAnswer, Json, NoArguments, Question, Tool, ToolOutput, VisitAnswer,
-};
+use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, Tool, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -105,29 +103,29 @@ async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<Reaction, Cal
         Form::Confirm => forms::confirm(),
         Form::Url => return visit(&call),
     };
-    let answer = call.ask("form", Question::form_with(form))?;
+    let answer = call.request("form", form)?;
     Ok(match answer {
-        FormAnswer::Accepted(values) => {
+        ElicitOutcome::Accepted(values) => {
             let text = format!("The user accepted and answered {}", Value::Object(values.clone()));
             let mut accepted = Reaction::new(Action::Accept, text);
             accepted.reacted.values = Some(values);
             accepted
         }
-        FormAnswer::Declined => Reaction::new(Action::Decline, "The user declined"),
-        FormAnswer::Cancelled => Reaction::new(Action::Cancel, "The user put the form away"),
+        ElicitOutcome::Declined => Reaction::new(Action::Decline, "The user declined"),
+        ElicitOutcome::Cancelled => Reaction::new(Action::Cancel, "The user put the form away"),
     })
 }
 
 fn visit(call: &Call) -> Result<Reaction, CallError> {
-    let answer = call.ask("visit", Question::visit("Please give your consent on our page.", PAGE))?;
+    let answer = call.elicit_url("visit", "Please give your consent on our page.", PAGE)?;
     Ok(match answer {
-        VisitAnswer::Accepted => {
+        ElicitOutcome::Accepted(()) => {
             let mut accepted = Reaction::new(Action::Accept, format!("The user agreed to visit {PAGE}"));
             accepted.reacted.url = Some(PAGE);
             accepted
         }
-        VisitAnswer::Declined => Reaction::new(Action::Decline, "The user declined to visit the page"),
-        VisitAnswer::Cancelled => Reaction::new(Action::Cancel, "The user put the request away"),
+        ElicitOutcome::Declined => Reaction::new(Action::Decline, "The user declined to visit the page"),
+        ElicitOutcome::Cancelled => Reaction::new(Action::Cancel, "The user put the request away"),
     })
 }
 
@@ -149,7 +147,7 @@ async fn ask_model(call: Call, AskModel { prompt }: AskModel) -> Result<String, 
     let preferences = ModelPreferences { hints: Some(vec![hint]), ..ModelPreferences::default() };
     let request = CreateMessageParams::new(vec![SamplingMessage::user(prompt)], MOST_TOKENS)
         .model_preferences(preferences);
-    let answer = call.ask("model", Question::model_with(request))?;
+    let answer = call.request("model", request)?;
     let said: Vec<&str> =
         answer.content.as_slice().iter().map(|block| block.as_text().unwrap_or(block.kind())).collect();
     Ok(format!("{} answered: {}", answer.model, said.join("\n")))
@@ -193,7 +191,7 @@ impl ToolOutput for Listed {
 }
 
 async fn list_roots(call: Call, _: NoArguments) -> Result<Listed, CallError> {
-    let roots = call.ask("roots", Question::roots())?;
+    let roots = call.list_roots("roots")?;
     let mut text = match roots.len() {
         0 => "The client has no roots".to_owned(),
         1 => "The client has one root:".to_owned(),

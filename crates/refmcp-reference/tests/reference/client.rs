@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use refmcp_reference::Options;
-use refmcp_server::transport::memory::MemoryEnd;
+use refmcp_server::transport::memory::MemoryPipe;
 use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
 use refmcp_server::{Revision, Server};
 use refmcp_testkit::schema::{Direction, Schema};
@@ -24,7 +24,7 @@ pub(crate) const STATELESS: &str = "2026-07-28";
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 pub(crate) struct Client {
-    pipe: MemoryEnd,
+    pipe: MemoryPipe,
     next: u64,
     /// What a request says about its sender, where there is no session.
     envelope: Option<Map<String, Value>>,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// What became of a question's registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectOutcome {
     /// The answer is waited for.
     Expected,
     /// Too many are.
@@ -15,7 +15,7 @@ pub enum Expected {
 
 /// What became of an answer that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum DeliverOutcome {
     /// It is the one.
     Taken,
     /// It was expected once, but its time is over or another came first.
@@ -28,7 +28,7 @@ pub enum Answer {
 
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum ResponseOutcome {
     /// The answer.
     Body(Bytes),
     /// There was none in time.
@@ -39,7 +39,7 @@ pub enum Answered {
 
 /// What became of a call that is to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parked {
+pub enum ParkOutcome {
     /// It waits.
     Parked,
     /// One was parked under this key before; nothing has changed.

@@ -2,7 +2,7 @@
 //!
 //! A replica is a process that serves clients. Several that share one [`Backplane`] are one server: a client may send
 //! each request to another of them, lose a stream here and take it up there. One alone keeps the same state in
-//! [`Memory`], which is also the model that every other implementation is compared with
+//! [`MemoryBackplane`], which is also the model that every other implementation is compared with
 //! (`refmcp_testkit::backplane`).
 //!
 //! State is the truth, and whatever wakes somebody is a hint: each method that waits may return early, and a hint that
@@ -19,7 +19,7 @@
 //! - **One end.** A stream ends with its final event or by cancellation, whichever comes first, never both.
 //! - **Saying it twice is saying it once.** A caller that does not know whether a change got through makes it again:
 //!   events have numbers, postings, calls and questions have keys.
-//! - **Everything has a limit** ([`Settings`]), and reaching one has an answer of its own.
+//! - **Everything has a limit** ([`BackplaneSettings`]), and reaching one has an answer of its own.
 //! - **Waiting can be given up.** Dropping a future that waits loses nothing.
 //!
 //! | file | what it is |
@@ -46,19 +46,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 
-pub use call::{Answer, Answered, Expected, Parked};
-pub use memory::Memory;
-pub use reading::Reading;
-pub use session::{Created, NewSession, SessionId, SessionRecord, Updated};
-pub use settings::Settings;
+pub use call::{DeliverOutcome, ExpectOutcome, ParkOutcome, ResponseOutcome};
+pub use memory::MemoryBackplane;
+pub use reading::StreamReader;
+pub use session::{CreateOutcome, NewSession, SessionId, SessionRecord, UpdateOutcome};
+pub use settings::BackplaneSettings;
 pub use stream::{
-    Appended, Attached, Epoch, Event, Kind, OpenedStream, PostKey, Posted, Read, ReadFrom, ReaderToken, Stop,
-    StreamKey, StreamNumber, TakenOver,
+    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, OpenStreamOutcome, PostKey, PostOutcome, ReadFrom,
+    ReadOutcome, ReaderToken, StreamKey, StreamNumber, TakeOver, WriterStop,
 };
-pub use topic::{Changes, Once};
+pub use topic::{OnceOutcome, TopicChanges};
 
 /// What a backplane answers, once it has.
-pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;
+pub type BackplaneFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;
 
 /// The state cannot be reached now. Whether the change was made is unknown; making it again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -87,17 +87,22 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         id: &'a SessionId,
         session: NewSession,
         idle: Duration,
-    ) -> Reply<'a, Created>;
+    ) -> BackplaneFuture<'a, CreateOutcome>;
 
     /// The session of this id.
-    fn session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<SessionRecord>>;
+    fn session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, Option<SessionRecord>>;
 
     /// Replaces the facts of a session, if it still has the version that the caller has seen.
-    fn update_session<'a>(&'a self, id: &'a SessionId, version: u64, facts: Bytes) -> Reply<'a, Updated>;
+    fn update_session<'a>(
+        &'a self,
+        id: &'a SessionId,
+        version: u64,
+        facts: Bytes,
+    ) -> BackplaneFuture<'a, UpdateOutcome>;
 
     /// Ends a session, its streams, questions and waiting calls; whoever waits for one of them is woken. `false` when
     /// there was none.
-    fn close_session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, bool>;
+    fn close_session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, bool>;
 
     /// Opens a stream for what is said about a request, and counts the request as running until the stream ends or is
     /// forgotten.
@@ -108,7 +113,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         &'a self,
         session: &'a SessionId,
         request: Option<RequestId>,
-    ) -> Reply<'a, OpenedStream>;
+    ) -> BackplaneFuture<'a, OpenStreamOutcome>;
 
     /// Adds an event to a stream. Its number must be the next one; the same number again, from the same writer, is a
     /// retry and changes nothing.
@@ -120,57 +125,80 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         epoch: Epoch,
         seq: u64,
         event: Bytes,
-        kind: Kind,
-    ) -> Reply<'a, Appended>;
+        kind: EventKind,
+    ) -> BackplaneFuture<'a, AppendOutcome>;
 
     /// Adds an event to the standing stream. Any replica may, so the backplane numbers these events itself, and a
     /// retry is known by its key: for as long as the event is kept, the same key is the same event.
-    fn post<'a>(&'a self, session: &'a SessionId, key: PostKey, event: Bytes) -> Reply<'a, Posted>;
+    fn post<'a>(
+        &'a self,
+        session: &'a SessionId,
+        key: PostKey,
+        event: Bytes,
+    ) -> BackplaneFuture<'a, PostOutcome>;
 
     /// Becomes the writer of a stream in place of whoever was. `None` when the stream is not kept.
-    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, Option<TakenOver>>;
+    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, Option<TakeOver>>;
 
     /// Forgets a stream that nobody needs, since its answer goes another way.
     ///
     /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
     /// cancelled, another writer has taken over, the stream has ended or is unknown. A caller that tries again after
     /// [`Unavailable`] may be told `false` for what it did itself: an answer can be lost so, but never given twice.
-    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, bool>;
+    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, bool>;
 
     /// Waits until the writer should stop.
-    fn stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, Stop>;
+    fn writer_stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, WriterStop>;
 
     /// Cancels whatever runs under this id of the client's: clients repeat ids, so that may be several. Their streams
     /// end here and now, without a final event. Tells how many.
-    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, usize>;
+    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> BackplaneFuture<'a, usize>;
 
     /// Becomes the reader of a stream; whoever read before is replaced.
-    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> Reply<'a, Attached>;
+    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> BackplaneFuture<'a, AttachOutcome>;
 
     /// What follows this event, without waiting. There may be more than is given at once.
-    fn read<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, Read>;
+    fn read<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        reader: ReaderToken,
+        after: u64,
+    ) -> BackplaneFuture<'a, ReadOutcome>;
 
-    /// Waits until [`read`](Self::read) may say something other than [`Read::Nothing`], which is at once when it already
+    /// Waits until [`read`](Self::read) may say something other than [`ReadOutcome::Nothing`], which is at once when it already
     /// may: a reader that has caught up waits before it looks.
-    fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()>;
+    fn readable<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        reader: ReaderToken,
+        after: u64,
+    ) -> BackplaneFuture<'a, ()>;
 
     /// Sends the reader of a stream away; the stream itself goes on, and the next reader is welcome.
-    fn detach<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, ()>;
+    fn detach<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, ()>;
 
     /// Says that an answer to this request of ours is expected, for so long. Saying it again changes nothing.
-    fn expect<'a>(
+    fn expect_response<'a>(
         &'a self,
         session: &'a SessionId,
         request: &'a RequestId,
         within: Duration,
-    ) -> Reply<'a, Expected>;
+    ) -> BackplaneFuture<'a, ExpectOutcome>;
 
     /// Hands in the client's answer, wherever it arrived. The first one counts.
-    fn answer<'a>(&'a self, session: &'a SessionId, request: &'a RequestId, body: Bytes)
-    -> Reply<'a, Answer>;
+    fn deliver_response<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+        body: Bytes,
+    ) -> BackplaneFuture<'a, DeliverOutcome>;
 
     /// Waits for the answer. It is given once, to whoever asks first.
-    fn answered<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, Answered>;
+    fn wait_response<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+    ) -> BackplaneFuture<'a, ResponseOutcome>;
 
     /// Puts away a call that waits for somebody, until it is claimed, the time is over or the session ends.
     ///
@@ -182,32 +210,32 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         call: &'a str,
         state: Bytes,
         ttl: Duration,
-    ) -> Reply<'a, Parked>;
+    ) -> BackplaneFuture<'a, ParkOutcome>;
 
     /// Takes a waiting call, to go on with it. Of all who try, one gets it.
-    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> Reply<'a, Option<Bytes>>;
+    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> BackplaneFuture<'a, Option<Bytes>>;
 
     /// The keys of the calls that wait in a session, in no order.
-    fn waiting<'a>(&'a self, session: &'a SessionId) -> Reply<'a, Vec<Box<str>>>;
+    fn waiting<'a>(&'a self, session: &'a SessionId) -> BackplaneFuture<'a, Vec<Box<str>>>;
 
     /// Says that something has changed; gives the topic's new generation.
     ///
     /// All topics share one count, so the generation of a topic rises with each change, by one or by more.
-    fn bump<'a>(&'a self, topic: &'a str) -> Reply<'a, u64>;
+    fn bump<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64>;
 
     /// The generation of a topic: never lower than before, higher after each change, and sometimes higher without one.
-    fn generation<'a>(&'a self, topic: &'a str) -> Reply<'a, u64>;
+    fn generation<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64>;
 
     /// The newest generation of all: where to begin with [`changes`](Self::changes).
-    fn latest(&self) -> Reply<'_, u64>;
+    fn latest(&self) -> BackplaneFuture<'_, u64>;
 
     /// Waits for changes after a generation. Each topic that has changed is named once, however often it has.
-    fn changes(&self, after: u64) -> Reply<'_, Changes>;
+    fn changes(&self, after: u64) -> BackplaneFuture<'_, TopicChanges>;
 
     /// Uses up a key that is good for one time. It is remembered for so long.
-    fn once(&self, key: [u8; 32], ttl: Duration) -> Reply<'_, Once>;
+    fn once(&self, key: [u8; 32], ttl: Duration) -> BackplaneFuture<'_, OnceOutcome>;
 
     /// Gives back the memory of what is over. Nothing is ever *answered* from what is over; this is for its owner to
     /// call now and then.
-    fn sweep(&self) -> Reply<'_, ()>;
+    fn sweep(&self) -> BackplaneFuture<'_, ()>;
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Attached, Backplane, Event, Read, ReadFrom, ReaderToken, StreamKey, Unavailable};
+use super::{AttachOutcome, Backplane, Event, ReadFrom, ReadOutcome, ReaderToken, StreamKey, Unavailable};
 
 /// The one who reads a stream.
-pub struct Reading {
+pub struct StreamReader {
     backplane: Arc<dyn Backplane>,
     stream: StreamKey,
     reader: ReaderToken,
@@ -16,15 +16,15 @@ pub struct Reading {
     caught_up: bool,
 }
 
-impl Reading {
+impl StreamReader {
     /// Becomes the reader, or says why not.
     pub async fn begin(
         backplane: Arc<dyn Backplane>,
         stream: StreamKey,
         from: ReadFrom,
-    ) -> Result<Result<Self, Attached>, Unavailable> {
+    ) -> Result<Result<Self, AttachOutcome>, Unavailable> {
         Ok(match backplane.attach(&stream, from).await? {
-            Attached::Reading { reader, after, missed } => {
+            AttachOutcome::Reading { reader, after, missed } => {
                 Ok(Self { backplane, stream, reader, after, missed, caught_up: false })
             }
             refused => Err(refused),
@@ -32,22 +32,22 @@ impl Reading {
     }
 
     /// What is next, without waiting.
-    pub async fn try_next(&mut self) -> Result<Read, Unavailable> {
+    pub async fn try_next(&mut self) -> Result<ReadOutcome, Unavailable> {
         let read = self.backplane.read(&self.stream, self.reader, self.after).await?;
-        if let Read::Events(events) = &read {
+        if let ReadOutcome::Events(events) = &read {
             self.after = events.last().map_or(self.after, |event: &Event| event.seq);
         }
         Ok(read)
     }
 
     /// What is next. It is not lost when this is dropped before it has returned.
-    pub async fn next(&mut self) -> Result<Read, Unavailable> {
+    pub async fn next(&mut self) -> Result<ReadOutcome, Unavailable> {
         loop {
             if self.caught_up {
-                self.backplane.news(&self.stream, self.reader, self.after).await?;
+                self.backplane.readable(&self.stream, self.reader, self.after).await?;
             }
             match self.try_next().await? {
-                Read::Nothing => self.caught_up = true,
+                ReadOutcome::Nothing => self.caught_up = true,
                 found => return Ok(found),
             }
         }
@@ -69,9 +69,9 @@ impl Reading {
     }
 }
 
-impl fmt::Debug for Reading {
+impl fmt::Debug for StreamReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading")
+        f.debug_struct("StreamReader")
             .field("stream", &self.stream.number)
             .field("after", &self.after)
             .finish_non_exhaustive()

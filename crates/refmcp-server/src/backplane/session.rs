@@ -60,7 +60,7 @@ pub struct SessionRecord {
 
 /// What became of a new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
+pub enum CreateOutcome {
     /// It is open.
     Created,
     /// The id is in use.
@@ -73,7 +73,7 @@ pub enum Created {
 
 /// What became of a change of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Updated {
+pub enum UpdateOutcome {
     /// It was made; this is the new version.
     Updated(u64),
     /// Somebody else was faster; this is what the session is now.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How much is kept, and for how long. Bytes are counted with something on top for each thing that is kept, so that
 /// many small ones have a limit as well.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct BackplaneSettings {
     /// Open sessions. Another one is refused.
     pub sessions: usize,
     /// The length of a session's facts. Longer ones are refused.
@@ -37,7 +37,7 @@ pub struct Settings {
     pub keys: usize,
 }
 
-impl Default for Settings {
+impl Default for BackplaneSettings {
     fn default() -> Self {
         Self {
             sessions: 10_000,

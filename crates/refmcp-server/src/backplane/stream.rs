@@ -11,7 +11,7 @@ pub struct StreamNumber(pub u64);
 
 impl StreamNumber {
     /// The stream of what belongs to no request. Every session has it.
-    pub const STANDING: Self = Self(0);
+    pub const GET: Self = Self(0);
 }
 
 /// A stream of a session.
@@ -30,8 +30,8 @@ impl StreamKey {
     }
 
     /// The stream of what belongs to no request.
-    pub fn standing(session: SessionId) -> Self {
-        Self::new(session, StreamNumber::STANDING)
+    pub fn get_stream(session: SessionId) -> Self {
+        Self::new(session, StreamNumber::GET)
     }
 }
 
@@ -50,7 +50,7 @@ pub struct PostKey(pub u128);
 
 /// What an event is to its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EventKind {
     /// One of several.
     Event,
     /// The last one.
@@ -65,12 +65,12 @@ pub struct Event {
     /// What it says.
     pub bytes: Bytes,
     /// Whether it is the last one.
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// What became of a new stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenedStream {
+pub enum OpenStreamOutcome {
     /// It is open, and the caller is its writer.
     Opened(StreamNumber, Epoch),
     /// The session has as many as it may, or no room is left.
@@ -81,7 +81,7 @@ pub enum OpenedStream {
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendOutcome {
     /// It is stored.
     Stored,
     /// It was stored before, by this writer; nothing has changed.
@@ -109,7 +109,7 @@ pub enum Appended {
 
 /// What became of something that was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Posted {
+pub enum PostOutcome {
     /// It is stored under this number.
     Stored(u64),
     /// It was stored before under this number.
@@ -124,7 +124,7 @@ pub enum Posted {
 
 /// A stream has a new writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TakenOver {
+pub struct TakeOver {
     /// What the new writer writes with.
     pub epoch: Epoch,
     /// The number of the last event that is stored.
@@ -135,7 +135,7 @@ pub struct TakenOver {
 
 /// Why a writer should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum WriterStop {
     /// The request was cancelled.
     Cancelled,
     /// Another writer has taken over.
@@ -157,7 +157,7 @@ pub enum ReadFrom {
 
 /// What became of an attempt to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attached {
+pub enum AttachOutcome {
     /// The caller is the reader.
     Reading {
         /// What it reads with.
@@ -165,7 +165,7 @@ pub enum Attached {
         /// Behind which event it begins.
         after: u64,
         /// How many events nobody has read and nobody can any more. Only readers of what is unread can miss some; those
-        /// who name an event are told [`Attached::Gone`].
+        /// who name an event are told [`AttachOutcome::Gone`].
         missed: u64,
     },
     /// What follows is no longer kept.
@@ -183,7 +183,7 @@ pub enum Attached {
 
 /// What there is to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadOutcome {
     /// These follow, without holes; at least one.
     Events(Vec<Event>),
     /// Nothing yet.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct TopicChanges {
     /// The topics with their generations, the oldest change first.
     pub topics: Vec<(Arc<str>, u64)>,
     /// More has changed than is remembered: anything may have.
@@ -15,7 +15,7 @@ pub struct Changes {
 
 /// Whether a key was good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Once {
+pub enum OnceOutcome {
     /// It was, and no longer is.
     First,
     /// It was used before.

@@ -1,8 +1,8 @@
 //! What a server offers: tools, resources, templates and prompts, each a value with a function.
 
+mod ordered_map;
 mod prompt;
 mod resource;
-mod shelf;
 mod tool;
 
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use refmcp_proto::engine::Change;
 
 pub(crate) use prompt::Completer;
-pub use prompt::{Completing, Prompt, PromptArguments};
+pub use prompt::{CompletionRequest, Prompt, PromptArguments};
 pub use refmcp_proto::mirrored::Mirrored;
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};
 
-pub(crate) use shelf::Shelf;
+pub(crate) use ordered_map::OrderedMap;
 
 use crate::statistics::{MOST_TOOLS, OTHER_TOOLS};
 
 /// Everything on offer, in the order in which it is listed.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    pub(crate) tools: Shelf<Tool>,
-    pub(crate) resources: Shelf<Resource>,
-    pub(crate) templates: Shelf<ResourceTemplate>,
-    pub(crate) prompts: Shelf<Prompt>,
+    pub(crate) tools: OrderedMap<Tool>,
+    pub(crate) resources: OrderedMap<Resource>,
+    pub(crate) templates: OrderedMap<ResourceTemplate>,
+    pub(crate) prompts: OrderedMap<Prompt>,
 }
 
 impl Catalog {

@@ -12,21 +12,22 @@ use crate::call::Call;
 use crate::error::CallError;
 
 type Work = Pin<Box<dyn Future<Output = Result<GetPromptResult, CallError>> + Send>>;
-type Suggest = dyn Fn(Call, Completing) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync;
+type Suggest =
+    dyn Fn(Call, CompletionRequest) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync;
 
 /// The arguments of a prompt.
 pub type PromptArguments = BTreeMap<String, String>;
 
 /// An argument that somebody is typing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Completing {
+pub struct CompletionRequest {
     /// What was typed so far.
     pub value: String,
     /// The arguments that are already known.
     pub known: BTreeMap<String, String>,
 }
 
-impl Completing {
+impl CompletionRequest {
     /// Those of the candidates that begin with what was typed, whatever the case.
     pub fn among<'a>(&self, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let typed = self.value.to_lowercase();
@@ -42,13 +43,13 @@ pub(crate) struct Completer(Arc<Suggest>);
 impl Completer {
     pub(crate) fn new<F, Fut>(suggest: F) -> Self
     where
-        F: Fn(Call, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         Self(Arc::new(move |call, completing| Box::pin(suggest(call, completing))))
     }
 
-    pub(crate) async fn suggest(&self, call: Call, completing: Completing) -> Vec<String> {
+    pub(crate) async fn suggest(&self, call: Call, completing: CompletionRequest) -> Vec<String> {
         (self.0)(call, completing).await
     }
 }
@@ -76,7 +77,7 @@ impl Prompt {
     /// A prompt by its name and the function that fills it in. Required arguments are there when it runs.
     pub fn new<O, F, Fut>(name: impl Into<String>, fill: F) -> Self
     where
-        O: Into<Filled>,
+        O: Into<PromptOutput>,
         F: Fn(Call, PromptArguments) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -144,7 +145,7 @@ impl Prompt {
     #[must_use]
     pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
     where
-        F: Fn(Call, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.insert(argument.into(), Completer::new(suggest));
@@ -164,21 +165,21 @@ impl fmt::Debug for Prompt {
 
 /// What filling in can give: one message, several, or a result with every detail.
 #[derive(Debug)]
-pub struct Filled(GetPromptResult);
+pub struct PromptOutput(GetPromptResult);
 
-impl From<PromptMessage> for Filled {
+impl From<PromptMessage> for PromptOutput {
     fn from(message: PromptMessage) -> Self {
         Self(GetPromptResult::new(vec![message]))
     }
 }
 
-impl From<Vec<PromptMessage>> for Filled {
+impl From<Vec<PromptMessage>> for PromptOutput {
     fn from(messages: Vec<PromptMessage>) -> Self {
         Self(GetPromptResult::new(messages))
     }
 }
 
-impl From<GetPromptResult> for Filled {
+impl From<GetPromptResult> for PromptOutput {
     fn from(result: GetPromptResult) -> Self {
         Self(result)
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use refmcp_proto::model::{self, Annotations, Icon, ReadResourceResult, ResourceContents};
 
-use super::prompt::{Completer, Completing};
+use super::prompt::{Completer, CompletionRequest};
 use crate::call::Call;
 use crate::error::CallError;
 use crate::uri_template::{BadTemplate, UriTemplate};
@@ -39,7 +39,7 @@ impl Resource {
     /// A resource by its URI, its name, and the function that reads it.
     pub fn new<O, F, Fut>(uri: impl Into<String>, name: impl Into<String>, read: F) -> Self
     where
-        O: Into<Contents>,
+        O: Into<ResourceOutput>,
         F: Fn(Call) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -49,7 +49,7 @@ impl Resource {
     /// The same with every detail of the definition.
     pub fn with<O, F, Fut>(definition: model::Resource, read: F) -> Self
     where
-        O: Into<Contents>,
+        O: Into<ResourceOutput>,
         F: Fn(Call) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -83,7 +83,7 @@ impl ResourceTemplate {
         read: F,
     ) -> Result<Self, BadTemplate>
     where
-        O: Into<Contents>,
+        O: Into<ResourceOutput>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -93,7 +93,7 @@ impl ResourceTemplate {
     /// The same with every detail of the definition.
     pub fn with<O, F, Fut>(definition: model::ResourceTemplate, read: F) -> Result<Self, BadTemplate>
     where
-        O: Into<Contents>,
+        O: Into<ResourceOutput>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -110,7 +110,7 @@ impl ResourceTemplate {
     #[must_use]
     pub fn complete<F, Fut>(mut self, name: impl Into<String>, suggest: F) -> Self
     where
-        F: Fn(Call, Completing) -> Fut + Send + Sync + 'static,
+        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Vec<String>> + Send + 'static,
     {
         self.completers.insert(name.into(), Completer::new(suggest));
@@ -183,21 +183,21 @@ impl Resource {
 
 /// What reading can give: one piece of content, several, or a result with every detail.
 #[derive(Debug)]
-pub struct Contents(ReadResourceResult);
+pub struct ResourceOutput(ReadResourceResult);
 
-impl From<ResourceContents> for Contents {
+impl From<ResourceContents> for ResourceOutput {
     fn from(contents: ResourceContents) -> Self {
         Self(ReadResourceResult::new(vec![contents]))
     }
 }
 
-impl From<Vec<ResourceContents>> for Contents {
+impl From<Vec<ResourceContents>> for ResourceOutput {
     fn from(contents: Vec<ResourceContents>) -> Self {
         Self(ReadResourceResult::new(contents))
     }
 }
 
-impl From<ReadResourceResult> for Contents {
+impl From<ReadResourceResult> for ResourceOutput {
     fn from(result: ReadResourceResult) -> Self {
         Self(result)
     }

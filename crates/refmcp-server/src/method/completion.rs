@@ -5,7 +5,7 @@ use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, Completion
 
 use super::{Plan, params, prompts};
 use crate::call::Call;
-use crate::catalog::Completing;
+use crate::catalog::CompletionRequest;
 
 /// Suggestions that one answer may have.
 const MOST: usize = 100;
@@ -23,7 +23,9 @@ pub(super) fn complete(call: &Call) -> Plan {
     let call = call.clone();
     Plan::later(async move {
         let suggested = match completer {
-            Some(completer) => completer.suggest(call, Completing { value: argument.value, known }).await,
+            Some(completer) => {
+                completer.suggest(call, CompletionRequest { value: argument.value, known }).await
+            }
             None => Vec::new(),
         };
         let total = suggested.len();

@@ -16,7 +16,7 @@ use refmcp_proto::engine::{Dispatch, Outcome};
 use refmcp_proto::jsonrpc::{RpcError, read_member};
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
-use refmcp_transport::{Link, Running};
+use refmcp_transport::{EngineHandle, RunningCall};
 use serde::Deserialize;
 use tracing::Instrument;
 
@@ -29,7 +29,7 @@ use crate::statistics::MethodStatistics;
 
 pub(crate) use custom::CustomMethod;
 use record::Recording;
-pub use record::{CallRecord, Ending};
+pub use record::{CallOutcome, CallRecord};
 
 /// What is going to be done for a call.
 struct Plan {
@@ -76,9 +76,9 @@ pub(crate) fn start(
     server: &Server,
     session: &Arc<Session>,
     dispatch: Box<Dispatch>,
-    link: &Link,
-) -> Running {
-    let call = Call::new(dispatch, server.clone(), session.clone(), link.clone());
+    handle: &EngineHandle,
+) -> RunningCall {
+    let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
     let Plan { subject, tool, inline, work } = match &call.dispatch().method {
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
@@ -105,7 +105,7 @@ pub(crate) fn start(
         recording.end(&outcome);
         outcome
     };
-    Running { inline, cancel, work: Box::pin(work.instrument(span)) }
+    RunningCall { inline, cancel, work: Box::pin(work.instrument(span)) }
 }
 
 /// Reads the parameters of a call.

@@ -7,7 +7,7 @@ use refmcp_proto::model::PaginatedParams;
 
 use super::params;
 use crate::call::Call;
-use crate::catalog::{Catalog, Shelf};
+use crate::catalog::{Catalog, OrderedMap};
 
 /// One page of a list, and the cursor of the next.
 pub(super) struct Page<T> {
@@ -24,7 +24,7 @@ struct Position {
 
 /// The page that the call asks for. A session's own additions follow what everybody is offered; what they take the
 /// place of is left out.
-pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &Shelf<T>) -> Result<Page<T>, RpcError> {
+pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>, RpcError> {
     let size = call.server().settings().page_size;
     let start = start(call)?;
     let mut items: Vec<(Position, Arc<T>)> = Vec::new();

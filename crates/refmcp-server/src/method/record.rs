@@ -31,32 +31,32 @@ pub struct CallRecord<'a> {
     /// How long it took.
     pub took: Duration,
     /// How it ended.
-    pub ending: Ending,
+    pub outcome: CallOutcome,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallOutcome {
     /// With a result.
     Done,
     /// With a result that tells of an error.
     ToolError,
     /// With a JSON-RPC error.
     Failed,
-    /// With questions; it goes on when they are answered.
-    Asked,
-    /// With nothing, since nobody wanted it any more.
+    /// With requests to the client; it goes on when they are answered.
+    InputRequired,
+    /// Cancelled, without an answer.
     Cancelled,
 }
 
-impl Ending {
+impl CallOutcome {
     /// As logs and metrics call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::ToolError => "tool_error",
             Self::Failed => "failed",
-            Self::Asked => "asked",
+            Self::InputRequired => "asked",
             Self::Cancelled => "cancelled",
         }
     }
@@ -73,23 +73,23 @@ pub(super) struct Recording {
     subject: Option<String>,
     tool: Option<Arc<MethodStatistics>>,
     started: Instant,
-    ending: Ending,
+    outcome: CallOutcome,
 }
 
 impl Recording {
     pub(super) fn start(call: &Call, subject: Option<String>, tool: Option<Arc<MethodStatistics>>) -> Self {
-        Self { call: call.clone(), subject, tool, started: Instant::now(), ending: Ending::Cancelled }
+        Self { call: call.clone(), subject, tool, started: Instant::now(), outcome: CallOutcome::Cancelled }
     }
 
     /// The call has ended.
     pub(super) fn end(mut self, outcome: &Outcome) {
-        self.ending = match outcome {
+        self.outcome = match outcome {
             Outcome::Done(result) => match &**result {
-                ServerResult::CallTool(result) if result.is_error == Some(true) => Ending::ToolError,
-                _ => Ending::Done,
+                ServerResult::CallTool(result) if result.is_error == Some(true) => CallOutcome::ToolError,
+                _ => CallOutcome::Done,
             },
-            Outcome::Failed(_) => Ending::Failed,
-            Outcome::NeedsInput { .. } => Ending::Asked,
+            Outcome::Failed(_) => CallOutcome::Failed,
+            Outcome::NeedsInput { .. } => CallOutcome::InputRequired,
         };
     }
 
@@ -101,7 +101,7 @@ impl Recording {
             method: self.call.dispatch().method.name(),
             subject: self.subject.as_deref(),
             took,
-            ending: self.ending,
+            outcome: self.outcome,
         };
         tracing::info!(
             target: "refmcp::calls",
@@ -111,7 +111,7 @@ impl Recording {
             method = record.method,
             subject = record.subject.map(excerpt),
             seconds = record.took.as_secs_f64(),
-            ending = record.ending.name(),
+            ending = record.outcome.name(),
         );
         if let Some(on_call) = &self.call.server().settings().on_call {
             // Whoever listens must not take the call's answer down with them.
@@ -124,9 +124,9 @@ impl Drop for Recording {
     fn drop(&mut self) {
         let took = self.started.elapsed();
         let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
-        statistics.count(method, self.ending, took);
+        statistics.count(method, self.outcome, took);
         if *method == Method::CallTool {
-            statistics.count_tool(self.tool.as_deref(), self.ending, took);
+            statistics.count_tool(self.tool.as_deref(), self.outcome, took);
         }
         if is_wanted(&self.call) {
             self.tell(took);

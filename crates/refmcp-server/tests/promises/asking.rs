@@ -1,26 +1,24 @@
 //! Questions to the client and their answers, in sessions and without.
 
-use refmcp_server::model::{PromptMessage, ResourceContents, StringSchema};
-use refmcp_server::{
-    Call, CallError, FormAnswer, NoArguments, Prompt, Question, Resource, Server, Tool, VisitAnswer,
-};
+use refmcp_server::model::{FormSchema, PromptMessage, ResourceContents, StringSchema};
+use refmcp_server::{Call, CallError, ElicitOutcome, NoArguments, Prompt, Resource, Server, Tool};
 use refmcp_testkit::client::{TestClient, text, willing};
 use serde_json::{Value, json};
 
 use crate::support::{BOTH, SESSION, STATELESS, repeat, server};
 
-fn name_form() -> Question<FormAnswer> {
-    Question::form("Who?").required("name", StringSchema::new().min_length(2u64))
+fn name_form() -> FormSchema {
+    FormSchema::new().required("name", StringSchema::new().min_length(2u64))
 }
 
 /// Asks two things at once, and a third that depends on them.
 async fn interview(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let name = call.ask("name", name_form());
-    let roots = call.ask("roots", Question::roots());
+    let name = call.elicit("name", "Who?", name_form());
+    let roots = call.list_roots("roots");
     let (name, roots) = (name?, roots?);
-    let FormAnswer::Accepted(name) = name else { return Ok(format!("no name: {name:?}")) };
+    let ElicitOutcome::Accepted(name) = name else { return Ok(format!("no name: {name:?}")) };
     let prompt = format!("Greet {} of {}", name["name"], roots[0].uri);
-    let greeting = call.ask("greeting", Question::model(prompt.clone(), 10))?;
+    let greeting = call.sample("greeting", prompt.clone(), 10)?;
     Ok(format!("{prompt} with {}", greeting.model))
 }
 
@@ -108,10 +106,10 @@ async fn finish(client: &mut TestClient, tool: &str, answer: impl Fn(&Value) -> 
 #[tokio::test]
 async fn every_kind_of_question_has_its_kind_of_answer() {
     let tool = Tool::new("all", "Asks everything", |call: Call, _: NoArguments| async move {
-        let sure = call.ask("sure", Question::confirm("Sure?"));
-        let visit = call.ask("visit", Question::visit("Sign in", "https://example.com/"));
+        let sure = call.confirm("sure", "Sure?");
+        let visit = call.elicit_url("visit", "Sign in", "https://example.com/");
         let (sure, visit) = (sure?, visit?);
-        Ok(format!("{sure} {}", visit == VisitAnswer::Accepted))
+        Ok(format!("{sure} {}", visit == ElicitOutcome::Accepted(())))
     });
     let server = server([tool]);
     for revision in BOTH {
@@ -125,14 +123,14 @@ async fn every_kind_of_question_has_its_kind_of_answer() {
 #[tokio::test]
 async fn prompts_and_resources_ask_too() {
     let prompt = Prompt::new("letter", |call: Call, _| async move {
-        let sure = call.ask("sure", Question::confirm("Write it?"))?;
+        let sure = call.confirm("sure", "Write it?")?;
         Ok(PromptMessage::user(format!("sure: {sure}")))
     });
     let resource = Resource::new("secret://x", "secret", |call: Call| async move {
-        let sure = call.ask("sure", Question::confirm("Read it?"))?;
+        let sure = call.confirm("sure", "Read it?")?;
         Ok(ResourceContents::text("secret://x", format!("sure: {sure}")))
     });
-    let server = Server::new("test", "1").prompt(prompt).resource(resource).build().unwrap();
+    let server = Server::builder("test", "1").prompt(prompt).resource(resource).build().unwrap();
     for (method, params, place) in [
         ("prompts/get", json!({ "name": "letter" }), "/result/messages/0/content/text"),
         ("resources/read", json!({ "uri": "secret://x" }), "/result/contents/0/text"),

@@ -23,7 +23,7 @@ fn schema(schema: &Value) -> serde_json::Map<String, Value> {
 fn every_mistake_is_named_at_once() {
     let read = |_, uri: String, _| async move { Ok(ResourceContents::text(uri, "")) };
     let remote = json!({ "type": "object", "properties": { "a": { "$ref": "https://example.com/a.json" } } });
-    let error = Server::new("test", "1")
+    let error = Server::builder("test", "1")
         .tool(named("twice"))
         .tool(named("twice"))
         .tool(named("not a name"))
@@ -76,12 +76,13 @@ fn templates_that_cannot_be_matched_are_no_templates() {
 
 #[tokio::test]
 async fn only_what_is_there_is_declared() {
-    let mut client = TestClient::over(Server::new("test", "1").build().unwrap().in_memory());
+    let mut client = TestClient::over(Server::builder("test", "1").build().unwrap().in_memory());
     let opened = client.start(SESSION, json!({})).await;
     assert_eq!(opened["capabilities"], json!({ "logging": {} }));
     assert_eq!(client.error("tools/list", json!({})).await["code"], -32601);
 
-    let server = Server::new("test", "1").prompt(prompt("hello")).instructions("Be kind.").build().unwrap();
+    let server =
+        Server::builder("test", "1").prompt(prompt("hello")).instructions("Be kind.").build().unwrap();
     let mut client = TestClient::over(server.in_memory());
     let opened = client.start(SESSION, json!({})).await;
     assert_eq!(opened["capabilities"], json!({ "logging": {}, "prompts": { "listChanged": true } }));
@@ -90,7 +91,7 @@ async fn only_what_is_there_is_declared() {
 
 #[tokio::test]
 async fn a_tool_that_cannot_be_compiled_is_not_added_at_run_time_either() {
-    let server = Server::new("test", "1").tool(named("good")).build().unwrap();
+    let server = Server::builder("test", "1").tool(named("good")).build().unwrap();
     let mut client = TestClient::open(&server, SESSION).await;
     server.change_lists(|catalog| {
         catalog.add_tool(named("bad").input_schema(schema(&json!({ "type": "string" }))))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use refmcp_server::{Call, CallError, NoArguments, Question, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Tool};
 use refmcp_testkit::client::TestClient;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -58,8 +58,8 @@ async fn whatever_a_handler_started_can_see_the_cancellation() {
 #[tokio::test]
 async fn cancelling_a_call_that_waits_withdraws_its_questions() {
     let ask = Tool::new("ask", "Asks twice", |call: Call, _: NoArguments| async move {
-        let sure = call.ask("sure", Question::confirm("Sure?"));
-        let roots = call.ask("roots", Question::roots());
+        let sure = call.confirm("sure", "Sure?");
+        let roots = call.list_roots("roots");
         Ok(format!("{} {}", sure?, roots?.len()))
     });
     let mut client = TestClient::open(&server([ask]), SESSION).await;

@@ -25,7 +25,7 @@ fn suggesting() -> Server {
         let count: usize = typed.value.parse().unwrap_or(0);
         (0..count).map(|number| number.to_string()).collect()
     });
-    Server::new("test", "1").prompt(travel).template(numbers).build().unwrap()
+    Server::builder("test", "1").prompt(travel).template(numbers).build().unwrap()
 }
 
 fn prompt(argument: &str, value: &str) -> Value {

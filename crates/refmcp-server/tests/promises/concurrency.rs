@@ -28,7 +28,7 @@ async fn calls_run_side_by_side() {
 async fn a_session_has_only_so_many_calls_in_flight() {
     for revision in BOTH {
         let gate = Gate::new();
-        let server = Server::new("test", "1").tool(gate.tool()).max_in_flight(2).build().unwrap();
+        let server = Server::builder("test", "1").tool(gate.tool()).max_in_flight(2).build().unwrap();
         let mut client = TestClient::open(&server, revision).await;
         let first = client.start_tool("gate", json!({})).await;
         let second = client.start_tool("gate", json!({})).await;
@@ -50,7 +50,7 @@ async fn a_session_has_only_so_many_calls_in_flight() {
 async fn calls_beyond_those_that_may_run_wait_for_their_turn() {
     let gate = Gate::new();
     let server =
-        Server::new("test", "1").tool(gate.tool()).tool(named("inline").inline()).max_running(2).build();
+        Server::builder("test", "1").tool(gate.tool()).tool(named("inline").inline()).max_running(2).build();
     let mut client = TestClient::open(&server.unwrap(), SESSION).await;
     let mut calls = Vec::new();
     for _ in 0..4 {
@@ -73,7 +73,7 @@ async fn calls_beyond_those_that_may_run_wait_for_their_turn() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_gives_up_its_turn() {
     let gate = Gate::new();
-    let server = Server::new("test", "1").tool(gate.tool()).max_running(1).build().unwrap();
+    let server = Server::builder("test", "1").tool(gate.tool()).max_running(1).build().unwrap();
     let mut client = TestClient::open(&server, SESSION).await;
     let running = client.start_tool("gate", json!({})).await;
     let queued = client.start_tool("gate", json!({})).await;

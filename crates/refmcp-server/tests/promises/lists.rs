@@ -44,7 +44,7 @@ async fn restore(call: Call, _: NoArguments) -> Result<String, CallError> {
 }
 
 fn changing() -> Server {
-    Server::new("test", "1")
+    Server::builder("test", "1")
         .tool(Tool::new("mine", "Adds to the session", mine))
         .tool(Tool::new("replace", "Replaces for the session", replace))
         .tool(Tool::new("restore", "Undoes that", restore))
@@ -177,7 +177,7 @@ async fn a_replaced_tool_keeps_its_place() {
 #[tokio::test]
 async fn a_call_in_flight_outlives_its_tool() {
     let gate = crate::support::Gate::new();
-    let server = Server::new("test", "1").tool(gate.tool()).build().unwrap();
+    let server = Server::builder("test", "1").tool(gate.tool()).build().unwrap();
     let mut client = TestClient::open(&server, STATELESS).await;
     let id = client.start_tool("gate", json!({})).await;
     client.catch_up().await;

@@ -1,6 +1,6 @@
 //! Methods beyond the protocol.
 
-use refmcp_server::{Call, CallError, Question, Revision, RpcError, Server};
+use refmcp_server::{Call, CallError, Revision, RpcError, Server};
 use refmcp_testkit::client::TestClient;
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::support::{BOTH, SESSION, STATELESS, named};
 
 fn extended() -> Server {
     let settings = json!({ "level": 2 });
-    Server::new("test", "1")
+    Server::builder("test", "1")
         .tool(named("echo"))
         .extension("games", "example.com/games", settings.as_object().unwrap().clone())
         .method("games/double", |_: Call, params| async move {
@@ -18,7 +18,7 @@ fn extended() -> Server {
             Ok([("doubled".to_owned(), json!(number * 2))].into_iter().collect())
         })
         .method("games/ask", |call: Call, _| async move {
-            call.ask("sure", Question::confirm("?"))?;
+            call.confirm("sure", "?")?;
             Ok(Default::default())
         })
         .session_method("games/join", |call: Call, _| async move {

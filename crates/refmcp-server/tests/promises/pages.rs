@@ -10,7 +10,7 @@ use crate::support::{BOTH, SESSION, STATELESS, named, names};
 const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 
 fn paged(size: usize) -> Server {
-    let mut builder = Server::new("test", "1").page_size(size);
+    let mut builder = Server::builder("test", "1").page_size(size);
     for name in NAMES {
         let template =
             ResourceTemplate::new(format!("{name}://{{x}}"), name, |_, uri: String, _| async move {

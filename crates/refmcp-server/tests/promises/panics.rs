@@ -38,7 +38,8 @@ fn panicking(gate: &Gate) -> Server {
             Tool::new(format!("before{ending}"), "Panics", before_there_is_a_future),
         ]
     };
-    let builder = tools("").into_iter().fold(Server::new("test", "1"), refmcp_server::ServerBuilder::tool);
+    let builder =
+        tools("").into_iter().fold(Server::builder("test", "1"), refmcp_server::ServerBuilder::tool);
     let inline = tools("_inline").into_iter().map(Tool::inline);
     inline
         .fold(builder, refmcp_server::ServerBuilder::tool)
@@ -90,7 +91,7 @@ async fn a_panic_ends_its_call_alone() {
 #[tokio::test]
 async fn a_listener_to_calls_that_panics_does_not_swallow_answers() {
     let build = |tool: Tool| {
-        let builder = Server::new("test", "1").on_call(|_| panic!("while being told, on purpose"));
+        let builder = Server::builder("test", "1").on_call(|_| panic!("while being told, on purpose"));
         builder.tool(tool).build().unwrap()
     };
     let tool = || Tool::new("tool", "Works", |_: Call, _: NoArguments| async { Ok("works") });

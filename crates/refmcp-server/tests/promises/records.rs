@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use refmcp_server::model::CallToolResult;
-use refmcp_server::{Call, CallError, Ending, NoArguments, Question, Resource, RpcError, Server, Tool};
+use refmcp_server::{Call, CallError, CallOutcome, NoArguments, Resource, RpcError, Server, Tool};
 use refmcp_testkit::client::{Pair, TestClient, willing};
 use serde_json::{Value, json};
 
 use crate::support::{BOTH, Gate, SESSION, STATELESS, idle};
 
-type Heard = Arc<Mutex<Vec<(String, Option<String>, Ending)>>>;
+type Heard = Arc<Mutex<Vec<(String, Option<String>, CallOutcome)>>>;
 
 fn recorded(gate: &Gate) -> (Server, Heard) {
     let heard = Heard::default();
@@ -17,7 +17,7 @@ fn recorded(gate: &Gate) -> (Server, Heard) {
     let tool = |name: &str, outcome: fn() -> Result<CallToolResult, CallError>| {
         Tool::new(name, "Ends", move |_: Call, _: Value| async move { outcome() })
     };
-    let server = Server::new("test", "1")
+    let server = Server::builder("test", "1")
         .tool(tool("done", || Ok(CallToolResult::text("done"))))
         .tool(tool("done_inline", || Ok(CallToolResult::text("done"))).inline())
         .tool(tool("sorry", || Err(CallError::new("sorry"))))
@@ -25,7 +25,7 @@ fn recorded(gate: &Gate) -> (Server, Heard) {
         .tool(tool("panicked", || panic!("on purpose")))
         .tool(gate.tool())
         .tool(Tool::new("ask", "Asks", |call: Call, _: NoArguments| async move {
-            Ok(format!("{}", call.ask("sure", Question::confirm("?"))?))
+            Ok(format!("{}", call.confirm("sure", "?")?))
         }))
         .resource(Resource::new("a://b", "b", |_| async {
             Err::<Vec<_>, _>(CallError::resource_not_found("a://b"))
@@ -34,14 +34,14 @@ fn recorded(gate: &Gate) -> (Server, Heard) {
             let told = format!("{record:?}");
             assert!(!told.contains("hunter2"), "arguments are nobody's business: {told}");
             let subject = record.subject.map(str::to_owned);
-            hear.lock().unwrap().push((record.method.to_owned(), subject, record.ending));
+            hear.lock().unwrap().push((record.method.to_owned(), subject, record.outcome));
         })
         .build()
         .unwrap();
     (server, heard)
 }
 
-fn take(heard: &Heard) -> Vec<(String, Option<String>, Ending)> {
+fn take(heard: &Heard) -> Vec<(String, Option<String>, CallOutcome)> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 
@@ -50,24 +50,27 @@ async fn every_ending_is_heard_of() {
     for revision in BOTH {
         let (server, heard) = recorded(&Gate::new());
         let mut client = TestClient::open(&server, revision).await;
-        for (name, ending) in [
-            ("done", Ending::Done),
-            ("done_inline", Ending::Done),
-            ("sorry", Ending::ToolError),
-            ("failed", Ending::Failed),
-            ("panicked", Ending::Failed),
+        for (name, outcome) in [
+            ("done", CallOutcome::Done),
+            ("done_inline", CallOutcome::Done),
+            ("sorry", CallOutcome::ToolError),
+            ("failed", CallOutcome::Failed),
+            ("panicked", CallOutcome::Failed),
         ] {
             client.call("tools/call", json!({ "name": name, "arguments": { "password": "hunter2" } })).await;
             assert_eq!(
                 take(&heard),
-                [("tools/call".to_owned(), Some(name.to_owned()), ending)],
+                [("tools/call".to_owned(), Some(name.to_owned()), outcome)],
                 "{revision}"
             );
         }
         client.list("tools").await;
-        assert_eq!(take(&heard), [("tools/list".to_owned(), None, Ending::Done)]);
+        assert_eq!(take(&heard), [("tools/list".to_owned(), None, CallOutcome::Done)]);
         client.error("resources/read", json!({ "uri": "a://b" })).await;
-        assert_eq!(take(&heard), [("resources/read".to_owned(), Some("a://b".to_owned()), Ending::Failed)]);
+        assert_eq!(
+            take(&heard),
+            [("resources/read".to_owned(), Some("a://b".to_owned()), CallOutcome::Failed)]
+        );
         client.tool_error("nonsense", json!({})).await;
         assert_eq!(take(&heard).len(), 1, "calls that are refused are calls");
     }
@@ -81,10 +84,10 @@ async fn asking_is_an_ending_of_its_own() {
     let question = client.question().await;
     client.reply(&question, willing(&question)).await;
     client.answer(id).await;
-    let endings: Vec<Ending> = take(&heard).into_iter().map(|(_, _, ending)| ending).collect();
-    assert_eq!(endings, [Ending::Asked, Ending::Done]);
+    let endings: Vec<CallOutcome> = take(&heard).into_iter().map(|(_, _, outcome)| outcome).collect();
+    assert_eq!(endings, [CallOutcome::InputRequired, CallOutcome::Done]);
     TestClient::open(&server, STATELESS).await.tool("ask", json!({})).await;
-    assert_eq!(take(&heard)[0].2, Ending::Asked);
+    assert_eq!(take(&heard)[0].2, CallOutcome::InputRequired);
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +99,7 @@ async fn cancelled_calls_are_heard_of_too() {
     idle().await;
     client.cancel(id).await;
     idle().await;
-    assert_eq!(take(&heard), [("tools/call".to_owned(), Some("gate".to_owned()), Ending::Cancelled)]);
+    assert_eq!(take(&heard), [("tools/call".to_owned(), Some("gate".to_owned()), CallOutcome::Cancelled)]);
     client.start_tool("gate", json!({})).await;
     idle().await;
     drop(client);
@@ -108,7 +111,7 @@ async fn cancelled_calls_are_heard_of_too() {
 async fn a_record_says_who_called() {
     let said = Arc::new(Mutex::new(Vec::new()));
     let say = said.clone();
-    let server = Server::new("test", "1")
+    let server = Server::builder("test", "1")
         .tool(crate::support::named("echo"))
         .on_call(move |record| {
             let who = (record.client.map(str::to_owned), record.principal.map(str::to_owned));

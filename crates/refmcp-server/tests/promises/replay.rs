@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use refmcp_server::model::{LogLevel, PromptMessage, ResourceContents};
-use refmcp_server::{Call, CallError, NoArguments, Prompt, Question, Resource, Server, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Prompt, Resource, Server, Tool};
 use refmcp_testkit::client::{TestClient, text, willing};
 use refmcp_testkit::reentry::{Way, reenter};
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ use crate::support::{BOTH, STATELESS, server};
 async fn deploy(call: Call, _: NoArguments) -> Result<String, CallError> {
     call.log(LogLevel::Info, "deploy", "begun").await;
     call.progress(1.0, Some(4.0), "asking").await;
-    let model = call.ask("model", Question::model("Name it.", 10));
-    let roots = call.ask("roots", Question::roots());
+    let model = call.sample("model", "Name it.", 10);
+    let roots = call.list_roots("roots");
     let (model, roots) = (model?, roots?);
     call.log(LogLevel::Info, "deploy", json!({ "model": model.model })).await;
     call.progress(2.0, Some(4.0), "asking again").await;
-    let last = call.ask("last", Question::model("Name it again.", 10))?;
+    let last = call.sample("last", "Name it again.", 10)?;
     call.progress(3.0, Some(4.0), "deploying").await;
     call.log(LogLevel::Warning, "deploy", "done").await;
     Ok(format!("{} {} {}", model.model, roots.len(), last.model))
@@ -43,16 +43,16 @@ async fn the_client_sees_the_same_however_often_the_handler_runs() {
 async fn prompts_and_resources_are_no_exception() {
     let prompt = Prompt::new("letter", |call: Call, _| async move {
         call.log(LogLevel::Info, "", "writing").await;
-        let model = call.ask("model", Question::model("Whose?", 10));
-        let roots = call.ask("roots", Question::roots());
+        let model = call.sample("model", "Whose?", 10);
+        let roots = call.list_roots("roots");
         Ok(PromptMessage::user(format!("{} {}", model?.model, roots?[0].uri)))
     });
     let resource = Resource::new("place://", "place", |call: Call| async move {
         call.progress(1.0, None, "").await;
-        let roots = call.ask("roots", Question::roots())?;
+        let roots = call.list_roots("roots")?;
         Ok(ResourceContents::text("place://", roots[0].uri.clone()))
     });
-    let server = Server::new("test", "1").prompt(prompt).resource(resource).build().unwrap();
+    let server = Server::builder("test", "1").prompt(prompt).resource(resource).build().unwrap();
     for (method, params, place) in [
         ("prompts/get", json!({ "name": "letter" }), "/result/messages/0/content/text"),
         ("resources/read", json!({ "uri": "place://" }), "/result/contents/0/text"),
@@ -71,8 +71,8 @@ async fn a_handler_that_betrays_its_replay_is_found_out() {
     let counts = Tool::new("counts", "Counts its runs", move |call: Call, _: NoArguments| {
         let run = runs.fetch_add(1, Ordering::SeqCst);
         async move {
-            let first = call.ask("first", Question::confirm("?"));
-            let second = call.ask("second", Question::confirm("?"));
+            let first = call.confirm("first", "?");
+            let second = call.confirm("second", "?");
             first?;
             second?;
             Ok(format!("run {run}"))
@@ -92,9 +92,9 @@ fn costly() -> (Server, Arc<AtomicUsize>) {
         async move {
             let step = async { Ok(work.fetch_add(1, Ordering::SeqCst) + 1) };
             let made: usize = call.once("step", step).await?;
-            call.ask("first", Question::confirm("First?"))?;
+            call.confirm("first", "First?")?;
             let same: usize = call.once("step", async { Err(CallError::new("done twice")) }).await?;
-            call.ask("second", Question::confirm("Second?"))?;
+            call.confirm("second", "Second?")?;
             Ok(format!("{made} {same} {}", call.round()))
         }
     });

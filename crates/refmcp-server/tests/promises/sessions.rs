@@ -86,7 +86,8 @@ async fn announce(call: Call, _: NoArguments) -> Result<String, CallError> {
 
 #[tokio::test]
 async fn a_session_hears_what_its_level_lets_through() {
-    let server = Server::new("test", "1").tool(Tool::new("announce", "Announces", announce)).build().unwrap();
+    let server =
+        Server::builder("test", "1").tool(Tool::new("announce", "Announces", announce)).build().unwrap();
     for (level, heard) in [(None, 1), (Some("debug"), 2), (Some("error"), 0)] {
         let mut client = TestClient::open(&server, SESSION).await;
         if let Some(level) = level {

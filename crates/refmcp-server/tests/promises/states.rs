@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_server::{Call, CallError, Question, Server, Timeouts, Tool};
+use refmcp_server::{Call, CallError, Server, Timeouts, Tool};
 use refmcp_testkit::client::{Pair, TestClient, text};
 use serde_json::{Value, json};
 
@@ -15,13 +15,13 @@ struct Pay {
 }
 
 async fn pay(call: Call, Pay { amount }: Pay) -> Result<String, CallError> {
-    let sure = call.ask("sure", Question::confirm("Pay?"))?;
+    let sure = call.confirm("sure", "Pay?")?;
     Ok(format!("{amount} {sure}"))
 }
 
 fn bank() -> Server {
-    let builder =
-        Server::new("bank", "1").timeouts(Timeouts { state: Duration::from_secs(60), ..Timeouts::default() });
+    let builder = Server::builder("bank", "1")
+        .timeouts(Timeouts { state: Duration::from_secs(60), ..Timeouts::default() });
     builder
         .tool(Tool::new("pay", "Pays", pay))
         .tool(Tool::new("donate", "Pays", pay))
@@ -106,8 +106,9 @@ async fn a_state_is_good_for_its_own_call_only() {
 
 #[tokio::test]
 async fn servers_with_one_key_open_each_others_states() {
-    let server =
-        || Server::new("bank", "1").seal_key([7; 32]).tool(Tool::new("pay", "Pays", pay)).build().unwrap();
+    let server = || {
+        Server::builder("bank", "1").seal_key([7; 32]).tool(Tool::new("pay", "Pays", pay)).build().unwrap()
+    };
     let first = state(&mut TestClient::open(&server(), STATELESS).await, "pay").await;
     let mut second = TestClient::open(&server(), STATELESS).await;
     assert_eq!(text(&second.result("tools/call", answered("pay", 5, &first)).await), "5 true");

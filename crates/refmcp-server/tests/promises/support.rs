@@ -18,7 +18,7 @@ pub(crate) const BOTH: [Revision; 2] = [SESSION, STATELESS];
 
 /// A server with these tools.
 pub(crate) fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
-    let builder = Server::new("test", "1");
+    let builder = Server::builder("test", "1");
     tools.into_iter().fold(builder, refmcp_server::ServerBuilder::tool).build().unwrap()
 }
 

@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use refmcp_server::{AskError, Call, CallError, NoArguments, Question, Server, Timeouts, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Server, ServerRequestError, Timeouts, Tool};
 use refmcp_testkit::client::{TestClient, text};
 use serde_json::json;
 
 use crate::support::{BOTH, SESSION, STATELESS, repeat, server};
 
 async fn confirm(call: Call, _: NoArguments) -> Result<String, CallError> {
-    match call.ask("sure", Question::confirm("Sure?")) {
+    match call.confirm("sure", "Sure?") {
         Ok(sure) => Ok(format!("sure: {sure}")),
-        Err(AskError::Refused(error)) => Ok(format!("refused with {}", error.code)),
-        Err(AskError::TimedOut) => Ok("no answer".to_owned()),
+        Err(ServerRequestError::Refused(error)) => Ok(format!("refused with {}", error.code)),
+        Err(ServerRequestError::TimedOut) => Ok("no answer".to_owned()),
         Err(other) => Err(other.into()),
     }
 }
 
 /// The same without a thought for what may go wrong.
 async fn confirm_simply(call: Call, _: NoArguments) -> Result<String, CallError> {
-    Ok(format!("sure: {}", call.ask("sure", Question::confirm("Sure?"))?))
+    Ok(format!("sure: {}", call.confirm("sure", "Sure?")?))
 }
 
 fn confirming() -> Server {
-    let builder = Server::new("test", "1")
+    let builder = Server::builder("test", "1")
         .timeouts(Timeouts { answer: Duration::from_secs(30), ..Timeouts::default() });
     let tools = [Tool::new("confirm", "Asks", confirm), Tool::new("simply", "Asks", confirm_simply)];
     tools.into_iter().fold(builder, refmcp_server::ServerBuilder::tool).build().unwrap()
@@ -76,7 +76,7 @@ async fn what_the_client_cannot_be_asked_is_not_asked() {
 #[tokio::test]
 async fn a_result_without_the_answer_to_a_question_names_it() {
     let swallow = Tool::new("swallow", "Forgets", |call: Call, _: NoArguments| async move {
-        let _ = call.ask("forgotten", Question::confirm("?"));
+        let _ = call.confirm("forgotten", "?");
         Ok("done")
     });
     let server = server([swallow]);
@@ -90,13 +90,13 @@ async fn a_result_without_the_answer_to_a_question_names_it() {
 #[tokio::test]
 async fn one_key_for_two_questions_names_it() {
     let confuse = Tool::new("confuse", "Mixes up", |call: Call, _: NoArguments| async move {
-        let first = call.ask("it", Question::confirm("This?"));
-        let second = call.ask("it", Question::confirm("Or that?"));
+        let first = call.confirm("it", "This?");
+        let second = call.confirm("it", "Or that?");
         Ok(format!("{} {}", first?, second?))
     });
     let repeat = Tool::new("repeat", "Says it twice", |call: Call, _: NoArguments| async move {
-        let first = call.ask("it", Question::confirm("This?"));
-        let second = call.ask("it", Question::confirm("This?"));
+        let first = call.confirm("it", "This?");
+        let second = call.confirm("it", "This?");
         Ok(format!("{} {}", first?, second?))
     });
     let server = server([confuse, repeat]);
@@ -119,7 +119,7 @@ async fn one_key_for_two_questions_names_it() {
 async fn a_call_does_not_ask_for_ever() {
     let endless = Tool::new("endless", "Asks on", |call: Call, _: NoArguments| async move {
         for number in 0.. {
-            call.ask(&format!("{number}"), Question::confirm("More?"))?;
+            call.confirm(&format!("{number}"), "More?")?;
         }
         Ok("never")
     });
@@ -153,7 +153,11 @@ async fn a_connection_that_closes_instead_of_answering_ends_the_call() {
     drop(pair.client);
     let end = pair.served.await.unwrap().unwrap();
     assert!(
-        matches!(end, refmcp_server::transport::End::Closed | refmcp_server::transport::End::PeerGone),
+        matches!(
+            end,
+            refmcp_server::transport::ConnectionEnd::Closed
+                | refmcp_server::transport::ConnectionEnd::PeerGone
+        ),
         "{end:?}"
     );
 }

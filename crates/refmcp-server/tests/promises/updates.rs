@@ -13,7 +13,7 @@ fn news() -> Server {
     let resource = |uri: &'static str| {
         Resource::new(uri, uri, move |_| async move { Ok(ResourceContents::text(uri, "news")) })
     };
-    let server = Server::new("test", "1").tool(named("echo"));
+    let server = Server::builder("test", "1").tool(named("echo"));
     server.resource(resource("news://sport")).resource(resource("news://weather")).build().unwrap()
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    Appended, Backplane, Created, Epoch, Kind, NewSession, OpenedStream, Read, ReadFrom, Reading, SessionId,
-    Settings, StreamKey,
+    AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, Epoch, EventKind, NewSession,
+    OpenStreamOutcome, ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader,
 };
 
 /// Makes backplanes for the cases.
@@ -19,7 +19,7 @@ pub struct Bench {
     tick: Duration,
 }
 
-type Make = dyn Fn(Settings) -> Pin<Box<dyn Future<Output = Replicas> + Send>> + Send + Sync;
+type Make = dyn Fn(BackplaneSettings) -> Pin<Box<dyn Future<Output = Replicas> + Send>> + Send + Sync;
 
 /// Two ways to one state that is empty and shared with nobody else. Where there is only one, both are the same.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct Replicas {
 
 impl Bench {
     /// A bench on which a tick takes so long, and that makes what it tests in this way.
-    pub fn new<F>(tick: Duration, make: impl Fn(Settings) -> F + Send + Sync + 'static) -> Self
+    pub fn new<F>(tick: Duration, make: impl Fn(BackplaneSettings) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Replicas> + Send + 'static,
     {
@@ -65,12 +65,12 @@ impl Bench {
     }
 
     /// An empty state.
-    pub(crate) async fn replicas(&self, settings: Settings) -> Replicas {
+    pub(crate) async fn replicas(&self, settings: BackplaneSettings) -> Replicas {
         (self.make)(settings).await
     }
 
     /// A state with one session, which does not end by itself.
-    pub(crate) async fn session(&self, settings: Settings) -> (Replicas, SessionId) {
+    pub(crate) async fn session(&self, settings: BackplaneSettings) -> (Replicas, SessionId) {
         let replicas = self.replicas(settings).await;
         let session = self.open(&replicas, "a").await;
         (replicas, session)
@@ -80,7 +80,7 @@ impl Bench {
     pub(crate) async fn open(&self, replicas: &Replicas, name: &str) -> SessionId {
         let id = SessionId::new(name);
         let created = replicas.one.create_session(&id, NewSession::default(), self.ticks(1000)).await;
-        assert_eq!(created.unwrap(), Created::Created);
+        assert_eq!(created.unwrap(), CreateOutcome::Created);
         id
     }
 }
@@ -118,7 +118,7 @@ impl Writer {
     /// Opens a stream for a request.
     pub(crate) async fn open(backplane: &Arc<dyn Backplane>, session: &SessionId, id: i64) -> Self {
         match backplane.open_stream(session, Some(request(id))).await.unwrap() {
-            OpenedStream::Opened(number, epoch) => {
+            OpenStreamOutcome::Opened(number, epoch) => {
                 let stream = StreamKey::new(session.clone(), number);
                 Self { backplane: backplane.clone(), stream, epoch }
             }
@@ -126,40 +126,44 @@ impl Writer {
         }
     }
 
-    pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: Kind) -> Appended {
+    pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: EventKind) -> AppendOutcome {
         self.backplane.append(&self.stream, self.epoch, seq, event, kind).await.unwrap()
     }
 
     /// Adds an event that is its number.
-    pub(crate) async fn event(&self, seq: u64) -> Appended {
-        self.append(seq, text(&seq.to_string()), Kind::Event).await
+    pub(crate) async fn event(&self, seq: u64) -> AppendOutcome {
+        self.append(seq, text(&seq.to_string()), EventKind::Event).await
     }
 
     /// Adds the last event, which is its number.
-    pub(crate) async fn end(&self, seq: u64) -> Appended {
-        self.append(seq, text(&seq.to_string()), Kind::Final).await
+    pub(crate) async fn end(&self, seq: u64) -> AppendOutcome {
+        self.append(seq, text(&seq.to_string()), EventKind::Final).await
     }
 
     /// Adds that many events, each its number.
     pub(crate) async fn events(&self, count: u64) {
         for seq in 1..=count {
-            assert_eq!(self.event(seq).await, Appended::Stored);
+            assert_eq!(self.event(seq).await, AppendOutcome::Stored);
         }
     }
 }
 
 /// Begins to read.
-pub(crate) async fn reader(backplane: &Arc<dyn Backplane>, stream: &StreamKey, from: ReadFrom) -> Reading {
-    let reading = Reading::begin(backplane.clone(), stream.clone(), from).await.unwrap();
+pub(crate) async fn reader(
+    backplane: &Arc<dyn Backplane>,
+    stream: &StreamKey,
+    from: ReadFrom,
+) -> StreamReader {
+    let reading = StreamReader::begin(backplane.clone(), stream.clone(), from).await.unwrap();
     reading.unwrap_or_else(|refused| panic!("cannot read: {refused:?}"))
 }
 
 /// What there is to read now: the events, and what the reader is told after them.
-pub(crate) async fn drain(reading: &mut Reading) -> (Vec<(u64, Bytes)>, Read) {
+pub(crate) async fn drain(reading: &mut StreamReader) -> (Vec<(u64, Bytes)>, ReadOutcome) {
     let mut events = Vec::new();
     loop {
         match reading.try_next().await.unwrap() {
-            Read::Events(batch) => {
+            ReadOutcome::Events(batch) => {
                 assert!(!batch.is_empty(), "no events are Nothing");
                 events.extend(batch.into_iter().map(|event| (event.seq, event.bytes)));
             }
@@ -169,7 +173,7 @@ pub(crate) async fn drain(reading: &mut Reading) -> (Vec<(u64, Bytes)>, Read) {
 }
 
 /// The numbers of the events there are to read now, and what the reader is told after them.
-pub(crate) async fn numbers(reading: &mut Reading) -> (Vec<u64>, Read) {
+pub(crate) async fn numbers(reading: &mut StreamReader) -> (Vec<u64>, ReadOutcome) {
     let (events, end) = drain(reading).await;
     (events.into_iter().map(|(seq, _)| seq).collect(), end)
 }

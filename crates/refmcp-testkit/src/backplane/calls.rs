@@ -3,134 +3,182 @@
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    Answer, Answered, Appended, Attached, Epoch, Expected, Parked, Read, ReadFrom, Settings, Stop,
+    AppendOutcome, AttachOutcome, BackplaneSettings, DeliverOutcome, Epoch, ExpectOutcome, ParkOutcome,
+    ReadFrom, ReadOutcome, ResponseOutcome, WriterStop,
 };
 
 use super::bench::{Bench, Writer, numbers, reader, request, text};
 
 pub(super) async fn an_answer_reaches_whoever_waits(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let question = request(1);
-    assert_eq!(replicas.one.expect(&id, &question, bench.ticks(40)).await.unwrap(), Expected::Expected);
-    assert_eq!(replicas.one.expect(&id, &question, bench.ticks(1)).await.unwrap(), Expected::Expected);
+    assert_eq!(
+        replicas.one.expect_response(&id, &question, bench.ticks(40)).await.unwrap(),
+        ExpectOutcome::Expected
+    );
+    assert_eq!(
+        replicas.one.expect_response(&id, &question, bench.ticks(1)).await.unwrap(),
+        ExpectOutcome::Expected
+    );
     let answer = async {
         bench.pass(3).await;
-        replicas.other.answer(&id, &question, text("yes")).await.unwrap()
+        replicas.other.deliver_response(&id, &question, text("yes")).await.unwrap()
     };
-    let both = async { tokio::join!(replicas.one.answered(&id, &question), answer) };
+    let both = async { tokio::join!(replicas.one.wait_response(&id, &question), answer) };
     let (answered, taken) = bench.soon("the answer", both).await;
-    assert_eq!((answered.unwrap(), taken), (Answered::Body(text("yes")), Answer::Taken));
-    let again = bench.soon("an end", replicas.other.answered(&id, &question)).await.unwrap();
-    assert_eq!(again, Answered::Unknown, "it is given once");
+    assert_eq!((answered.unwrap(), taken), (ResponseOutcome::Body(text("yes")), DeliverOutcome::Taken));
+    let again = bench.soon("an end", replicas.other.wait_response(&id, &question)).await.unwrap();
+    assert_eq!(again, ResponseOutcome::Unknown, "it is given once");
 }
 
 pub(super) async fn the_first_answer_counts(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let question = request(1);
-    assert_eq!(replicas.one.answer(&id, &question, text("why?")).await.unwrap(), Answer::Unknown);
-    replicas.one.expect(&id, &question, bench.ticks(10)).await.unwrap();
-    assert_eq!(replicas.one.answer(&id, &question, text("yes")).await.unwrap(), Answer::Taken);
-    assert_eq!(replicas.other.answer(&id, &question, text("no")).await.unwrap(), Answer::Late);
+    assert_eq!(
+        replicas.one.deliver_response(&id, &question, text("why?")).await.unwrap(),
+        DeliverOutcome::Unknown
+    );
+    replicas.one.expect_response(&id, &question, bench.ticks(10)).await.unwrap();
+    assert_eq!(
+        replicas.one.deliver_response(&id, &question, text("yes")).await.unwrap(),
+        DeliverOutcome::Taken
+    );
+    assert_eq!(
+        replicas.other.deliver_response(&id, &question, text("no")).await.unwrap(),
+        DeliverOutcome::Late
+    );
     let other = bench.open(&replicas, "b").await;
-    assert_eq!(replicas.one.answer(&other, &question, text("no")).await.unwrap(), Answer::Unknown);
-    let answered = bench.soon("the answer", replicas.other.answered(&id, &question)).await.unwrap();
-    assert_eq!(answered, Answered::Body(text("yes")));
-    assert_eq!(replicas.other.answer(&id, &question, text("no")).await.unwrap(), Answer::Late);
+    assert_eq!(
+        replicas.one.deliver_response(&other, &question, text("no")).await.unwrap(),
+        DeliverOutcome::Unknown
+    );
+    let answered = bench.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
+    assert_eq!(answered, ResponseOutcome::Body(text("yes")));
+    assert_eq!(
+        replicas.other.deliver_response(&id, &question, text("no")).await.unwrap(),
+        DeliverOutcome::Late
+    );
 }
 
 pub(super) async fn a_late_answer_is_late(bench: &Bench) {
-    let settings = Settings { late: bench.ticks(20), ..Settings::default() };
+    let settings = BackplaneSettings { late: bench.ticks(20), ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let (missed, kept) = (request(1), request(2));
-    replicas.one.expect(&id, &missed, bench.ticks(4)).await.unwrap();
-    replicas.one.expect(&id, &kept, bench.ticks(4)).await.unwrap();
-    assert_eq!(replicas.other.answer(&id, &kept, text("in time")).await.unwrap(), Answer::Taken);
-    let overdue = bench.soon("the deadline", replicas.one.answered(&id, &missed)).await.unwrap();
-    assert_eq!(overdue, Answered::Overdue);
+    replicas.one.expect_response(&id, &missed, bench.ticks(4)).await.unwrap();
+    replicas.one.expect_response(&id, &kept, bench.ticks(4)).await.unwrap();
+    assert_eq!(
+        replicas.other.deliver_response(&id, &kept, text("in time")).await.unwrap(),
+        DeliverOutcome::Taken
+    );
+    let overdue = bench.soon("the deadline", replicas.one.wait_response(&id, &missed)).await.unwrap();
+    assert_eq!(overdue, ResponseOutcome::Overdue);
     bench.pass(3).await;
-    assert_eq!(replicas.other.answer(&id, &missed, text("late")).await.unwrap(), Answer::Late);
-    let overdue = bench.soon("the end", replicas.one.answered(&id, &missed)).await.unwrap();
-    assert_eq!(overdue, Answered::Overdue, "a late answer does not count");
-    let answered = bench.soon("the answer", replicas.one.answered(&id, &kept)).await.unwrap();
-    assert_eq!(answered, Answered::Body(text("in time")), "one that came in time can be collected later");
+    assert_eq!(
+        replicas.other.deliver_response(&id, &missed, text("late")).await.unwrap(),
+        DeliverOutcome::Late
+    );
+    let overdue = bench.soon("the end", replicas.one.wait_response(&id, &missed)).await.unwrap();
+    assert_eq!(overdue, ResponseOutcome::Overdue, "a late answer does not count");
+    let answered = bench.soon("the answer", replicas.one.wait_response(&id, &kept)).await.unwrap();
+    assert_eq!(
+        answered,
+        ResponseOutcome::Body(text("in time")),
+        "one that came in time can be collected later"
+    );
     bench.pass(30).await;
-    assert_eq!(replicas.other.answer(&id, &missed, text("much later")).await.unwrap(), Answer::Unknown);
-    assert_eq!(replicas.one.expect(&id, &missed, bench.ticks(4)).await.unwrap(), Expected::Expected);
-    assert_eq!(replicas.other.answer(&id, &missed, text("again")).await.unwrap(), Answer::Taken);
+    assert_eq!(
+        replicas.other.deliver_response(&id, &missed, text("much later")).await.unwrap(),
+        DeliverOutcome::Unknown
+    );
+    assert_eq!(
+        replicas.one.expect_response(&id, &missed, bench.ticks(4)).await.unwrap(),
+        ExpectOutcome::Expected
+    );
+    assert_eq!(
+        replicas.other.deliver_response(&id, &missed, text("again")).await.unwrap(),
+        DeliverOutcome::Taken
+    );
 }
 
 pub(super) async fn waiting_for_an_answer_can_be_given_up(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let question = request(1);
-    replicas.one.expect(&id, &question, bench.ticks(100)).await.unwrap();
-    bench.never("nobody has answered", replicas.one.answered(&id, &question)).await;
-    assert_eq!(replicas.one.answer(&id, &question, text("yes")).await.unwrap(), Answer::Taken);
-    let answered = bench.soon("the answer", replicas.other.answered(&id, &question)).await.unwrap();
-    assert_eq!(answered, Answered::Body(text("yes")));
+    replicas.one.expect_response(&id, &question, bench.ticks(100)).await.unwrap();
+    bench.never("nobody has answered", replicas.one.wait_response(&id, &question)).await;
+    assert_eq!(
+        replicas.one.deliver_response(&id, &question, text("yes")).await.unwrap(),
+        DeliverOutcome::Taken
+    );
+    let answered = bench.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
+    assert_eq!(answered, ResponseOutcome::Body(text("yes")));
 }
 
 pub(super) async fn questions_have_a_limit(bench: &Bench) {
-    let settings = Settings { questions: 2, ..Settings::default() };
+    let settings = BackplaneSettings { questions: 2, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
-    let expect = async |number| replicas.one.expect(&id, &request(number), bench.ticks(100)).await.unwrap();
-    assert_eq!(expect(1).await, Expected::Expected);
-    assert_eq!(expect(2).await, Expected::Expected);
-    assert_eq!(expect(3).await, Expected::Full);
-    replicas.other.answer(&id, &request(1), text("yes")).await.unwrap();
-    assert_eq!(expect(3).await, Expected::Full, "the answer is still to be collected");
-    bench.soon("the answer", replicas.one.answered(&id, &request(1))).await.unwrap();
-    assert_eq!(expect(3).await, Expected::Expected);
-    assert_eq!(replicas.other.answer(&id, &request(2), text("yes")).await.unwrap(), Answer::Taken);
+    let expect =
+        async |number| replicas.one.expect_response(&id, &request(number), bench.ticks(100)).await.unwrap();
+    assert_eq!(expect(1).await, ExpectOutcome::Expected);
+    assert_eq!(expect(2).await, ExpectOutcome::Expected);
+    assert_eq!(expect(3).await, ExpectOutcome::Full);
+    replicas.other.deliver_response(&id, &request(1), text("yes")).await.unwrap();
+    assert_eq!(expect(3).await, ExpectOutcome::Full, "the answer is still to be collected");
+    bench.soon("the answer", replicas.one.wait_response(&id, &request(1))).await.unwrap();
+    assert_eq!(expect(3).await, ExpectOutcome::Expected);
+    assert_eq!(
+        replicas.other.deliver_response(&id, &request(2), text("yes")).await.unwrap(),
+        DeliverOutcome::Taken
+    );
 }
 
 pub(super) async fn a_waiting_call_is_claimed_once(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let other = bench.open(&replicas, "b").await;
     let ttl = bench.ticks(100);
-    assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), Parked::Parked);
-    assert_eq!(replicas.one.park(&id, "call", text("second"), ttl).await.unwrap(), Parked::Already);
-    assert_eq!(replicas.one.park(&other, "call", text("other"), ttl).await.unwrap(), Parked::Parked);
-    assert_eq!(replicas.one.park(&id, "another", text("third"), ttl).await.unwrap(), Parked::Parked);
+    assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), ParkOutcome::Parked);
+    assert_eq!(replicas.one.park(&id, "call", text("second"), ttl).await.unwrap(), ParkOutcome::Already);
+    assert_eq!(replicas.one.park(&other, "call", text("other"), ttl).await.unwrap(), ParkOutcome::Parked);
+    assert_eq!(replicas.one.park(&id, "another", text("third"), ttl).await.unwrap(), ParkOutcome::Parked);
     let mut waiting = replicas.other.waiting(&id).await.unwrap();
     waiting.sort();
     assert_eq!(waiting, ["another".into(), Box::from("call")]);
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("first")));
     assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None);
-    assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), Parked::Already);
+    assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), ParkOutcome::Already);
     assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None, "a retry does not bring it back");
     assert_eq!(replicas.one.claim(&other, "call").await.unwrap(), Some(text("other")));
     assert_eq!(replicas.one.waiting(&id).await.unwrap(), [Box::from("another")]);
 }
 
 pub(super) async fn a_waiting_call_expires(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     replicas.one.park(&id, "call", text("state"), bench.ticks(5)).await.unwrap();
     bench.pass(8).await;
     assert!(replicas.other.waiting(&id).await.unwrap().is_empty());
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), None);
     let parked = replicas.one.park(&id, "call", text("new"), bench.ticks(5)).await.unwrap();
-    assert_eq!(parked, Parked::Parked);
+    assert_eq!(parked, ParkOutcome::Parked);
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("new")));
 }
 
 pub(super) async fn waiting_calls_have_a_limit(bench: &Bench) {
-    let settings = Settings { waiting: 2, ..Settings::default() };
+    let settings = BackplaneSettings { waiting: 2, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let park = async |call: &str| replicas.one.park(&id, call, text("x"), bench.ticks(100)).await.unwrap();
-    assert_eq!(park("a").await, Parked::Parked);
-    assert_eq!(park("b").await, Parked::Parked);
-    assert_eq!(park("c").await, Parked::Full);
+    assert_eq!(park("a").await, ParkOutcome::Parked);
+    assert_eq!(park("b").await, ParkOutcome::Parked);
+    assert_eq!(park("c").await, ParkOutcome::Full);
     for number in 0..10 {
         replicas.other.claim(&id, "a").await.unwrap();
         replicas.other.claim(&id, &format!("a {number}")).await.unwrap();
-        assert_eq!(park(&format!("a {}", number + 1)).await, Parked::Parked, "claimed ones make room");
+        assert_eq!(park(&format!("a {}", number + 1)).await, ParkOutcome::Parked, "claimed ones make room");
     }
-    assert_eq!(park("c").await, Parked::Full);
+    assert_eq!(park("c").await, ParkOutcome::Full);
     assert_eq!(replicas.other.claim(&id, "b").await.unwrap(), Some(text("x")));
 }
 
 pub(super) async fn cancelling_ends_all_that_runs_under_an_id(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let other = bench.open(&replicas, "b").await;
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.one, &id, 1).await;
@@ -144,30 +192,34 @@ pub(super) async fn cancelling_ends_all_that_runs_under_an_id(bench: &Bench) {
     assert_eq!(replicas.other.cancel(&id, &request(1)).await.unwrap(), 0);
     assert_eq!(replicas.other.cancel(&id, &request(3)).await.unwrap(), 0);
 
-    assert_eq!(first.event(1).await, Appended::Already, "it was there before");
-    assert_eq!(first.event(2).await, Appended::Cancelled);
-    assert_eq!(first.end(2).await, Appended::Cancelled);
-    assert_eq!(first.end(2).await, Appended::Cancelled, "a retry hears the same");
-    assert_eq!(second.end(1).await, Appended::Cancelled);
-    assert_eq!(numbers(&mut reading).await, (vec![1], Read::End), "a reader hears that nothing more comes");
+    assert_eq!(first.event(1).await, AppendOutcome::Already, "it was there before");
+    assert_eq!(first.event(2).await, AppendOutcome::Cancelled);
+    assert_eq!(first.end(2).await, AppendOutcome::Cancelled);
+    assert_eq!(first.end(2).await, AppendOutcome::Cancelled, "a retry hears the same");
+    assert_eq!(second.end(1).await, AppendOutcome::Cancelled);
+    assert_eq!(
+        numbers(&mut reading).await,
+        (vec![1], ReadOutcome::End),
+        "a reader hears that nothing more comes"
+    );
     let attached = replicas.one.attach(&first.stream, ReadFrom::After(1)).await.unwrap();
-    assert_eq!(attached, Attached::Ended);
-    assert_eq!(ended.end(1).await, Appended::Already);
-    assert_eq!(unrelated.end(1).await, Appended::Stored);
-    assert_eq!(elsewhere.end(1).await, Appended::Stored);
+    assert_eq!(attached, AttachOutcome::Ended);
+    assert_eq!(ended.end(1).await, AppendOutcome::Already);
+    assert_eq!(unrelated.end(1).await, AppendOutcome::Stored);
+    assert_eq!(elsewhere.end(1).await, AppendOutcome::Stored);
 }
 
 pub(super) async fn a_writer_hears_why_it_should_stop(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let one = Arc::clone(&replicas.one);
     let cancelled = Writer::open(&one, &id, 1).await;
     let fenced = Writer::open(&one, &id, 2).await;
     let ended = Writer::open(&one, &id, 3).await;
     let forgotten = Writer::open(&one, &id, 4).await;
-    bench.never("it may go on", one.stopped(&cancelled.stream, cancelled.epoch)).await;
+    bench.never("it may go on", one.writer_stopped(&cancelled.stream, cancelled.epoch)).await;
     let act = async {
         bench.pass(1).await;
-        assert_eq!(cancelled.event(1).await, Appended::Stored);
+        assert_eq!(cancelled.event(1).await, AppendOutcome::Stored);
         replicas.other.cancel(&id, &request(1)).await.unwrap();
         replicas.other.take_over(&fenced.stream).await.unwrap();
         ended.end(1).await;
@@ -175,18 +227,18 @@ pub(super) async fn a_writer_hears_why_it_should_stop(bench: &Bench) {
     };
     let all = async {
         tokio::join!(
-            one.stopped(&cancelled.stream, cancelled.epoch),
-            one.stopped(&fenced.stream, fenced.epoch),
-            one.stopped(&ended.stream, ended.epoch),
-            one.stopped(&forgotten.stream, forgotten.epoch),
+            one.writer_stopped(&cancelled.stream, cancelled.epoch),
+            one.writer_stopped(&fenced.stream, fenced.epoch),
+            one.writer_stopped(&ended.stream, ended.epoch),
+            one.writer_stopped(&forgotten.stream, forgotten.epoch),
             act
         )
     };
     let (first, second, third, fourth, ()) = bench.soon("the reasons", all).await;
-    assert_eq!(first.unwrap(), Stop::Cancelled);
-    assert_eq!(second.unwrap(), Stop::Fenced);
-    assert_eq!(third.unwrap(), Stop::Ended);
-    assert_eq!(fourth.unwrap(), Stop::Unknown);
+    assert_eq!(first.unwrap(), WriterStop::Cancelled);
+    assert_eq!(second.unwrap(), WriterStop::Fenced);
+    assert_eq!(third.unwrap(), WriterStop::Ended);
+    assert_eq!(fourth.unwrap(), WriterStop::Unknown);
     let wrong = Epoch(cancelled.epoch.0 + 1);
-    assert_eq!(one.stopped(&cancelled.stream, wrong).await.unwrap(), Stop::Fenced);
+    assert_eq!(one.writer_stopped(&cancelled.stream, wrong).await.unwrap(), WriterStop::Fenced);
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    Answer, Answered, Backplane, Expected, Kind, Once, OpenedStream, Parked, PostKey, Posted, ReadFrom,
-    SessionId, Settings, StreamKey, StreamNumber,
+    Backplane, BackplaneSettings, DeliverOutcome, EventKind, ExpectOutcome, OnceOutcome, OpenStreamOutcome,
+    ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamKey, StreamNumber,
 };
 
 use super::bench::{Bench, Replicas, request, text};
@@ -26,11 +26,11 @@ const STREAM_BYTES: usize = 6_000;
 
 /// Plays a history. Panics when an answer is wrong, and says which step it was.
 pub async fn play(bench: &Bench, history: &[u64]) {
-    let settings = Settings {
+    let settings = BackplaneSettings {
         stream_bytes: STREAM_BYTES,
         retention: bench.ticks(LASTS),
         late: bench.ticks(LATE),
-        ..Settings::default()
+        ..BackplaneSettings::default()
     };
     let (replicas, session) = bench.session(settings).await;
     let mut world = World::new(bench, replicas, session);
@@ -122,7 +122,7 @@ struct Question {
 
 impl<'a> World<'a> {
     fn new(bench: &'a Bench, replicas: Replicas, session: SessionId) -> Self {
-        let standing = (StreamNumber::STANDING, Stream::new(None, None, STREAM_BYTES));
+        let standing = (StreamNumber::GET, Stream::new(None, None, STREAM_BYTES));
         Self {
             bench,
             replicas,
@@ -163,7 +163,7 @@ impl<'a> World<'a> {
                 if fresh {
                     self.keys.insert(key, self.now);
                 }
-                once == if fresh { Once::First } else { Once::Again }
+                once == if fresh { OnceOutcome::First } else { OnceOutcome::Again }
             }
             name @ ("expect" | "answer" | "collect") => self.ask(replica, step, name).await,
             "bump" => self.bump(replica, step).await,
@@ -189,7 +189,7 @@ impl<'a> World<'a> {
     async fn open(&mut self, replica: &Arc<dyn Backplane>, step: Step) -> bool {
         let id = some_request(step);
         let opened = replica.open_stream(&self.session, Some(id.clone())).await.unwrap();
-        let OpenedStream::Opened(number, epoch) = opened else { return false };
+        let OpenStreamOutcome::Opened(number, epoch) = opened else { return false };
         let fresh = self.streams.iter().all(|(other, _)| *other != number);
         self.streams.push((number, Stream::new(Some(id), Some(epoch), STREAM_BYTES)));
         fresh
@@ -211,7 +211,7 @@ impl<'a> World<'a> {
             _ => (current, stream.last() + 1),
         };
         let ends = name == "final" || (name == "any" && step.pick(4, 4) == 0);
-        let kind = if ends { Kind::Final } else { Kind::Event };
+        let kind = if ends { EventKind::Final } else { EventKind::Event };
         let appended = replica.append(&key, stream.epochs[epoch].0, seq, event.clone(), kind).await.unwrap();
         appended == stream.append(epoch, seq, event, kind, now)
     }
@@ -229,7 +229,9 @@ impl<'a> World<'a> {
             }
             "forget" => replica.forget(&key, epoch).await.unwrap() == stream.forget(place),
             _ => match stream.stop(place) {
-                Some(stop) => self.bench.soon("a stop", replica.stopped(&key, epoch)).await.unwrap() == stop,
+                Some(stop) => {
+                    self.bench.soon("a stop", replica.writer_stopped(&key, epoch)).await.unwrap() == stop
+                }
                 None => true,
             },
         }
@@ -274,11 +276,11 @@ impl<'a> World<'a> {
         let posted = replica.post(&self.session, PostKey(key), event.clone()).await.unwrap();
         let standing = &mut self.streams[0].1;
         match self.posted.get(&key) {
-            Some(seq) => posted == Posted::Already(*seq),
+            Some(seq) => posted == PostOutcome::Already(*seq),
             None => {
                 standing.push(event);
                 self.posted.insert(key, standing.last());
-                posted == Posted::Stored(standing.last())
+                posted == PostOutcome::Stored(standing.last())
             }
         }
     }
@@ -294,11 +296,11 @@ impl<'a> World<'a> {
         let ttl = self.bench.ticks(LASTS);
         let parked = replica.park(&self.session, &key, state.clone(), ttl).await.unwrap();
         if self.calls.contains_key(&call) {
-            return parked == Parked::Already;
+            return parked == ParkOutcome::Already;
         }
         self.calls.insert(call, Call { parked: self.now, state: Some(state) });
         let waiting = self.calls.values().filter(|call| call.state.is_some()).count();
-        parked == Parked::Parked && replica.waiting(&self.session).await.unwrap().len() == waiting
+        parked == ParkOutcome::Parked && replica.waiting(&self.session).await.unwrap().len() == waiting
     }
 
     async fn ask(&mut self, replica: &Arc<dyn Backplane>, step: Step, name: &str) -> bool {
@@ -311,37 +313,39 @@ impl<'a> World<'a> {
             ("expect", known) => {
                 let is_new = known.is_none();
                 let within = self.bench.ticks(LASTS);
-                let expected = replica.expect(&self.session, &id, within).await.unwrap();
+                let expected = replica.expect_response(&self.session, &id, within).await.unwrap();
                 if is_new {
                     self.questions.insert(place, Question { asked: now, body: None, collected: false });
                 }
-                expected == Expected::Expected
+                expected == ExpectOutcome::Expected
             }
             ("answer", None) => {
-                replica.answer(&self.session, &id, text("x")).await.unwrap() == Answer::Unknown
+                replica.deliver_response(&self.session, &id, text("x")).await.unwrap()
+                    == DeliverOutcome::Unknown
             }
             ("answer", Some(question)) => {
-                let answer = replica.answer(&self.session, &id, body.clone()).await.unwrap();
+                let answer = replica.deliver_response(&self.session, &id, body.clone()).await.unwrap();
                 if question.body.is_some() || now - question.asked > LASTS {
-                    return answer == Answer::Late;
+                    return answer == DeliverOutcome::Late;
                 }
                 question.body = Some(body);
-                answer == Answer::Taken
+                answer == DeliverOutcome::Taken
             }
             (_, question) => {
                 let expected = match question {
-                    None => Answered::Unknown,
-                    Some(question) if question.collected => Answered::Unknown,
+                    None => ResponseOutcome::Unknown,
+                    Some(question) if question.collected => ResponseOutcome::Unknown,
                     Some(question) => match question.body.clone() {
                         Some(body) => {
                             question.collected = true;
-                            Answered::Body(body)
+                            ResponseOutcome::Body(body)
                         }
-                        None if now - question.asked > LASTS => Answered::Overdue,
+                        None if now - question.asked > LASTS => ResponseOutcome::Overdue,
                         None => return true,
                     },
                 };
-                self.bench.soon("an answer", replica.answered(&self.session, &id)).await.unwrap() == expected
+                self.bench.soon("an answer", replica.wait_response(&self.session, &id)).await.unwrap()
+                    == expected
             }
         }
     }

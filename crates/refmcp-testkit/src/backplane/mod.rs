@@ -8,13 +8,13 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use refmcp_server::backplane::Memory;
+//! use refmcp_server::backplane::MemoryBackplane;
 //! use refmcp_testkit::backplane::{Bench, CASES, Replicas};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
 //! let bench = Bench::new(Duration::from_secs(1), |settings| async {
-//!     let memory = Arc::new(Memory::new(settings));
+//!     let memory = Arc::new(MemoryBackplane::new(settings));
 //!     Replicas { one: memory.clone(), other: memory }
 //! });
 //! for case in CASES {

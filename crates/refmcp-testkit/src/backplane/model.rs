@@ -3,7 +3,9 @@
 
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
-use refmcp_server::backplane::{Appended, Attached, Epoch, Event, Kind, Read, ReadFrom, ReaderToken, Stop};
+use refmcp_server::backplane::{
+    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
+};
 
 /// What may be counted for an event on top of its bytes.
 const ALLOWANCE: usize = 256;
@@ -73,30 +75,37 @@ impl Stream {
         following.map(Bytes::len).sum::<usize>() > self.cap
     }
 
-    pub(super) fn append(&mut self, epoch: usize, seq: u64, event: Bytes, kind: Kind, now: u32) -> Appended {
+    pub(super) fn append(
+        &mut self,
+        epoch: usize,
+        seq: u64,
+        event: Bytes,
+        kind: EventKind,
+        now: u32,
+    ) -> AppendOutcome {
         match self.end {
-            Some(End::Forgotten) => return Appended::Unknown,
-            Some(End::Buried) => return Appended::Ended,
+            Some(End::Forgotten) => return AppendOutcome::Unknown,
+            Some(End::Buried) => return AppendOutcome::Ended,
             _ => {}
         }
         if epoch + 1 != self.epochs.len() {
-            return Appended::Fenced;
+            return AppendOutcome::Fenced;
         }
         let last = self.last();
         if seq <= last && seq > self.epochs[epoch].1 {
-            return Appended::Already;
+            return AppendOutcome::Already;
         }
         match self.end {
-            Some(End::Cancelled(_)) => return Appended::Cancelled,
-            Some(_) => return Appended::Ended,
-            None if seq != last + 1 => return Appended::Gap { last },
+            Some(End::Cancelled(_)) => return AppendOutcome::Cancelled,
+            Some(_) => return AppendOutcome::Ended,
+            None if seq != last + 1 => return AppendOutcome::Gap { last },
             None => {}
         }
         self.push(event);
-        if kind == Kind::Final {
+        if kind == EventKind::Final {
             self.end = Some(End::Final(now));
         }
-        Appended::Stored
+        AppendOutcome::Stored
     }
 
     pub(super) fn push(&mut self, event: Bytes) {
@@ -133,35 +142,35 @@ impl Stream {
     }
 
     /// Why a writer must stop; `None` when it need not.
-    pub(super) fn stop(&self, epoch: usize) -> Option<Stop> {
+    pub(super) fn stop(&self, epoch: usize) -> Option<WriterStop> {
         match self.end {
-            Some(End::Forgotten | End::Buried) => Some(Stop::Unknown),
-            _ if epoch + 1 != self.epochs.len() => Some(Stop::Fenced),
-            Some(End::Cancelled(_)) => Some(Stop::Cancelled),
-            Some(End::Final(_)) => Some(Stop::Ended),
+            Some(End::Forgotten | End::Buried) => Some(WriterStop::Unknown),
+            _ if epoch + 1 != self.epochs.len() => Some(WriterStop::Fenced),
+            Some(End::Cancelled(_)) => Some(WriterStop::Cancelled),
+            Some(End::Final(_)) => Some(WriterStop::Ended),
             None => None,
         }
     }
 
     /// Whether this is a right answer to somebody who wants to read.
-    pub(super) fn attach(&mut self, from: ReadFrom, attached: &Attached) -> bool {
+    pub(super) fn attach(&mut self, from: ReadFrom, attached: &AttachOutcome) -> bool {
         if self.is_gone() {
-            return *attached == Attached::Gone { request: self.gone() };
+            return *attached == AttachOutcome::Gone { request: self.gone() };
         }
         let ended = self.end.is_some();
         match (from, attached) {
-            (ReadFrom::After(wanted), Attached::Beyond) => wanted > self.last(),
-            (ReadFrom::After(wanted), Attached::Ended) => ended && wanted == self.last(),
-            (ReadFrom::After(wanted), Attached::Gone { request }) => {
+            (ReadFrom::After(wanted), AttachOutcome::Beyond) => wanted > self.last(),
+            (ReadFrom::After(wanted), AttachOutcome::Ended) => ended && wanted == self.last(),
+            (ReadFrom::After(wanted), AttachOutcome::Gone { request }) => {
                 wanted <= self.last() && !self.is_kept_after(wanted) && *request == self.request
             }
-            (ReadFrom::After(wanted), Attached::Reading { reader, after, missed }) => {
+            (ReadFrom::After(wanted), AttachOutcome::Reading { reader, after, missed }) => {
                 self.begin(*reader, *after);
                 let follows = wanted < self.last() || (wanted == self.last() && !ended);
                 (*after, *missed) == (wanted, 0) && follows && !self.is_dropped_after(wanted)
             }
-            (ReadFrom::Unread, Attached::Ended) => ended && self.read == self.last(),
-            (ReadFrom::Unread, Attached::Reading { reader, after, missed }) => {
+            (ReadFrom::Unread, AttachOutcome::Ended) => ended && self.read == self.last(),
+            (ReadFrom::Unread, AttachOutcome::Reading { reader, after, missed }) => {
                 let begins = *after == self.read + missed && (*missed == 0 || !self.is_kept_after(self.read));
                 let follows = *after < self.last() || (*after == self.last() && !ended);
                 let right = begins && follows && !self.is_dropped_after(*after);
@@ -182,19 +191,19 @@ impl Stream {
     }
 
     /// Whether this is a right answer to this reader.
-    pub(super) fn read(&mut self, reader: usize, read: &Read) -> bool {
+    pub(super) fn read(&mut self, reader: usize, read: &ReadOutcome) -> bool {
         if self.is_gone() {
-            return *read == Read::Gone { request: self.gone() };
+            return *read == ReadOutcome::Gone { request: self.gone() };
         }
         if reader + 1 != self.readers.len() {
-            return *read == Read::Replaced;
+            return *read == ReadOutcome::Replaced;
         }
         if self.away {
-            return *read == Read::Detached;
+            return *read == ReadOutcome::Detached;
         }
         let after = self.readers[reader].1;
         match read {
-            Read::Events(events) => {
+            ReadOutcome::Events(events) => {
                 let right = !events.is_empty()
                     && !self.is_dropped_after(after)
                     && (after + 1..).zip(events).all(|(seq, event)| self.is_event(seq, event));
@@ -203,16 +212,16 @@ impl Stream {
                 self.read = self.read.max(come);
                 right
             }
-            Read::Nothing => after == self.last() && self.end.is_none(),
-            Read::End => after == self.last() && self.end.is_some(),
-            Read::Gone { request } => !self.is_kept_after(after) && *request == self.request,
-            Read::Replaced | Read::Detached | Read::Unknown => false,
+            ReadOutcome::Nothing => after == self.last() && self.end.is_none(),
+            ReadOutcome::End => after == self.last() && self.end.is_some(),
+            ReadOutcome::Gone { request } => !self.is_kept_after(after) && *request == self.request,
+            ReadOutcome::Replaced | ReadOutcome::Detached | ReadOutcome::Unknown => false,
         }
     }
 
     fn is_event(&self, seq: u64, event: &Event) -> bool {
         let ends = matches!(self.end, Some(End::Final(_))) && seq == self.last();
-        let kind = if ends { Kind::Final } else { Kind::Event };
+        let kind = if ends { EventKind::Final } else { EventKind::Event };
         let index = usize::try_from(seq - 1).unwrap_or(usize::MAX);
         event.seq == seq && event.kind == kind && self.events.get(index) == Some(&event.bytes)
     }

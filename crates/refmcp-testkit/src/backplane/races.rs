@@ -6,8 +6,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    Answer, Answered, Appended, Attached, Backplane, Created, Kind, NewSession, Once, Parked, PostKey,
-    Posted, Read, ReadFrom, Reading, SessionId, Settings, Updated,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, EventKind,
+    NewSession, OnceOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ResponseOutcome,
+    SessionId, StreamReader, UpdateOutcome,
 };
 use tokio::sync::Barrier;
 
@@ -67,7 +68,7 @@ fn count<T: PartialEq>(results: &[T], wanted: &T) -> usize {
 }
 
 async fn one_creates_a_session(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let (id, idle) = (SessionId::new(round.to_string()), bench.ticks(1000));
         let results = compete(&replicas, move |backplane, _| {
@@ -75,12 +76,12 @@ async fn one_creates_a_session(bench: &Bench) {
             async move { backplane.create_session(&id, NewSession::default(), idle).await.unwrap() }
         })
         .await;
-        assert_eq!(count(&results, &Created::Created), 1, "{results:?}");
+        assert_eq!(count(&results, &CreateOutcome::Created), 1, "{results:?}");
     }
 }
 
 async fn no_change_of_facts_is_lost(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let session = id.clone();
     compete(&replicas, move |backplane, _| {
         let id = session.clone();
@@ -91,8 +92,8 @@ async fn no_change_of_facts_is_lost(bench: &Bench) {
                     tokio::task::yield_now().await;
                     let more = text(&format!("{}x", String::from_utf8_lossy(&record.facts)));
                     match backplane.update_session(&id, record.version, more).await.unwrap() {
-                        Updated::Updated(_) => break,
-                        Updated::Conflict(newer) => record = newer,
+                        UpdateOutcome::Updated(_) => break,
+                        UpdateOutcome::Conflict(newer) => record = newer,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -105,7 +106,7 @@ async fn no_change_of_facts_is_lost(bench: &Bench) {
 }
 
 async fn one_retry_is_stored(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     for seq in 1..=ROUNDS as u64 {
         let writer = writer.clone();
@@ -113,19 +114,24 @@ async fn one_retry_is_stored(bench: &Bench) {
             let writer = writer.clone();
             async move {
                 let said = text(&number.to_string());
-                let appended = backplane.append(&writer.stream, writer.epoch, seq, said.clone(), Kind::Event);
+                let appended =
+                    backplane.append(&writer.stream, writer.epoch, seq, said.clone(), EventKind::Event);
                 (appended.await.unwrap(), said)
             }
         })
         .await;
-        let stored: Vec<_> = results.iter().filter(|(appended, _)| *appended == Appended::Stored).collect();
+        let stored: Vec<_> =
+            results.iter().filter(|(appended, _)| *appended == AppendOutcome::Stored).collect();
         assert_eq!(stored.len(), 1, "{results:?}");
-        assert_eq!(results.iter().filter(|(appended, _)| *appended == Appended::Already).count(), RIVALS - 1);
+        assert_eq!(
+            results.iter().filter(|(appended, _)| *appended == AppendOutcome::Already).count(),
+            RIVALS - 1
+        );
     }
 }
 
 async fn one_writer_remains(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let writer = Writer::open(&replicas.one, &id, 1).await;
         let stream = writer.stream.clone();
@@ -133,23 +139,24 @@ async fn one_writer_remains(bench: &Bench) {
             let stream = stream.clone();
             async move {
                 let taken = backplane.take_over(&stream).await.unwrap().unwrap();
-                let end = backplane.append(&stream, taken.epoch, taken.last + 1, text("end"), Kind::Final);
+                let end =
+                    backplane.append(&stream, taken.epoch, taken.last + 1, text("end"), EventKind::Final);
                 (taken.ended, end.await.unwrap())
             }
         })
         .await;
-        let ends = results.iter().filter(|(_, appended)| *appended == Appended::Stored).count();
+        let ends = results.iter().filter(|(_, appended)| *appended == AppendOutcome::Stored).count();
         assert_eq!(ends, 1, "{round}: {results:?}");
         for (ended, appended) in &results {
-            let lost = matches!(appended, Appended::Fenced);
-            let late = *ended && matches!(appended, Appended::Ended);
-            assert!(*appended == Appended::Stored || lost || late, "{results:?}");
+            let lost = matches!(appended, AppendOutcome::Fenced);
+            let late = *ended && matches!(appended, AppendOutcome::Ended);
+            assert!(*appended == AppendOutcome::Stored || lost || late, "{results:?}");
         }
     }
 }
 
 async fn one_reader_remains(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     for _ in 0..ROUNDS {
         let writer = Writer::open(&replicas.one, &id, 1).await;
         writer.events(1).await;
@@ -162,11 +169,11 @@ async fn one_reader_remains(bench: &Bench) {
         let mut tokens = BTreeSet::new();
         let mut reading = 0;
         for attached in readers {
-            let Attached::Reading { reader, after, .. } = attached else { panic!("{attached:?}") };
+            let AttachOutcome::Reading { reader, after, .. } = attached else { panic!("{attached:?}") };
             assert!(tokens.insert(reader), "no two readers are the same");
             match replicas.one.read(&writer.stream, reader, after).await.unwrap() {
-                Read::Events(_) => reading += 1,
-                other => assert_eq!(other, Read::Replaced),
+                ReadOutcome::Events(_) => reading += 1,
+                other => assert_eq!(other, ReadOutcome::Replaced),
             }
         }
         assert_eq!(reading, 1);
@@ -178,17 +185,17 @@ async fn one_reader_remains(bench: &Bench) {
 /// gets to the end has seen every event once.
 async fn readers_follow_a_writer(bench: &Bench) {
     const EVENTS: u64 = 300;
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let stream = writer.stream.clone();
     let writing = tokio::spawn(async move {
         for seq in 1..EVENTS {
-            assert_eq!(writer.event(seq).await, Appended::Stored);
+            assert_eq!(writer.event(seq).await, AppendOutcome::Stored);
             if seq % 7 == 0 {
                 tokio::task::yield_now().await;
             }
         }
-        assert_eq!(writer.end(EVENTS).await, Appended::Stored);
+        assert_eq!(writer.end(EVENTS).await, AppendOutcome::Stored);
     });
     let follow = compete(&replicas, move |backplane, _| {
         let stream = stream.clone();
@@ -196,19 +203,19 @@ async fn readers_follow_a_writer(bench: &Bench) {
             let mut seen = 0;
             loop {
                 let from = ReadFrom::After(seen);
-                let begun = Reading::begin(backplane.clone(), stream.clone(), from).await.unwrap();
+                let begun = StreamReader::begin(backplane.clone(), stream.clone(), from).await.unwrap();
                 let Ok(mut reading) = begun else { return (seen, begun.map(|_| ()).unwrap_err()) };
                 loop {
                     match reading.next().await.unwrap() {
-                        Read::Events(events) => {
+                        ReadOutcome::Events(events) => {
                             for event in events {
                                 assert_eq!(event.seq, seen + 1);
                                 assert_eq!(event.bytes, text(&event.seq.to_string()));
                                 seen = event.seq;
                             }
                         }
-                        Read::End => return (seen, Attached::Ended),
-                        Read::Replaced => break,
+                        ReadOutcome::End => return (seen, AttachOutcome::Ended),
+                        ReadOutcome::Replaced => break,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -218,12 +225,12 @@ async fn readers_follow_a_writer(bench: &Bench) {
         }
     });
     let ends = bench.soon("all readers", follow).await;
-    assert_eq!(count(&ends, &(EVENTS, Attached::Ended)), RIVALS, "{ends:?}");
+    assert_eq!(count(&ends, &(EVENTS, AttachOutcome::Ended)), RIVALS, "{ends:?}");
     writing.await.unwrap();
 }
 
 async fn posts_have_numbers(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let posted = compete(&replicas, move |backplane, number| {
         let id = id.clone();
         async move {
@@ -232,8 +239,8 @@ async fn posts_have_numbers(bench: &Bench) {
                 // Two post the same: one of them posts it, the other hears that it was posted.
                 let key = PostKey((number / 2 * ROUNDS + round) as u128);
                 numbers.push(match backplane.post(&id, key, text("news")).await.unwrap() {
-                    Posted::Stored(seq) => (seq, true),
-                    Posted::Already(seq) => (seq, false),
+                    PostOutcome::Stored(seq) => (seq, true),
+                    PostOutcome::Already(seq) => (seq, false),
                     other => panic!("{other:?}"),
                 });
             }
@@ -250,7 +257,7 @@ async fn posts_have_numbers(bench: &Bench) {
 }
 
 async fn one_claims_a_call(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let (id, call, ttl) = (id.clone(), round.to_string(), bench.ticks(1000));
         let results = compete(&replicas, move |backplane, _| {
@@ -261,51 +268,55 @@ async fn one_claims_a_call(bench: &Bench) {
             }
         })
         .await;
-        let parked = results.iter().filter(|(parked, _)| *parked == Parked::Parked).count();
+        let parked = results.iter().filter(|(parked, _)| *parked == ParkOutcome::Parked).count();
         let claimed = results.iter().filter(|(_, claimed)| *claimed).count();
         assert_eq!((parked, claimed), (1, 1), "{results:?}");
     }
 }
 
 async fn one_uses_a_key(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let (key, ttl) = ([u8::try_from(round).unwrap(); 32], bench.ticks(1000));
         let results =
             compete(&replicas, move |backplane, _| async move { backplane.once(key, ttl).await.unwrap() })
                 .await;
-        assert_eq!((count(&results, &Once::First), count(&results, &Once::Again)), (1, RIVALS - 1));
+        assert_eq!(
+            (count(&results, &OnceOutcome::First), count(&results, &OnceOutcome::Again)),
+            (1, RIVALS - 1)
+        );
     }
 }
 
 /// All wait for the answer and all give one: one is taken, one gets it.
 async fn one_answer_counts(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let question = request(i64::try_from(round).unwrap());
-        replicas.one.expect(&id, &question, bench.ticks(1000)).await.unwrap();
+        replicas.one.expect_response(&id, &question, bench.ticks(1000)).await.unwrap();
         let id = id.clone();
         let both = compete(&replicas, move |backplane, number| {
             let (id, question) = (id.clone(), question.clone());
             async move {
                 let body = text(&number.to_string());
-                tokio::join!(async { backplane.answered(&id, &question).await.unwrap() }, async {
-                    (backplane.answer(&id, &question, body.clone()).await.unwrap(), body.clone())
+                tokio::join!(async { backplane.wait_response(&id, &question).await.unwrap() }, async {
+                    (backplane.deliver_response(&id, &question, body.clone()).await.unwrap(), body.clone())
                 })
             }
         });
         let results = bench.soon("the answers", both).await;
-        let taken: Vec<_> = results.iter().filter(|(_, (answer, _))| *answer == Answer::Taken).collect();
+        let taken: Vec<_> =
+            results.iter().filter(|(_, (answer, _))| *answer == DeliverOutcome::Taken).collect();
         assert_eq!(taken.len(), 1, "{results:?}");
-        let body = Answered::Body(taken[0].1.1.clone());
-        let answered: Vec<Answered> = results.iter().map(|(answered, _)| answered.clone()).collect();
-        assert_eq!((count(&answered, &body), count(&answered, &Answered::Unknown)), (1, RIVALS - 1));
+        let body = ResponseOutcome::Body(taken[0].1.1.clone());
+        let answered: Vec<ResponseOutcome> = results.iter().map(|(answered, _)| answered.clone()).collect();
+        assert_eq!((count(&answered, &body), count(&answered, &ResponseOutcome::Unknown)), (1, RIVALS - 1));
     }
 }
 
 /// Some end it, some cancel it, some give its answer another way: one of them does.
 async fn an_end_or_a_cancellation(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let number = i64::try_from(round).unwrap();
         let writer = Writer::open(&replicas.one, &id, number).await;
@@ -316,8 +327,8 @@ async fn an_end_or_a_cancellation(bench: &Bench) {
                 match rival % 3 {
                     0 => {
                         let end =
-                            backplane.append(stream, *epoch, 1, text("end"), Kind::Final).await.unwrap();
-                        end == Appended::Stored
+                            backplane.append(stream, *epoch, 1, text("end"), EventKind::Final).await.unwrap();
+                        end == AppendOutcome::Stored
                     }
                     1 => backplane.cancel(&stream.session, &request(number)).await.unwrap() == 1,
                     _ => backplane.forget(stream, *epoch).await.unwrap(),
@@ -330,7 +341,7 @@ async fn an_end_or_a_cancellation(bench: &Bench) {
 }
 
 async fn closing_wins(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let id = bench.open(&replicas, &round.to_string()).await;
         let writer = Writer::open(&replicas.one, &id, 1).await;
@@ -343,7 +354,9 @@ async fn closing_wins(bench: &Bench) {
                     return backplane.close_session(&id).await.unwrap();
                 }
                 for seq in 1..=5 {
-                    let _ = backplane.append(&writer.stream, writer.epoch, seq, text("x"), Kind::Event).await;
+                    let _ = backplane
+                        .append(&writer.stream, writer.epoch, seq, text("x"), EventKind::Event)
+                        .await;
                     let _ = backplane.park(&id, &seq.to_string(), text("x"), std::time::Duration::MAX).await;
                     let _ = backplane.post(&id, PostKey(seq.into()), text("x")).await;
                 }
@@ -353,7 +366,7 @@ async fn closing_wins(bench: &Bench) {
         .await;
         assert_eq!(count(&closed, &true), 1);
         assert_eq!(replicas.other.session(&id).await.unwrap(), None);
-        assert_eq!(writer.event(1).await, Appended::Unknown);
+        assert_eq!(writer.event(1).await, AppendOutcome::Unknown);
         assert!(replicas.one.waiting(&id).await.unwrap().is_empty());
     }
 }

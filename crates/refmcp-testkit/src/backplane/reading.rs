@@ -1,92 +1,96 @@
 //! Readers go on exactly where they stopped, or are told that they cannot.
 
 use refmcp_server::backplane::{
-    Appended, Attached, Kind, OpenedStream, PostKey, Read, ReadFrom, Settings, StreamKey, StreamNumber,
+    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, ReadFrom,
+    ReadOutcome, StreamKey, StreamNumber,
 };
 
 use super::bench::{Bench, Writer, drain, kilobyte, numbers, reader, request, text};
 
 pub(super) async fn a_reader_goes_on_exactly_there(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(600).await;
-    assert_eq!(writer.end(601).await, Appended::Stored);
+    assert_eq!(writer.end(601).await, AppendOutcome::Stored);
     for after in [0, 1, 299, 600] {
         let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(after)).await;
         let (events, end) = drain(&mut reading).await;
         let expected: Vec<_> = (after + 1..=601).map(|seq| (seq, text(&seq.to_string()))).collect();
-        assert_eq!((events, end), (expected, Read::End));
+        assert_eq!((events, end), (expected, ReadOutcome::End));
         assert_eq!((reading.after(), reading.missed()), (601, 0));
     }
 }
 
 pub(super) async fn reading_begins_where_something_follows(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
     let attach = async |after| replicas.other.attach(&writer.stream, ReadFrom::After(after)).await.unwrap();
-    assert!(matches!(attach(2).await, Attached::Reading { after: 2, missed: 0, .. }), "more may follow");
-    assert_eq!(attach(3).await, Attached::Beyond);
-    assert_eq!(attach(u64::MAX).await, Attached::Beyond);
+    assert!(matches!(attach(2).await, AttachOutcome::Reading { after: 2, missed: 0, .. }), "more may follow");
+    assert_eq!(attach(3).await, AttachOutcome::Beyond);
+    assert_eq!(attach(u64::MAX).await, AttachOutcome::Beyond);
     writer.end(3).await;
-    assert_eq!(attach(3).await, Attached::Ended);
-    assert_eq!(attach(4).await, Attached::Beyond);
-    assert!(matches!(attach(2).await, Attached::Reading { .. }));
+    assert_eq!(attach(3).await, AttachOutcome::Ended);
+    assert_eq!(attach(4).await, AttachOutcome::Beyond);
+    assert!(matches!(attach(2).await, AttachOutcome::Reading { .. }));
 
-    let standing = StreamKey::standing(id.clone());
+    let standing = StreamKey::get_stream(id.clone());
     let attached = replicas.one.attach(&standing, ReadFrom::After(0)).await.unwrap();
-    assert!(matches!(attached, Attached::Reading { after: 0, .. }), "it is there before anything is posted");
-    assert_eq!(replicas.one.attach(&standing, ReadFrom::After(1)).await.unwrap(), Attached::Beyond);
+    assert!(
+        matches!(attached, AttachOutcome::Reading { after: 0, .. }),
+        "it is there before anything is posted"
+    );
+    assert_eq!(replicas.one.attach(&standing, ReadFrom::After(1)).await.unwrap(), AttachOutcome::Beyond);
     let unknown = StreamKey::new(id, StreamNumber(1_000_000));
-    assert_eq!(replicas.one.attach(&unknown, ReadFrom::After(0)).await.unwrap(), Attached::Unknown);
-    assert_eq!(replicas.one.attach(&unknown, ReadFrom::Unread).await.unwrap(), Attached::Unknown);
+    assert_eq!(replicas.one.attach(&unknown, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
+    assert_eq!(replicas.one.attach(&unknown, ReadFrom::Unread).await.unwrap(), AttachOutcome::Unknown);
 }
 
 pub(super) async fn the_last_reader_reads(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut first).await, (vec![1, 2], Read::Nothing));
+    assert_eq!(numbers(&mut first).await, (vec![1, 2], ReadOutcome::Nothing));
     let next = async {
         bench.pass(1).await;
         reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await
     };
     let (told, mut second) = bench.soon("the second", async { tokio::join!(first.next(), next) }).await;
-    assert_eq!(told.unwrap(), Read::Replaced);
+    assert_eq!(told.unwrap(), ReadOutcome::Replaced);
     writer.event(3).await;
-    assert_eq!(numbers(&mut first).await, (vec![], Read::Replaced));
-    assert_eq!(numbers(&mut second).await, (vec![2, 3], Read::Nothing));
+    assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
+    assert_eq!(numbers(&mut second).await, (vec![2, 3], ReadOutcome::Nothing));
     // An attempt that fails replaces nobody.
     let beyond = replicas.one.attach(&writer.stream, ReadFrom::After(9)).await.unwrap();
-    assert_eq!(beyond, Attached::Beyond);
-    assert_eq!(numbers(&mut second).await, (vec![], Read::Nothing));
+    assert_eq!(beyond, AttachOutcome::Beyond);
+    assert_eq!(numbers(&mut second).await, (vec![], ReadOutcome::Nothing));
 }
 
 pub(super) async fn a_reader_can_be_sent_away(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut first).await, (vec![1], Read::Nothing));
+    assert_eq!(numbers(&mut first).await, (vec![1], ReadOutcome::Nothing));
     let detach = async {
         bench.pass(1).await;
         replicas.other.detach(&writer.stream).await
     };
     let (told, detached) = bench.soon("being sent away", async { tokio::join!(first.next(), detach) }).await;
     detached.unwrap();
-    assert_eq!(told.unwrap(), Read::Detached);
-    assert_eq!(writer.event(2).await, Appended::Stored, "the stream goes on");
-    assert_eq!(numbers(&mut first).await, (vec![], Read::Detached));
+    assert_eq!(told.unwrap(), ReadOutcome::Detached);
+    assert_eq!(writer.event(2).await, AppendOutcome::Stored, "the stream goes on");
+    assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Detached));
     let mut second = reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await;
-    assert_eq!(numbers(&mut second).await, (vec![2], Read::Nothing));
-    assert_eq!(numbers(&mut first).await, (vec![], Read::Replaced));
+    assert_eq!(numbers(&mut second).await, (vec![2], ReadOutcome::Nothing));
+    assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
 }
 
 pub(super) async fn the_unread_begins_behind_every_reader(bench: &Bench) {
-    let settings = Settings { stream_bytes: 5_000, ..Settings::default() };
+    let settings = BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
-    let standing = StreamKey::standing(id.clone());
+    let standing = StreamKey::get_stream(id.clone());
     for number in 1..=3 {
         replicas.one.post(&id, PostKey(number), text("a")).await.unwrap();
     }
@@ -110,18 +114,18 @@ pub(super) async fn the_unread_begins_behind_every_reader(bench: &Bench) {
 }
 
 pub(super) async fn a_reader_further_behind_makes_nothing_unread(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1000).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::Unread).await;
     assert_eq!(numbers(&mut first).await.0.len(), 1000);
     let mut behind = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    assert!(matches!(behind.try_next().await.unwrap(), Read::Events(_)));
+    assert!(matches!(behind.try_next().await.unwrap(), ReadOutcome::Events(_)));
     assert_eq!(reader(&replicas.one, &writer.stream, ReadFrom::Unread).await.after(), 1000);
 }
 
 pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
     bench.never("there is nothing to read", reading.next()).await;
@@ -129,8 +133,8 @@ pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
     let read = async {
         loop {
             match reading.next().await.unwrap() {
-                Read::Events(events) => seen.extend(events.into_iter().map(|event| event.seq)),
-                Read::End => break,
+                ReadOutcome::Events(events) => seen.extend(events.into_iter().map(|event| event.seq)),
+                ReadOutcome::End => break,
                 other => panic!("{other:?}"),
             }
         }
@@ -140,100 +144,113 @@ pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
             if seq % 4 == 0 {
                 bench.pass(1).await;
             }
-            assert_eq!(writer.event(seq).await, Appended::Stored);
+            assert_eq!(writer.event(seq).await, AppendOutcome::Stored);
         }
         bench.pass(1).await;
-        assert_eq!(writer.end(21).await, Appended::Stored);
+        assert_eq!(writer.end(21).await, AppendOutcome::Stored);
     };
     bench.soon("all events", async { tokio::join!(read, write) }).await;
     assert_eq!(seen, (1..=21).collect::<Vec<_>>());
 }
 
 pub(super) async fn news_that_came_while_nobody_waited_is_heard_at_once(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1], Read::Nothing));
+    assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::Nothing));
     let waited = tokio::time::timeout(bench.ticks(2), reading.next()).await;
     assert!(waited.is_err(), "there is nothing to hear");
     writer.event(2).await;
     bench.pass(2).await;
     let read = bench.soon("what came meanwhile", reading.next()).await.unwrap();
-    let Read::Events(events) = read else { panic!("{read:?}") };
+    let ReadOutcome::Events(events) = read else { panic!("{read:?}") };
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
 }
 
 pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
-    let settings = Settings { stream_bytes: 10_000, ..Settings::default() };
+    let settings = BackplaneSettings { stream_bytes: 10_000, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let writer = Writer::open(&replicas.one, &id, 42).await;
     let mut slow = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     for seq in 1..=100 {
-        assert_eq!(writer.append(seq, kilobyte(seq), Kind::Event).await, Appended::Stored);
+        assert_eq!(writer.append(seq, kilobyte(seq), EventKind::Event).await, AppendOutcome::Stored);
     }
-    let gone = Read::Gone { request: Some(request(42)) };
+    let gone = ReadOutcome::Gone { request: Some(request(42)) };
     assert_eq!(numbers(&mut slow).await, (vec![], gone.clone()));
     assert_eq!(bench.soon("the news", slow.next()).await.unwrap(), gone);
     let attached = replicas.other.attach(&writer.stream, ReadFrom::After(50)).await.unwrap();
-    assert_eq!(attached, Attached::Gone { request: Some(request(42)) });
+    assert_eq!(attached, AttachOutcome::Gone { request: Some(request(42)) });
     let mut back = reader(&replicas.other, &writer.stream, ReadFrom::After(97)).await;
     assert_eq!(
         drain(&mut back).await,
-        ((98..=100).map(|seq| (seq, kilobyte(seq))).collect(), Read::Nothing),
+        ((98..=100).map(|seq| (seq, kilobyte(seq))).collect(), ReadOutcome::Nothing),
         "the newest are kept"
     );
-    assert_eq!(writer.append(3, kilobyte(3), Kind::Event).await, Appended::Already, "also when it is gone");
+    assert_eq!(
+        writer.append(3, kilobyte(3), EventKind::Event).await,
+        AppendOutcome::Already,
+        "also when it is gone"
+    );
 }
 
 pub(super) async fn the_final_event_is_not_dropped(bench: &Bench) {
-    let settings = Settings { stream_bytes: 5_000, session_bytes: 30_000, ..Settings::default() };
+    let settings =
+        BackplaneSettings { stream_bytes: 5_000, session_bytes: 30_000, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     for seq in 1..=10 {
-        writer.append(seq, kilobyte(seq), Kind::Event).await;
+        writer.append(seq, kilobyte(seq), EventKind::Event).await;
     }
-    assert_eq!(writer.append(11, kilobyte(11), Kind::Final).await, Appended::Stored);
+    assert_eq!(writer.append(11, kilobyte(11), EventKind::Final).await, AppendOutcome::Stored);
     // Others fill the session and pay for it themselves.
     for number in 2..10 {
         let other = Writer::open(&replicas.one, &id, number).await;
         for seq in 1..=10 {
-            assert_eq!(other.append(seq, kilobyte(seq), Kind::Event).await, Appended::Stored);
+            assert_eq!(other.append(seq, kilobyte(seq), EventKind::Event).await, AppendOutcome::Stored);
         }
     }
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(10)).await;
-    assert_eq!(drain(&mut reading).await, (vec![(11, kilobyte(11))], Read::End));
+    assert_eq!(drain(&mut reading).await, (vec![(11, kilobyte(11))], ReadOutcome::End));
 }
 
 pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(bench: &Bench) {
-    let settings =
-        Settings { stream_bytes: 10_000, session_bytes: 50_000, streams: 1000, ..Settings::default() };
+    let settings = BackplaneSettings {
+        stream_bytes: 10_000,
+        session_bytes: 50_000,
+        streams: 1000,
+        ..BackplaneSettings::default()
+    };
     let (replicas, id) = bench.session(settings).await;
     let mut kept = Vec::new();
     for number in 0..200 {
-        let OpenedStream::Opened(stream, epoch) =
+        let OpenStreamOutcome::Opened(stream, epoch) =
             replicas.one.open_stream(&id, Some(request(number))).await.unwrap()
         else {
             break;
         };
         let stream = StreamKey::new(id.clone(), stream);
-        match replicas.one.append(&stream, epoch, 1, kilobyte(1), Kind::Final).await.unwrap() {
-            Appended::Stored => kept.push(stream),
-            Appended::Full => break,
+        match replicas.one.append(&stream, epoch, 1, kilobyte(1), EventKind::Final).await.unwrap() {
+            AppendOutcome::Stored => kept.push(stream),
+            AppendOutcome::Full => break,
             other => panic!("{other:?}"),
         }
     }
     assert!((10..100).contains(&kept.len()), "some fit, not all: {}", kept.len());
     for stream in &kept {
         let mut reading = reader(&replicas.other, stream, ReadFrom::After(0)).await;
-        assert_eq!(numbers(&mut reading).await, (vec![1], Read::End));
+        assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::End));
     }
     let writer = Writer::open(&replicas.other, &id, 1000).await;
-    assert_eq!(writer.append(1, kilobyte(1), Kind::Final).await, Appended::Stored, "now they make room");
+    assert_eq!(
+        writer.append(1, kilobyte(1), EventKind::Final).await,
+        AppendOutcome::Stored,
+        "now they make room"
+    );
 }
 
 pub(super) async fn an_ended_stream_is_kept_for_a_while(bench: &Bench) {
-    let settings = Settings { retention: bench.ticks(10), ..Settings::default() };
+    let settings = BackplaneSettings { retention: bench.ticks(10), ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let (ended, running) =
         (Writer::open(&replicas.one, &id, 1).await, Writer::open(&replicas.one, &id, 2).await);
@@ -242,20 +259,21 @@ pub(super) async fn an_ended_stream_is_kept_for_a_while(bench: &Bench) {
     ended.end(3).await;
     bench.pass(5).await;
     let mut reading = reader(&replicas.other, &ended.stream, ReadFrom::After(1)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![2, 3], Read::End));
+    assert_eq!(numbers(&mut reading).await, (vec![2, 3], ReadOutcome::End));
     bench.pass(9).await;
     for from in [ReadFrom::After(0), ReadFrom::After(3), ReadFrom::Unread] {
         let gone = replicas.other.attach(&ended.stream, from).await.unwrap();
-        assert_eq!(gone, Attached::Gone { request: Some(request(1)) });
+        assert_eq!(gone, AttachOutcome::Gone { request: Some(request(1)) });
     }
-    assert_eq!(numbers(&mut reading).await, (vec![], Read::Gone { request: Some(request(1)) }));
-    assert_eq!(ended.event(4).await, Appended::Ended);
+    assert_eq!(numbers(&mut reading).await, (vec![], ReadOutcome::Gone { request: Some(request(1)) }));
+    assert_eq!(ended.event(4).await, AppendOutcome::Ended);
     let mut other = reader(&replicas.other, &running.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut other).await, (vec![1], Read::Nothing), "one that runs stays");
+    assert_eq!(numbers(&mut other).await, (vec![1], ReadOutcome::Nothing), "one that runs stays");
 }
 
 pub(super) async fn tombstones_have_a_limit(bench: &Bench) {
-    let settings = Settings { retention: bench.ticks(2), tombstones: 2, ..Settings::default() };
+    let settings =
+        BackplaneSettings { retention: bench.ticks(2), tombstones: 2, ..BackplaneSettings::default() };
     let (replicas, id) = bench.session(settings).await;
     let mut ended = Vec::new();
     for number in 1..=3 {
@@ -268,7 +286,7 @@ pub(super) async fn tombstones_have_a_limit(bench: &Bench) {
     let mut known = Vec::new();
     for stream in &ended {
         match replicas.other.attach(stream, ReadFrom::After(0)).await.unwrap() {
-            Attached::Gone { request } => known.push(request),
+            AttachOutcome::Gone { request } => known.push(request),
             other => panic!("{other:?}"),
         }
     }

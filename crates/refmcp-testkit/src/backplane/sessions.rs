@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    Answer, Answered, Appended, Attached, Created, Expected, NewSession, OpenedStream, Parked, PostKey,
-    Posted, Read, ReadFrom, SessionId, SessionRecord, Settings, Stop, StreamKey, Updated,
+    AppendOutcome, AttachOutcome, BackplaneSettings, CreateOutcome, DeliverOutcome, ExpectOutcome,
+    NewSession, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ResponseOutcome,
+    SessionId, SessionRecord, StreamKey, UpdateOutcome, WriterStop,
 };
 
 use super::bench::{Bench, Writer, reader, request, text};
 
 pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
     assert_eq!(replicas.other.session(&id).await.unwrap(), None);
     let session = NewSession {
@@ -19,7 +20,7 @@ pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
         facts: text("facts"),
     };
     let created = replicas.one.create_session(&id, session, bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::Created);
+    assert_eq!(created, CreateOutcome::Created);
     let record = SessionRecord {
         principal: Some("somebody".into()),
         revision: "some revision".into(),
@@ -31,66 +32,66 @@ pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
 }
 
 pub(super) async fn an_id_opens_one_session(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let again = NewSession { facts: text("other"), ..NewSession::default() };
     let created = replicas.other.create_session(&id, again.clone(), bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::Taken);
+    assert_eq!(created, CreateOutcome::Taken);
     let record = replicas.one.session(&id).await.unwrap().unwrap();
     assert_eq!(record.facts, text(""), "the first one stays");
     assert!(replicas.one.close_session(&id).await.unwrap());
     let created = replicas.other.create_session(&id, again, bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::Created);
+    assert_eq!(created, CreateOutcome::Created);
 }
 
 pub(super) async fn a_session_ends_when_it_is_not_used(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
     let created = replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::Created);
-    let standing = StreamKey::standing(id.clone());
+    assert_eq!(created, CreateOutcome::Created);
+    let standing = StreamKey::get_stream(id.clone());
     let mut reading = reader(&replicas.one, &standing, ReadFrom::Unread).await;
     for round in 0..6 {
         bench.pass(6).await;
         if round % 2 == 0 {
             assert!(replicas.other.session(&id).await.unwrap().is_some(), "looking it up is use");
         } else {
-            assert_eq!(reading.try_next().await.unwrap(), Read::Nothing, "reading is use");
+            assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Nothing, "reading is use");
         }
     }
     bench.pass(14).await;
     assert_eq!(replicas.other.session(&id).await.unwrap(), None);
-    assert_eq!(reading.try_next().await.unwrap(), Read::Unknown);
+    assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Unknown);
     assert!(!replicas.one.close_session(&id).await.unwrap());
     let created = replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::Created, "the id is free again");
+    assert_eq!(created, CreateOutcome::Created, "the id is free again");
 }
 
 pub(super) async fn a_session_stays_while_somebody_waits(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let one = &replicas.one;
     for waits in ["reader", "writer", "asker"] {
         let id = SessionId::new(waits);
         one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
         let writer = Writer::open(one, &id, 1).await;
         let mut reading = reader(one, &writer.stream, ReadFrom::After(0)).await;
-        one.expect(&id, &request(1), bench.ticks(100)).await.unwrap();
+        one.expect_response(&id, &request(1), bench.ticks(100)).await.unwrap();
         let wait = async {
             match waits {
                 "reader" => drop(reading.next().await),
-                "writer" => drop(one.stopped(&writer.stream, writer.epoch).await),
-                _ => drop(one.answered(&id, &request(1)).await),
+                "writer" => drop(one.writer_stopped(&writer.stream, writer.epoch).await),
+                _ => drop(one.wait_response(&id, &request(1)).await),
             }
         };
         let waited = tokio::time::timeout(bench.ticks(35), wait).await;
         assert!(waited.is_err(), "nothing has happened to the {waits}");
-        assert_eq!(writer.event(1).await, Appended::Stored);
+        assert_eq!(writer.event(1).await, AppendOutcome::Stored);
         bench.pass(14).await;
         assert_eq!(replicas.other.session(&id).await.unwrap(), None, "the {waits} has left");
     }
 }
 
 pub(super) async fn what_the_server_says_is_no_use(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
     replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
     for number in 0..6 {
@@ -101,62 +102,68 @@ pub(super) async fn what_the_server_says_is_no_use(bench: &Bench) {
 }
 
 pub(super) async fn facts_change_by_version(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
-    assert_eq!(replicas.one.update_session(&id, 1, text("one")).await.unwrap(), Updated::Updated(2));
-    let Updated::Conflict(record) = replicas.other.update_session(&id, 1, text("other")).await.unwrap()
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+    assert_eq!(replicas.one.update_session(&id, 1, text("one")).await.unwrap(), UpdateOutcome::Updated(2));
+    let UpdateOutcome::Conflict(record) = replicas.other.update_session(&id, 1, text("other")).await.unwrap()
     else {
         panic!("the version was seen before the change");
     };
     assert_eq!((record.version, record.facts), (2, text("one")));
-    assert_eq!(replicas.other.update_session(&id, 2, text("other")).await.unwrap(), Updated::Updated(3));
+    assert_eq!(
+        replicas.other.update_session(&id, 2, text("other")).await.unwrap(),
+        UpdateOutcome::Updated(3)
+    );
     let record = replicas.one.session(&id).await.unwrap().unwrap();
     assert_eq!((record.version, record.facts), (3, text("other")));
 }
 
 pub(super) async fn a_closed_session_is_unknown_with_all_in_it(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    replicas.one.expect(&id, &request(1), bench.ticks(10)).await.unwrap();
+    replicas.one.expect_response(&id, &request(1), bench.ticks(10)).await.unwrap();
     replicas.one.park(&id, "call", text("state"), bench.ticks(10)).await.unwrap();
     assert!(replicas.other.close_session(&id).await.unwrap());
     assert!(!replicas.other.close_session(&id).await.unwrap());
 
     let one = &replicas.one;
     assert_eq!(one.session(&id).await.unwrap(), None);
-    assert_eq!(one.update_session(&id, 1, text("")).await.unwrap(), Updated::Unknown);
-    assert_eq!(one.open_stream(&id, None).await.unwrap(), OpenedStream::Unknown);
-    assert_eq!(writer.event(2).await, Appended::Unknown);
-    assert_eq!(one.post(&id, PostKey(1), text("")).await.unwrap(), Posted::Unknown);
+    assert_eq!(one.update_session(&id, 1, text("")).await.unwrap(), UpdateOutcome::Unknown);
+    assert_eq!(one.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Unknown);
+    assert_eq!(writer.event(2).await, AppendOutcome::Unknown);
+    assert_eq!(one.post(&id, PostKey(1), text("")).await.unwrap(), PostOutcome::Unknown);
     assert_eq!(one.take_over(&writer.stream).await.unwrap(), None);
     assert!(!one.forget(&writer.stream, writer.epoch).await.unwrap());
     assert_eq!(
-        bench.soon("the end", one.stopped(&writer.stream, writer.epoch)).await.unwrap(),
-        Stop::Unknown
+        bench.soon("the end", one.writer_stopped(&writer.stream, writer.epoch)).await.unwrap(),
+        WriterStop::Unknown
     );
     assert_eq!(one.cancel(&id, &request(1)).await.unwrap(), 0);
-    assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), Attached::Unknown);
-    assert_eq!(reading.try_next().await.unwrap(), Read::Unknown);
+    assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
+    assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Unknown);
     one.detach(&writer.stream).await.unwrap();
-    assert_eq!(one.expect(&id, &request(2), bench.ticks(1)).await.unwrap(), Expected::Unknown);
-    assert_eq!(one.answer(&id, &request(1), text("")).await.unwrap(), Answer::Unknown);
-    assert_eq!(bench.soon("the end", one.answered(&id, &request(1))).await.unwrap(), Answered::Unknown);
-    assert_eq!(one.park(&id, "other", text(""), bench.ticks(1)).await.unwrap(), Parked::Unknown);
+    assert_eq!(one.expect_response(&id, &request(2), bench.ticks(1)).await.unwrap(), ExpectOutcome::Unknown);
+    assert_eq!(one.deliver_response(&id, &request(1), text("")).await.unwrap(), DeliverOutcome::Unknown);
+    assert_eq!(
+        bench.soon("the end", one.wait_response(&id, &request(1))).await.unwrap(),
+        ResponseOutcome::Unknown
+    );
+    assert_eq!(one.park(&id, "other", text(""), bench.ticks(1)).await.unwrap(), ParkOutcome::Unknown);
     assert_eq!(one.claim(&id, "call").await.unwrap(), None);
     assert!(one.waiting(&id).await.unwrap().is_empty());
 
     bench.open(&replicas, "a").await;
     assert_eq!(one.claim(&id, "call").await.unwrap(), None, "a new session has nothing of the old one");
-    assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), Attached::Unknown);
+    assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 
 pub(super) async fn closing_a_session_wakes_whoever_waits(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     let question = request(1);
-    replicas.one.expect(&id, &question, bench.ticks(1000)).await.unwrap();
+    replicas.one.expect_response(&id, &question, bench.ticks(1000)).await.unwrap();
     let close = async {
         bench.pass(1).await;
         replicas.other.close_session(&id).await.unwrap()
@@ -166,39 +173,46 @@ pub(super) async fn closing_a_session_wakes_whoever_waits(bench: &Bench) {
         .soon("the end", async {
             tokio::join!(
                 reading.next(),
-                one.stopped(&writer.stream, writer.epoch),
-                one.answered(&id, &question),
+                one.writer_stopped(&writer.stream, writer.epoch),
+                one.wait_response(&id, &question),
                 close
             )
         })
         .await;
     assert!(closed);
-    assert_eq!(read.unwrap(), Read::Unknown);
-    assert_eq!(stop.unwrap(), Stop::Unknown);
-    assert_eq!(answered.unwrap(), Answered::Unknown);
+    assert_eq!(read.unwrap(), ReadOutcome::Unknown);
+    assert_eq!(stop.unwrap(), WriterStop::Unknown);
+    assert_eq!(answered.unwrap(), ResponseOutcome::Unknown);
 }
 
 pub(super) async fn sessions_have_a_limit(bench: &Bench) {
-    let replicas = bench.replicas(Settings { sessions: 2, ..Settings::default() }).await;
+    let replicas = bench.replicas(BackplaneSettings { sessions: 2, ..BackplaneSettings::default() }).await;
     let create = async |name: &str, ticks| {
         let id = SessionId::new(name);
         replicas.one.create_session(&id, NewSession::default(), bench.ticks(ticks)).await.unwrap()
     };
-    assert_eq!(create("a", 10).await, Created::Created);
-    assert_eq!(create("b", 100).await, Created::Created);
-    assert_eq!(create("c", 100).await, Created::Full);
+    assert_eq!(create("a", 10).await, CreateOutcome::Created);
+    assert_eq!(create("b", 100).await, CreateOutcome::Created);
+    assert_eq!(create("c", 100).await, CreateOutcome::Full);
     assert!(replicas.other.close_session(&SessionId::new("b")).await.unwrap());
-    assert_eq!(create("c", 100).await, Created::Created);
-    assert_eq!(create("d", 100).await, Created::Full);
+    assert_eq!(create("c", 100).await, CreateOutcome::Created);
+    assert_eq!(create("d", 100).await, CreateOutcome::Full);
     bench.pass(14).await;
-    assert_eq!(create("d", 100).await, Created::Created, "one has ended by itself");
+    assert_eq!(create("d", 100).await, CreateOutcome::Created, "one has ended by itself");
 }
 
 pub(super) async fn long_facts_are_refused(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings { facts_bytes: 10, ..Settings::default() }).await;
+    let (replicas, id) =
+        bench.session(BackplaneSettings { facts_bytes: 10, ..BackplaneSettings::default() }).await;
     let long = NewSession { facts: text("01234567890"), ..NewSession::default() };
     let created = replicas.one.create_session(&SessionId::new("b"), long, bench.ticks(10)).await.unwrap();
-    assert_eq!(created, Created::TooLarge);
-    assert_eq!(replicas.one.update_session(&id, 1, text("01234567890")).await.unwrap(), Updated::TooLarge);
-    assert_eq!(replicas.one.update_session(&id, 1, text("0123456789")).await.unwrap(), Updated::Updated(2));
+    assert_eq!(created, CreateOutcome::TooLarge);
+    assert_eq!(
+        replicas.one.update_session(&id, 1, text("01234567890")).await.unwrap(),
+        UpdateOutcome::TooLarge
+    );
+    assert_eq!(
+        replicas.one.update_session(&id, 1, text("0123456789")).await.unwrap(),
+        UpdateOutcome::Updated(2)
+    );
 }

@@ -1,17 +1,17 @@
-//! Changes that everybody hears of, and keys that are good for one time.
+//! TopicChanges that everybody hears of, and keys that are good for one time.
 
-use refmcp_server::backplane::{Changes, Once, Settings};
+use refmcp_server::backplane::{BackplaneSettings, OnceOutcome, TopicChanges};
 
 use super::bench::Bench;
 
 /// The names of what has changed, and where to go on.
-fn names(changes: &Changes) -> (Vec<&str>, u64) {
+fn names(changes: &TopicChanges) -> (Vec<&str>, u64) {
     assert!(!changes.missed, "nothing was forgotten");
     (changes.topics.iter().map(|(name, _)| &**name).collect(), changes.latest)
 }
 
 pub(super) async fn generations_rise(bench: &Bench) {
-    let replicas = bench.replicas(Settings { topics: 2, ..Settings::default() }).await;
+    let replicas = bench.replicas(BackplaneSettings { topics: 2, ..BackplaneSettings::default() }).await;
     let before = replicas.other.generation("a").await.unwrap();
     let first = replicas.one.bump("a").await.unwrap();
     assert!(first > before);
@@ -28,7 +28,7 @@ pub(super) async fn generations_rise(bench: &Bench) {
 }
 
 pub(super) async fn changes_are_told_once_each(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let begin = replicas.one.latest().await.unwrap();
     for topic in ["a", "b", "a", "a", "c", "b"] {
         replicas.one.bump(topic).await.unwrap();
@@ -50,7 +50,7 @@ pub(super) async fn changes_are_told_once_each(bench: &Bench) {
 }
 
 pub(super) async fn whoever_waits_hears_of_a_change(bench: &Bench) {
-    let replicas = bench.replicas(Settings { topics: 4, ..Settings::default() }).await;
+    let replicas = bench.replicas(BackplaneSettings { topics: 4, ..BackplaneSettings::default() }).await;
     let begin = replicas.one.latest().await.unwrap();
     let bump = async {
         bench.pass(2).await;
@@ -70,25 +70,25 @@ pub(super) async fn whoever_waits_hears_of_a_change(bench: &Bench) {
 }
 
 pub(super) async fn a_key_is_good_once(bench: &Bench) {
-    let replicas = bench.replicas(Settings::default()).await;
+    let replicas = bench.replicas(BackplaneSettings::default()).await;
     let once = async |key: u8, ticks| replicas.one.once([key; 32], bench.ticks(ticks)).await.unwrap();
-    assert_eq!(once(1, 10).await, Once::First);
-    assert_eq!(once(1, 10).await, Once::Again);
-    assert_eq!(replicas.other.once([1; 32], bench.ticks(100)).await.unwrap(), Once::Again);
-    assert_eq!(once(2, 100).await, Once::First);
+    assert_eq!(once(1, 10).await, OnceOutcome::First);
+    assert_eq!(once(1, 10).await, OnceOutcome::Again);
+    assert_eq!(replicas.other.once([1; 32], bench.ticks(100)).await.unwrap(), OnceOutcome::Again);
+    assert_eq!(once(2, 100).await, OnceOutcome::First);
     bench.pass(14).await;
-    assert_eq!(once(1, 10).await, Once::First, "trying again has not prolonged it");
-    assert_eq!(once(2, 10).await, Once::Again);
+    assert_eq!(once(1, 10).await, OnceOutcome::First, "trying again has not prolonged it");
+    assert_eq!(once(2, 10).await, OnceOutcome::Again);
 }
 
 pub(super) async fn keys_have_a_limit(bench: &Bench) {
-    let replicas = bench.replicas(Settings { keys: 2, ..Settings::default() }).await;
+    let replicas = bench.replicas(BackplaneSettings { keys: 2, ..BackplaneSettings::default() }).await;
     let once = async |key: u8, ticks| replicas.one.once([key; 32], bench.ticks(ticks)).await.unwrap();
-    assert_eq!(once(1, 10).await, Once::First);
-    assert_eq!(once(2, 100).await, Once::First);
-    assert_eq!(once(3, 100).await, Once::Full);
-    assert_eq!(once(1, 100).await, Once::Again, "what is remembered stays so");
+    assert_eq!(once(1, 10).await, OnceOutcome::First);
+    assert_eq!(once(2, 100).await, OnceOutcome::First);
+    assert_eq!(once(3, 100).await, OnceOutcome::Full);
+    assert_eq!(once(1, 100).await, OnceOutcome::Again, "what is remembered stays so");
     bench.pass(14).await;
-    assert_eq!(once(3, 100).await, Once::First);
-    assert_eq!(once(4, 100).await, Once::Full);
+    assert_eq!(once(3, 100).await, OnceOutcome::First);
+    assert_eq!(once(4, 100).await, OnceOutcome::Full);
 }

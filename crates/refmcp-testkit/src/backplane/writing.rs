@@ -2,22 +2,22 @@
 
 use bytes::Bytes;
 use refmcp_server::backplane::{
-    Appended, Attached, Epoch, Kind, OpenedStream, PostKey, Posted, Read, ReadFrom, Settings, StreamKey,
-    StreamNumber, TakenOver,
+    AppendOutcome, AttachOutcome, BackplaneSettings, Epoch, EventKind, OpenStreamOutcome, PostKey,
+    PostOutcome, ReadFrom, ReadOutcome, StreamKey, StreamNumber, TakeOver,
 };
 
 use super::bench::{Bench, Writer, drain, kilobyte, numbers, reader, request, text};
 
 pub(super) async fn streams_have_numbers_of_their_own(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     // Clients repeat ids; their streams are different ones all the same.
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.other, &id, 1).await;
     assert_ne!(first.stream.number, second.stream.number);
-    assert_ne!(first.stream.number, StreamNumber::STANDING);
-    assert_ne!(second.stream.number, StreamNumber::STANDING);
-    first.append(1, text("first"), Kind::Event).await;
-    second.append(1, text("second"), Kind::Event).await;
+    assert_ne!(first.stream.number, StreamNumber::GET);
+    assert_ne!(second.stream.number, StreamNumber::GET);
+    first.append(1, text("first"), EventKind::Event).await;
+    second.append(1, text("second"), EventKind::Event).await;
     for (writer, said) in [(&first, "first"), (&second, "second")] {
         let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
         assert_eq!(drain(&mut reading).await.0, [(1, text(said))]);
@@ -25,52 +25,55 @@ pub(super) async fn streams_have_numbers_of_their_own(bench: &Bench) {
     // The same number in another session is another stream.
     let other = bench.open(&replicas, "b").await;
     let elsewhere = StreamKey::new(other, first.stream.number);
-    assert_eq!(replicas.one.attach(&elsewhere, ReadFrom::After(0)).await.unwrap(), Attached::Unknown);
+    assert_eq!(replicas.one.attach(&elsewhere, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 
 pub(super) async fn events_have_no_holes(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
-    assert_eq!(writer.event(2).await, Appended::Gap { last: 0 });
-    assert_eq!(writer.event(0).await, Appended::Gap { last: 0 });
+    assert_eq!(writer.event(2).await, AppendOutcome::Gap { last: 0 });
+    assert_eq!(writer.event(0).await, AppendOutcome::Gap { last: 0 });
     writer.events(3).await;
-    assert_eq!(writer.event(5).await, Appended::Gap { last: 3 });
-    assert_eq!(writer.event(u64::MAX).await, Appended::Gap { last: 3 });
+    assert_eq!(writer.event(5).await, AppendOutcome::Gap { last: 3 });
+    assert_eq!(writer.event(u64::MAX).await, AppendOutcome::Gap { last: 3 });
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], Read::Nothing));
+    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], ReadOutcome::Nothing));
 }
 
 pub(super) async fn a_retry_changes_nothing(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
-    assert_eq!(writer.append(1, text("other"), Kind::Event).await, Appended::Already);
-    assert_eq!(writer.append(2, text("other"), Kind::Final).await, Appended::Already);
-    assert_eq!(writer.event(3).await, Appended::Stored, "a retry does not end a stream");
-    assert_eq!(writer.end(4).await, Appended::Stored);
-    assert_eq!(writer.end(4).await, Appended::Already);
+    assert_eq!(writer.append(1, text("other"), EventKind::Event).await, AppendOutcome::Already);
+    assert_eq!(writer.append(2, text("other"), EventKind::Final).await, AppendOutcome::Already);
+    assert_eq!(writer.event(3).await, AppendOutcome::Stored, "a retry does not end a stream");
+    assert_eq!(writer.end(4).await, AppendOutcome::Stored);
+    assert_eq!(writer.end(4).await, AppendOutcome::Already);
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
     let (events, end) = drain(&mut reading).await;
     let said: Vec<Bytes> = events.into_iter().map(|(_, bytes)| bytes).collect();
-    assert_eq!((said, end), (["1", "2", "3", "4"].map(text).to_vec(), Read::End));
+    assert_eq!((said, end), (["1", "2", "3", "4"].map(text).to_vec(), ReadOutcome::End));
 }
 
 pub(super) async fn nothing_follows_the_end(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
-    assert_eq!(writer.end(2).await, Appended::Stored);
-    assert_eq!(writer.event(3).await, Appended::Ended);
-    assert_eq!(writer.end(3).await, Appended::Ended);
+    assert_eq!(writer.end(2).await, AppendOutcome::Stored);
+    assert_eq!(writer.event(3).await, AppendOutcome::Ended);
+    assert_eq!(writer.end(3).await, AppendOutcome::Ended);
     let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
-    let Read::Events(events) = reading.try_next().await.unwrap() else { panic!("there are events") };
-    assert_eq!(events.iter().map(|event| event.kind).collect::<Vec<_>>(), [Kind::Event, Kind::Final]);
-    assert_eq!(reading.try_next().await.unwrap(), Read::End);
-    assert_eq!(reading.try_next().await.unwrap(), Read::End, "it stays at its end");
+    let ReadOutcome::Events(events) = reading.try_next().await.unwrap() else { panic!("there are events") };
+    assert_eq!(
+        events.iter().map(|event| event.kind).collect::<Vec<_>>(),
+        [EventKind::Event, EventKind::Final]
+    );
+    assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End);
+    assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End, "it stays at its end");
 }
 
 pub(super) async fn a_new_writer_keeps_the_old_one_out(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let old = Writer::open(&replicas.one, &id, 1).await;
     old.events(2).await;
     let taken = replicas.other.take_over(&old.stream).await.unwrap().unwrap();
@@ -78,38 +81,38 @@ pub(super) async fn a_new_writer_keeps_the_old_one_out(bench: &Bench) {
     assert_ne!(taken.epoch, old.epoch);
     let new = Writer { epoch: taken.epoch, ..old.clone() };
     for seq in [1, 2, 3] {
-        assert_eq!(old.event(seq).await, Appended::Fenced);
-        assert_eq!(old.end(seq).await, Appended::Fenced);
+        assert_eq!(old.event(seq).await, AppendOutcome::Fenced);
+        assert_eq!(old.end(seq).await, AppendOutcome::Fenced);
     }
     // Numbers of the old writer belong to what the old writer said.
-    assert_eq!(new.append(2, text("other"), Kind::Event).await, Appended::Gap { last: 2 });
-    assert_eq!(new.end(3).await, Appended::Stored);
-    assert_eq!(new.end(3).await, Appended::Already);
-    assert_eq!(old.end(3).await, Appended::Fenced);
+    assert_eq!(new.append(2, text("other"), EventKind::Event).await, AppendOutcome::Gap { last: 2 });
+    assert_eq!(new.end(3).await, AppendOutcome::Stored);
+    assert_eq!(new.end(3).await, AppendOutcome::Already);
+    assert_eq!(old.end(3).await, AppendOutcome::Fenced);
     let mut reading = reader(&replicas.one, &old.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], Read::End));
+    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], ReadOutcome::End));
     let unknown = StreamKey::new(id, StreamNumber(1_000_000));
     assert_eq!(replicas.one.take_over(&unknown).await.unwrap(), None);
 }
 
 pub(super) async fn a_stream_that_has_ended_keeps_its_writer(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
-    assert_eq!(writer.end(1).await, Appended::Stored);
+    assert_eq!(writer.end(1).await, AppendOutcome::Stored);
     let taken = replicas.other.take_over(&writer.stream).await.unwrap();
-    assert_eq!(taken, Some(TakenOver { epoch: writer.epoch, last: 1, ended: true }));
-    assert_eq!(writer.end(1).await, Appended::Already, "its retry still finds out that it got through");
+    assert_eq!(taken, Some(TakeOver { epoch: writer.epoch, last: 1, ended: true }));
+    assert_eq!(writer.end(1).await, AppendOutcome::Already, "its retry still finds out that it got through");
 }
 
 pub(super) async fn a_forgotten_stream_is_answered_once(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     assert!(replicas.one.forget(&writer.stream, writer.epoch).await.unwrap());
     assert!(!replicas.other.forget(&writer.stream, writer.epoch).await.unwrap());
-    assert_eq!(writer.event(1).await, Appended::Unknown);
+    assert_eq!(writer.event(1).await, AppendOutcome::Unknown);
     assert_eq!(replicas.one.cancel(&id, &request(1)).await.unwrap(), 0);
     let gone = replicas.one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap();
-    assert_eq!(gone, Attached::Gone { request: None });
+    assert_eq!(gone, AttachOutcome::Gone { request: None });
 
     let fenced = Writer::open(&replicas.one, &id, 2).await;
     replicas.other.take_over(&fenced.stream).await.unwrap().unwrap();
@@ -123,64 +126,71 @@ pub(super) async fn a_forgotten_stream_is_answered_once(bench: &Bench) {
 }
 
 pub(super) async fn streams_have_a_limit(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings { streams: 3, ..Settings::default() }).await;
+    let (replicas, id) =
+        bench.session(BackplaneSettings { streams: 3, ..BackplaneSettings::default() }).await;
     replicas.one.post(&id, PostKey(1), text("the standing one does not count")).await.unwrap();
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.one, &id, 2).await;
     let third = Writer::open(&replicas.one, &id, 3).await;
-    assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenedStream::Full);
+    assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Full);
     second.end(1).await;
     assert_eq!(
         replicas.other.open_stream(&id, None).await.unwrap(),
-        OpenedStream::Full,
+        OpenStreamOutcome::Full,
         "nobody has read it"
     );
     let mut reading = reader(&replicas.one, &second.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1], Read::End));
+    assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::End));
     Writer::open(&replicas.other, &id, 4).await;
     let gone = replicas.one.attach(&second.stream, ReadFrom::After(0)).await.unwrap();
-    assert_eq!(gone, Attached::Gone { request: Some(request(2)) });
-    assert_eq!(first.event(1).await, Appended::Stored);
+    assert_eq!(gone, AttachOutcome::Gone { request: Some(request(2)) });
+    assert_eq!(first.event(1).await, AppendOutcome::Stored);
     assert!(replicas.one.forget(&third.stream, third.epoch).await.unwrap());
     Writer::open(&replicas.other, &id, 5).await;
 }
 
 pub(super) async fn long_events_are_refused(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings { stream_bytes: 5_000, ..Settings::default() }).await;
+    let (replicas, id) =
+        bench.session(BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() }).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let long = Bytes::from(vec![b'x'; 5_001]);
-    assert_eq!(writer.append(1, long.clone(), Kind::Event).await, Appended::TooLarge);
-    assert_eq!(writer.append(1, kilobyte(1), Kind::Event).await, Appended::Stored);
-    assert_eq!(writer.append(2, long.clone(), Kind::Final).await, Appended::TooLarge);
-    assert_eq!(writer.append(2, kilobyte(2), Kind::Final).await, Appended::Stored, "a short end still fits");
-    assert_eq!(replicas.one.post(&id, PostKey(1), long).await.unwrap(), Posted::TooLarge);
+    assert_eq!(writer.append(1, long.clone(), EventKind::Event).await, AppendOutcome::TooLarge);
+    assert_eq!(writer.append(1, kilobyte(1), EventKind::Event).await, AppendOutcome::Stored);
+    assert_eq!(writer.append(2, long.clone(), EventKind::Final).await, AppendOutcome::TooLarge);
+    assert_eq!(
+        writer.append(2, kilobyte(2), EventKind::Final).await,
+        AppendOutcome::Stored,
+        "a short end still fits"
+    );
+    assert_eq!(replicas.one.post(&id, PostKey(1), long).await.unwrap(), PostOutcome::TooLarge);
     let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1, 2], Read::End));
+    assert_eq!(numbers(&mut reading).await, (vec![1, 2], ReadOutcome::End));
 }
 
 pub(super) async fn anybody_posts_to_the_standing_stream(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
-    assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), Posted::Stored(1));
-    assert_eq!(replicas.other.post(&id, PostKey(8), text("b")).await.unwrap(), Posted::Stored(2));
-    assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), Posted::Already(1));
-    assert_eq!(replicas.other.post(&id, PostKey(9), text("c")).await.unwrap(), Posted::Stored(3));
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+    assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), PostOutcome::Stored(1));
+    assert_eq!(replicas.other.post(&id, PostKey(8), text("b")).await.unwrap(), PostOutcome::Stored(2));
+    assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), PostOutcome::Already(1));
+    assert_eq!(replicas.other.post(&id, PostKey(9), text("c")).await.unwrap(), PostOutcome::Stored(3));
     let other = bench.open(&replicas, "b").await;
-    assert_eq!(replicas.one.post(&other, PostKey(7), text("z")).await.unwrap(), Posted::Stored(1));
-    let mut reading = reader(&replicas.one, &StreamKey::standing(id), ReadFrom::After(0)).await;
+    assert_eq!(replicas.one.post(&other, PostKey(7), text("z")).await.unwrap(), PostOutcome::Stored(1));
+    let mut reading = reader(&replicas.one, &StreamKey::get_stream(id), ReadFrom::After(0)).await;
     let events = [(1, text("a")), (2, text("b")), (3, text("c"))].to_vec();
-    assert_eq!(drain(&mut reading).await, (events, Read::Nothing));
+    assert_eq!(drain(&mut reading).await, (events, ReadOutcome::Nothing));
 }
 
 pub(super) async fn the_standing_stream_has_no_single_writer(bench: &Bench) {
-    let (replicas, id) = bench.session(Settings::default()).await;
-    let standing = StreamKey::standing(id.clone());
+    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+    let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();
     assert_eq!(replicas.one.take_over(&standing).await.unwrap(), None);
     for epoch in [0, 1, 2] {
-        let appended = replicas.one.append(&standing, Epoch(epoch), 2, text("b"), Kind::Final).await.unwrap();
-        assert_eq!(appended, Appended::Unknown);
+        let appended =
+            replicas.one.append(&standing, Epoch(epoch), 2, text("b"), EventKind::Final).await.unwrap();
+        assert_eq!(appended, AppendOutcome::Unknown);
         assert!(!replicas.one.forget(&standing, Epoch(epoch)).await.unwrap());
     }
     let mut reading = reader(&replicas.one, &standing, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1], Read::Nothing));
+    assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::Nothing));
 }

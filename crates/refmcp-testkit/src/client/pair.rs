@@ -3,7 +3,7 @@
 use std::io;
 
 use refmcp_proto::revision::Revision;
-use refmcp_server::transport::End;
+use refmcp_server::transport::ConnectionEnd;
 use refmcp_server::transport::pipe::{LineReader, LineWriter};
 use refmcp_server::{Connection, Server};
 use tokio::io::{DuplexStream, split};
@@ -23,7 +23,7 @@ pub struct Pair {
     /// Tells the server to stop.
     pub stop: CancellationToken,
     /// The server's end of the conversation, and how it ended.
-    pub served: JoinHandle<io::Result<End>>,
+    pub served: JoinHandle<io::Result<ConnectionEnd>>,
 }
 
 impl Pair {

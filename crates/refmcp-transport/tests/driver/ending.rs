@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use refmcp_transport::End;
+use refmcp_transport::ConnectionEnd;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ async fn whatever_was_sent_before_the_end_is_answered() {
         assert_eq!(answer["id"], id);
     }
     assert_eq!(peer.read().await, None);
-    assert_eq!(peer.driven.await.unwrap().unwrap(), End::Closed);
+    assert_eq!(peer.driven.await.unwrap().unwrap(), ConnectionEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +53,7 @@ async fn a_question_that_nobody_will_answer_ends_its_call() {
     let withdrawn = peer.read().await.unwrap();
     assert_eq!(withdrawn["method"], "notifications/cancelled");
     assert_eq!(peer.read().await.unwrap()["error"]["code"], -32603);
-    assert_eq!(peer.driven.await.unwrap().unwrap(), End::Closed);
+    assert_eq!(peer.driven.await.unwrap().unwrap(), ConnectionEnd::Closed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +72,7 @@ async fn calls_in_flight_are_waited_for() {
         peer.gate.open.add_permits(1);
         assert_eq!(peer.read().await.unwrap()["result"]["content"][0]["text"], "waited");
         let end = peer.driven.await.unwrap().unwrap();
-        assert_eq!(end, if shut_down { End::ShutDown } else { End::Closed });
+        assert_eq!(end, if shut_down { ConnectionEnd::ShutDown } else { ConnectionEnd::Closed });
     }
 }
 
@@ -91,7 +91,7 @@ async fn calls_in_flight_are_not_waited_for_any_longer() {
         let end = peer.driven.await.unwrap().unwrap();
         assert_eq!(
             (end, begin.elapsed().as_secs()),
-            (if shut_down { End::ShutDown } else { End::Closed }, 10)
+            (if shut_down { ConnectionEnd::ShutDown } else { ConnectionEnd::Closed }, 10)
         );
         idle().await;
         assert_eq!(peer.gate.dropped.load(Ordering::SeqCst), 1);
@@ -106,11 +106,11 @@ async fn a_peer_that_is_gone_while_there_is_something_to_write_is_noticed_at_onc
     idle().await;
     let begin = Instant::now();
     drop((peer.input, peer.output));
-    assert_eq!(peer.driven.await.unwrap().unwrap(), End::PeerGone);
+    assert_eq!(peer.driven.await.unwrap().unwrap(), ConnectionEnd::PeerGone);
     assert_eq!(begin.elapsed(), Duration::ZERO);
     idle().await;
     assert_eq!(peer.gate.begun.load(Ordering::SeqCst), peer.gate.dropped.load(Ordering::SeqCst));
-    assert_eq!(peer.link.inspect(|_| ()).await, None, "nobody is left to look at");
+    assert_eq!(peer.handle.inspect(|_| ()).await, None, "nobody is left to look at");
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn work_that_never_stops_talking_ends_with_its_driver() {
     peer.call(1, "shout", json!({ "bytes": 10_000 })).await;
     idle().await;
     drop((peer.input, peer.output));
-    assert_eq!(peer.driven.await.unwrap().unwrap(), End::PeerGone);
+    assert_eq!(peer.driven.await.unwrap().unwrap(), ConnectionEnd::PeerGone);
     idle().await;
     assert_eq!(peer.gate.dropped.load(Ordering::SeqCst), 1);
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use refmcp_proto::engine::{Answer, Dispatch, Note, Outcome, Progress, Question, ServerEngine};
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
 use refmcp_testkit::rig::everything;
-use refmcp_transport::changes::ChangeHub;
+use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
-use refmcp_transport::{Cancel, Driver, End, Link, Running, Service};
+use refmcp_transport::{CallService, Cancellation, ConnectionEnd, Driver, EngineHandle, RunningCall};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
@@ -49,16 +49,16 @@ impl Drop for Leaving {
     }
 }
 
-impl Service for Script {
-    fn start(&self, call: Box<Dispatch>, link: &Link) -> Running {
+impl CallService for Script {
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall {
         let params: Value = serde_json::from_str(&call.params).unwrap();
         let inline = params["name"] == "text" || params["arguments"]["inline"] == true;
-        let work = Box::pin(run(call, params, link.clone(), self.gate.clone()));
-        Running { inline, cancel: Cancel::default(), work }
+        let work = Box::pin(run(call, params, handle.clone(), self.gate.clone()));
+        RunningCall { inline, cancel: Cancellation::default(), work }
     }
 }
 
-async fn run(call: Box<Dispatch>, params: Value, link: Link, gate: Arc<Gate>) -> Outcome {
+async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc<Gate>) -> Outcome {
     let arguments = &params["arguments"];
     let number = |name: &str| usize::try_from(arguments[name].as_u64().unwrap_or(0)).unwrap();
     let text = match params["name"].as_str().unwrap() {
@@ -66,7 +66,7 @@ async fn run(call: Box<Dispatch>, params: Value, link: Link, gate: Arc<Gate>) ->
         "steps" => {
             for step in 1..=u32::try_from(number("count")).unwrap() {
                 let progress = Progress { progress: f64::from(step), total: None, message: None };
-                link.progress(call.call, progress).await;
+                handle.progress(call.call, progress).await;
                 tokio::task::yield_now().await;
             }
             "walked".to_owned()
@@ -76,7 +76,7 @@ async fn run(call: Box<Dispatch>, params: Value, link: Link, gate: Arc<Gate>) ->
             let data = json!("x".repeat(number("bytes")));
             loop {
                 let note = Note { level: LogLevel::Error, logger: None, data: data.clone() };
-                link.log(Some(call.call), note).await;
+                handle.log(Some(call.call), note).await;
                 gate.begun.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -116,9 +116,9 @@ pub(crate) struct Peer {
     pub(crate) output: BufReader<ReadHalf<DuplexStream>>,
     pub(crate) stop: CancellationToken,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) hub: ChangeHub,
-    pub(crate) driven: JoinHandle<io::Result<End>>,
-    pub(crate) link: Link,
+    pub(crate) hub: ChangeSender,
+    pub(crate) driven: JoinHandle<io::Result<ConnectionEnd>>,
+    pub(crate) handle: EngineHandle,
 }
 
 impl Peer {
@@ -131,16 +131,16 @@ impl Peer {
         let (near, far) = duplex(width);
         let (read, write) = split(near);
         let engine = ServerEngine::new(Arc::new(everything()), None);
-        let (script, hub) = (Script::default(), ChangeHub::default());
+        let (script, hub) = (Script::default(), ChangeSender::default());
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));
         let driver =
             Driver::new(pipe, engine, Arc::new(script)).grace(Duration::from_secs(10)).feed(hub.subscribe());
         let driver = change(driver);
-        let (link, stop) = (driver.link(), CancellationToken::new());
+        let (handle, stop) = (driver.handle(), CancellationToken::new());
         let driven = tokio::spawn(driver.run(stop.clone()));
         let (output, input) = split(far);
-        let mut peer = Self { input, output: BufReader::new(output), stop, gate, hub, driven, link };
+        let mut peer = Self { input, output: BufReader::new(output), stop, gate, hub, driven, handle };
         peer.open().await;
         peer
     }

@@ -8,7 +8,7 @@ use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::WireError;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::jsonrpc::encode::AnswerTo;
-use refmcp_transport::End;
+use refmcp_transport::ConnectionEnd;
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(super) async fn run<R: FrameReader, W: FrameWriter>(
         Ok(crossing) => crossing,
         Err(why) => {
             turn_away(reader, &mut writer, &why).await;
-            writer.close(End::ShutDown).await;
+            writer.close(ConnectionEnd::ShutDown).await;
             return Err(Over { why: Why::Server(why), reached: false });
         }
     };
@@ -68,7 +68,7 @@ pub(super) async fn run<R: FrameReader, W: FrameWriter>(
     end.crossing.close().await;
     match &ended {
         Ok(end_of_client) => end.writer.close(*end_of_client).await,
-        Err(_) => end.writer.close(End::ShutDown).await,
+        Err(_) => end.writer.close(ConnectionEnd::ShutDown).await,
     }
     ended.map(|_| ())
 }
@@ -80,14 +80,14 @@ struct Passing<R, W> {
     crossing: Arc<Crossing>,
     patience: Duration,
     /// How it is going to end, and when at the latest.
-    closing: Option<(End, Instant)>,
+    closing: Option<(ConnectionEnd, Instant)>,
     input_ended: bool,
     /// When there is nothing more to come: until when the client may take what there is.
     last_words_by: Option<Instant>,
 }
 
 impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
-    async fn run(&mut self, stop: &CancellationToken) -> Result<End, Over> {
+    async fn run(&mut self, stop: &CancellationToken) -> Result<ConnectionEnd, Over> {
         loop {
             let all_taken = self.take_frames();
             let seen = self.outbox.count();
@@ -99,11 +99,11 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
                 Ok(()) => {}
                 Err(fault) => {
                     tracing::debug!(%fault, "the client has gone");
-                    return Ok(End::PeerGone);
+                    return Ok(ConnectionEnd::PeerGone);
                 }
             }
             // A server that still speaks is still at work.
-            if let Some((End::Closed, until)) = &mut self.closing
+            if let Some((ConnectionEnd::Closed, until)) = &mut self.closing
                 && self.outbox.count() > seen
             {
                 *until = Instant::now() + self.patience;
@@ -112,7 +112,7 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
     }
 
     /// Whether everything is said.
-    fn ended(&mut self, all_taken: bool) -> Result<Option<End>, Over> {
+    fn ended(&mut self, all_taken: bool) -> Result<Option<ConnectionEnd>, Over> {
         // In this order: what was answered by then is in the outbox.
         let answered = self.crossing.waiting() == 0;
         let written = self.outbox.is_empty() && self.writer.pending() == 0;
@@ -145,8 +145,8 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
             },
             () = self.crossing.ready(), if full => {}
             () = at(until) => {}
-            () = stop.cancelled(), if !matches!(self.closing, Some((End::ShutDown, _))) => {
-                self.closing = Some((End::ShutDown, Instant::now() + STOPPED_WITHIN));
+            () = stop.cancelled(), if !matches!(self.closing, Some((ConnectionEnd::ShutDown, _))) => {
+                self.closing = Some((ConnectionEnd::ShutDown, Instant::now() + STOPPED_WITHIN));
             }
         }
         Ok(())
@@ -190,7 +190,7 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
 
     fn end_of_input(&mut self) {
         self.input_ended = true;
-        self.closing.get_or_insert((End::Closed, Instant::now() + self.patience));
+        self.closing.get_or_insert((ConnectionEnd::Closed, Instant::now() + self.patience));
     }
 }
 

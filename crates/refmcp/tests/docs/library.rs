@@ -131,7 +131,7 @@ async fn in_memory() -> Done {
     use refmcp_server::{Call, NoArguments, Server, Tool};
 
     let tool = Tool::new("throw", "Throws a die", |_: Call, _: NoArguments| async { Ok("4") });
-    let server = Server::new("die", "1.0").tool(tool).build()?;
+    let server = Server::builder("die", "1.0").tool(tool).build()?;
 
     let client = Client::builder("test", "1.0").connect(Memory::new(server.in_memory())).await?;
     let thrown = client.call_tool("throw", json!({})).await?;

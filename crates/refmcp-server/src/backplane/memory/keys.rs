@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::later;
-use crate::backplane::Once;
+use crate::backplane::OnceOutcome;
 
 /// The keys that were used and are still remembered.
 #[derive(Debug, Default)]
@@ -17,17 +17,17 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn once(&mut self, key: [u8; 32], ttl: Duration, most: usize, now: Instant) -> Once {
+    pub(super) fn once(&mut self, key: [u8; 32], ttl: Duration, most: usize, now: Instant) -> OnceOutcome {
         self.sweep(now);
         if self.used.contains(&key) {
-            return Once::Again;
+            return OnceOutcome::Again;
         }
         if self.used.len() >= most {
-            return Once::Full;
+            return OnceOutcome::Full;
         }
         self.used.insert(key);
         self.by_expiry.insert((later(now, ttl), key));
-        Once::First
+        OnceOutcome::First
     }
 
     pub(super) fn sweep(&mut self, now: Instant) {

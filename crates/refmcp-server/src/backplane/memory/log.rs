@@ -9,7 +9,10 @@ use refmcp_proto::jsonrpc::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::backplane::{Appended, Attached, Epoch, Event, Kind, PostKey, Read, ReadFrom, ReaderToken, Stop};
+use crate::backplane::{
+    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken,
+    WriterStop,
+};
 
 /// What an event costs besides its bytes.
 const EVENT: usize = 64;
@@ -125,31 +128,31 @@ impl Log {
     }
 
     /// Why an event with this number cannot be added; `None` when it can.
-    pub(super) fn refusal(&self, epoch: Epoch, seq: u64) -> Option<Appended> {
+    pub(super) fn refusal(&self, epoch: Epoch, seq: u64) -> Option<AppendOutcome> {
         let last = self.last();
         if epoch.0 != self.epoch {
-            return Some(Appended::Fenced);
+            return Some(AppendOutcome::Fenced);
         }
         if seq <= last && seq > self.epoch_after {
-            return Some(Appended::Already);
+            return Some(AppendOutcome::Already);
         }
         match self.end {
-            Some(End { cancelled: true, .. }) => Some(Appended::Cancelled),
-            Some(End { cancelled: false, .. }) => Some(Appended::Ended),
-            None if seq != last + 1 => Some(Appended::Gap { last }),
+            Some(End { cancelled: true, .. }) => Some(AppendOutcome::Cancelled),
+            Some(End { cancelled: false, .. }) => Some(AppendOutcome::Ended),
+            None if seq != last + 1 => Some(AppendOutcome::Gap { last }),
             None => None,
         }
     }
 
     /// Adds an event, for which room was made; gives its number.
-    pub(super) fn push(&mut self, bytes: Bytes, kind: Kind, key: Option<PostKey>, now: Instant) -> u64 {
+    pub(super) fn push(&mut self, bytes: Bytes, kind: EventKind, key: Option<PostKey>, now: Instant) -> u64 {
         self.bytes += event_cost(&bytes);
         self.events.push_back(Kept { bytes, key });
         let seq = self.last();
         if let Some(key) = key {
             self.posted.insert(key, seq);
         }
-        if kind == Kind::Final {
+        if kind == EventKind::Final {
             self.end = Some(End { at: now, cancelled: false });
             self.stop.notify_waiters();
         }
@@ -199,11 +202,11 @@ impl Log {
     }
 
     /// Why a writer should stop; `None` when it need not.
-    pub(super) fn stop(&self, epoch: Epoch) -> Option<Stop> {
+    pub(super) fn stop(&self, epoch: Epoch) -> Option<WriterStop> {
         match self.end {
-            _ if epoch.0 != self.epoch => Some(Stop::Fenced),
-            Some(End { cancelled: true, .. }) => Some(Stop::Cancelled),
-            Some(End { cancelled: false, .. }) => Some(Stop::Ended),
+            _ if epoch.0 != self.epoch => Some(WriterStop::Fenced),
+            Some(End { cancelled: true, .. }) => Some(WriterStop::Cancelled),
+            Some(End { cancelled: false, .. }) => Some(WriterStop::Ended),
             None => None,
         }
     }
@@ -214,20 +217,20 @@ impl Log {
         self.stop.notify_waiters();
     }
 
-    pub(super) fn attach(&mut self, from: ReadFrom) -> Attached {
+    pub(super) fn attach(&mut self, from: ReadFrom) -> AttachOutcome {
         let last = self.last();
         let after = match from {
             ReadFrom::After(after) => after,
             ReadFrom::Unread => self.read.max(self.gone),
         };
         if after > last {
-            return Attached::Beyond;
+            return AttachOutcome::Beyond;
         }
         if after < self.gone {
-            return Attached::Gone { request: self.request.clone() };
+            return AttachOutcome::Gone { request: self.request.clone() };
         }
         if after == last && self.end.is_some() {
-            return Attached::Ended;
+            return AttachOutcome::Ended;
         }
         let missed = match from {
             ReadFrom::After(_) => 0,
@@ -236,7 +239,7 @@ impl Log {
         self.reader += 1;
         self.away = false;
         self.news.notify_waiters();
-        Attached::Reading { reader: ReaderToken(self.reader), after, missed }
+        AttachOutcome::Reading { reader: ReaderToken(self.reader), after, missed }
     }
 
     pub(super) fn detach(&mut self) {
@@ -244,7 +247,7 @@ impl Log {
         self.news.notify_waiters();
     }
 
-    pub(super) fn read(&mut self, reader: ReaderToken, after: u64) -> Read {
+    pub(super) fn read(&mut self, reader: ReaderToken, after: u64) -> ReadOutcome {
         if let Some(verdict) = self.verdict(reader, after) {
             return verdict;
         }
@@ -259,34 +262,34 @@ impl Log {
         let events: Vec<Event> = (after + 1..)
             .zip(kept)
             .map(|(seq, kept)| {
-                let kind = if last == Some(seq) { Kind::Final } else { Kind::Event };
+                let kind = if last == Some(seq) { EventKind::Final } else { EventKind::Event };
                 Event { seq, bytes: kept.bytes.clone(), kind }
             })
             .collect();
         self.read = self.read.max(after + events.len() as u64);
-        Read::Events(events)
+        ReadOutcome::Events(events)
     }
 
     /// Whether there is nothing to say to this reader yet.
     pub(super) fn is_quiet(&self, reader: ReaderToken, after: u64) -> bool {
-        self.verdict(reader, after) == Some(Read::Nothing)
+        self.verdict(reader, after) == Some(ReadOutcome::Nothing)
     }
 
     /// What to say to a reader; `None` when there are events for it.
-    fn verdict(&self, reader: ReaderToken, after: u64) -> Option<Read> {
+    fn verdict(&self, reader: ReaderToken, after: u64) -> Option<ReadOutcome> {
         if reader.0 != self.reader {
-            return Some(Read::Replaced);
+            return Some(ReadOutcome::Replaced);
         }
         if self.away {
-            return Some(Read::Detached);
+            return Some(ReadOutcome::Detached);
         }
         if after < self.gone {
-            return Some(Read::Gone { request: self.request.clone() });
+            return Some(ReadOutcome::Gone { request: self.request.clone() });
         }
         match self.end {
             _ if after < self.last() => None,
-            Some(_) => Some(Read::End),
-            None => Some(Read::Nothing),
+            Some(_) => Some(ReadOutcome::End),
+            None => Some(ReadOutcome::Nothing),
         }
     }
 }

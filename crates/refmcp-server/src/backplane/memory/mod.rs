@@ -9,12 +9,12 @@
 //! What is looked up with every event is hashed quickly: those keys are made here or by whoever serves, and nobody else
 //! can choose them badly.
 
-mod account;
+mod budget;
 mod keys;
 mod log;
-mod questions;
+mod parked_calls;
+mod pending_requests;
 mod session;
-mod shelf;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -31,29 +31,30 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Answer, Answered, Appended, Attached, Backplane, Changes, Created, Epoch, Expected, Kind, NewSession,
-    Once, OpenedStream, Parked, PostKey, Posted, Read, ReadFrom, ReaderToken, Reply, SessionId,
-    SessionRecord, Settings, Stop, StreamKey, TakenOver, Updated,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneFuture, BackplaneSettings, CreateOutcome,
+    DeliverOutcome, Epoch, EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome,
+    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, SessionId, SessionRecord,
+    StreamKey, TakeOver, TopicChanges, UpdateOutcome, WriterStop,
 };
 use keys::Keys;
-use questions::Collected;
+use pending_requests::Collected;
 use store::Sessions;
 use topics::Topics;
 
 /// The state of one process.
 ///
-/// No future of its methods is ever pending, except of those that wait: [`stopped`](Backplane::stopped),
-/// [`news`](Backplane::news), [`answered`](Backplane::answered) and [`changes`](Backplane::changes).
-pub struct Memory {
-    settings: Arc<Settings>,
+/// No future of its methods is ever pending, except of those that wait: [`writer_stopped`](Backplane::writer_stopped),
+/// [`readable`](Backplane::readable), [`wait_response`](Backplane::wait_response) and [`changes`](Backplane::changes).
+pub struct MemoryBackplane {
+    settings: Arc<BackplaneSettings>,
     sessions: Sessions,
     topics: Mutex<Topics>,
     keys: Mutex<Keys>,
 }
 
-impl Memory {
+impl MemoryBackplane {
     /// An empty one.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: BackplaneSettings) -> Self {
         let settings = Arc::new(settings);
         Self {
             sessions: Sessions::new(settings.clone()),
@@ -74,44 +75,50 @@ impl Memory {
     }
 }
 
-impl Default for Memory {
+impl Default for MemoryBackplane {
     fn default() -> Self {
-        Self::new(Settings::default())
+        Self::new(BackplaneSettings::default())
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryBackplane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory")
+        f.debug_struct("MemoryBackplane")
             .field("sessions", &self.session_count())
             .field("bytes", &self.bytes())
             .finish_non_exhaustive()
     }
 }
 
-impl Backplane for Memory {
+impl Backplane for MemoryBackplane {
     fn create_session<'a>(
         &'a self,
         id: &'a SessionId,
         session: NewSession,
         idle: Duration,
-    ) -> Reply<'a, Created> {
+    ) -> BackplaneFuture<'a, CreateOutcome> {
         Box::pin(async move { Ok(self.sessions.create(id, session, idle)) })
     }
 
-    fn session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<SessionRecord>> {
+    fn session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, Option<SessionRecord>> {
         Box::pin(async move { Ok(self.sessions.used(id, |session, _| session.record())) })
     }
 
-    fn update_session<'a>(&'a self, id: &'a SessionId, version: u64, facts: Bytes) -> Reply<'a, Updated> {
+    fn update_session<'a>(
+        &'a self,
+        id: &'a SessionId,
+        version: u64,
+        facts: Bytes,
+    ) -> BackplaneFuture<'a, UpdateOutcome> {
         Box::pin(async move {
-            let updated =
-                self.sessions.with_room(id, Updated::Full, |session, _| session.update(version, &facts));
-            Ok(updated.unwrap_or(Updated::Unknown))
+            let updated = self
+                .sessions
+                .with_room(id, UpdateOutcome::Full, |session, _| session.update(version, &facts));
+            Ok(updated.unwrap_or(UpdateOutcome::Unknown))
         })
     }
 
-    fn close_session<'a>(&'a self, id: &'a SessionId) -> Reply<'a, bool> {
+    fn close_session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, bool> {
         Box::pin(async move { Ok(self.sessions.close(id)) })
     }
 
@@ -119,12 +126,12 @@ impl Backplane for Memory {
         &'a self,
         session: &'a SessionId,
         request: Option<RequestId>,
-    ) -> Reply<'a, OpenedStream> {
+    ) -> BackplaneFuture<'a, OpenStreamOutcome> {
         Box::pin(async move {
-            let opened = self
-                .sessions
-                .with_room(session, OpenedStream::Full, |session, _| session.open_stream(request.as_ref()));
-            Ok(opened.unwrap_or(OpenedStream::Unknown))
+            let opened = self.sessions.with_room(session, OpenStreamOutcome::Full, |session, _| {
+                session.open_stream(request.as_ref())
+            });
+            Ok(opened.unwrap_or(OpenStreamOutcome::Unknown))
         })
     }
 
@@ -134,32 +141,37 @@ impl Backplane for Memory {
         epoch: Epoch,
         seq: u64,
         event: Bytes,
-        kind: Kind,
-    ) -> Reply<'a, Appended> {
+        kind: EventKind,
+    ) -> BackplaneFuture<'a, AppendOutcome> {
         Box::pin(async move {
-            let appended = self.sessions.with_room(&stream.session, Appended::Full, |session, now| {
+            let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
                 session.append(stream.number, (epoch, seq), &event, kind, now)
             });
-            Ok(appended.unwrap_or(Appended::Unknown))
+            Ok(appended.unwrap_or(AppendOutcome::Unknown))
         })
     }
 
-    fn post<'a>(&'a self, session: &'a SessionId, key: PostKey, event: Bytes) -> Reply<'a, Posted> {
+    fn post<'a>(
+        &'a self,
+        session: &'a SessionId,
+        key: PostKey,
+        event: Bytes,
+    ) -> BackplaneFuture<'a, PostOutcome> {
         Box::pin(async move {
             let posted = self
                 .sessions
-                .with_room_unused(session, Posted::Full, |session, now| session.post(key, &event, now));
-            Ok(posted.unwrap_or(Posted::Unknown))
+                .with_room_unused(session, PostOutcome::Full, |session, now| session.post(key, &event, now));
+            Ok(posted.unwrap_or(PostOutcome::Unknown))
         })
     }
 
-    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, Option<TakenOver>> {
+    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, Option<TakeOver>> {
         Box::pin(async move {
             Ok(self.sessions.used(&stream.session, |session, _| session.take_over(stream.number)).flatten())
         })
     }
 
-    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, bool> {
+    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, bool> {
         Box::pin(async move {
             let forgotten =
                 self.sessions.used(&stream.session, |session, _| session.forget(stream.number, epoch));
@@ -167,14 +179,14 @@ impl Backplane for Memory {
         })
     }
 
-    fn stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> Reply<'a, Stop> {
+    fn writer_stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, WriterStop> {
         Box::pin(async move {
             loop {
                 let found = self.sessions.awaited(&stream.session, |session, _| {
-                    let Some(log) = session.stream(stream.number) else { return Ok(Stop::Unknown) };
+                    let Some(log) = session.stream(stream.number) else { return Ok(WriterStop::Unknown) };
                     log.stop(epoch).ok_or_else(|| hear(&log.stop))
                 });
-                match found.unwrap_or(Ok(Stop::Unknown)) {
+                match found.unwrap_or(Ok(WriterStop::Unknown)) {
                     Ok(stop) => return Ok(stop),
                     Err((news, _waiting)) => news.await,
                 }
@@ -182,29 +194,39 @@ impl Backplane for Memory {
         })
     }
 
-    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, usize> {
+    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> BackplaneFuture<'a, usize> {
         Box::pin(async move {
             Ok(self.sessions.used(session, |session, now| session.cancel(request, now)).unwrap_or(0))
         })
     }
 
-    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> Reply<'a, Attached> {
+    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> BackplaneFuture<'a, AttachOutcome> {
         Box::pin(async move {
             let attached =
                 self.sessions.used(&stream.session, |session, _| session.attach(stream.number, from));
-            Ok(attached.unwrap_or(Attached::Unknown))
+            Ok(attached.unwrap_or(AttachOutcome::Unknown))
         })
     }
 
-    fn read<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, Read> {
+    fn read<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        reader: ReaderToken,
+        after: u64,
+    ) -> BackplaneFuture<'a, ReadOutcome> {
         Box::pin(async move {
             let read =
                 self.sessions.used(&stream.session, |session, _| session.read(stream.number, reader, after));
-            Ok(read.unwrap_or(Read::Unknown))
+            Ok(read.unwrap_or(ReadOutcome::Unknown))
         })
     }
 
-    fn news<'a>(&'a self, stream: &'a StreamKey, reader: ReaderToken, after: u64) -> Reply<'a, ()> {
+    fn readable<'a>(
+        &'a self,
+        stream: &'a StreamKey,
+        reader: ReaderToken,
+        after: u64,
+    ) -> BackplaneFuture<'a, ()> {
         Box::pin(async move {
             let found = self.sessions.awaited(&stream.session, |session, _| {
                 let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after));
@@ -217,61 +239,65 @@ impl Backplane for Memory {
         })
     }
 
-    fn detach<'a>(&'a self, stream: &'a StreamKey) -> Reply<'a, ()> {
+    fn detach<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, ()> {
         Box::pin(async move {
             self.sessions.found(&stream.session, |session, _| session.detach(stream.number));
             Ok(())
         })
     }
 
-    fn expect<'a>(
+    fn expect_response<'a>(
         &'a self,
         session: &'a SessionId,
         request: &'a RequestId,
         within: Duration,
-    ) -> Reply<'a, Expected> {
+    ) -> BackplaneFuture<'a, ExpectOutcome> {
         Box::pin(async move {
-            let expected = self.sessions.with_room(session, Expected::Full, |session, now| {
-                if session.questions.knows(request, now) {
-                    return Ok(Expected::Expected);
+            let expected = self.sessions.with_room(session, ExpectOutcome::Full, |session, now| {
+                if session.pending.knows(request, now) {
+                    return Ok(ExpectOutcome::Expected);
                 }
-                let (free, freed) = session.questions.place(request, self.settings.questions, now);
+                let (free, freed) = session.pending.place(request, self.settings.questions, now);
                 session.give(freed);
                 if !free {
-                    return Ok(Expected::Full);
+                    return Ok(ExpectOutcome::Full);
                 }
-                session.take(questions::cost(request))?;
-                session.questions.ask(request, within, self.settings.late, now);
-                Ok(Expected::Expected)
+                session.take(pending_requests::cost(request))?;
+                session.pending.ask(request, within, self.settings.late, now);
+                Ok(ExpectOutcome::Expected)
             });
-            Ok(expected.unwrap_or(Expected::Unknown))
+            Ok(expected.unwrap_or(ExpectOutcome::Unknown))
         })
     }
 
-    fn answer<'a>(
+    fn deliver_response<'a>(
         &'a self,
         session: &'a SessionId,
         request: &'a RequestId,
         body: Bytes,
-    ) -> Reply<'a, Answer> {
+    ) -> BackplaneFuture<'a, DeliverOutcome> {
         Box::pin(async move {
-            let answer = self.sessions.with_room(session, Answer::Full, |session, now| {
-                if let Some(refusal) = session.questions.refusal(request, now) {
+            let answer = self.sessions.with_room(session, DeliverOutcome::Full, |session, now| {
+                if let Some(refusal) = session.pending.refusal(request, now) {
                     return Ok(refusal);
                 }
                 session.take(body.len())?;
-                session.questions.answer(request, body.clone());
-                Ok(Answer::Taken)
+                session.pending.answer(request, body.clone());
+                Ok(DeliverOutcome::Taken)
             });
-            Ok(answer.unwrap_or(Answer::Unknown))
+            Ok(answer.unwrap_or(DeliverOutcome::Unknown))
         })
     }
 
-    fn answered<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> Reply<'a, Answered> {
+    fn wait_response<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: &'a RequestId,
+    ) -> BackplaneFuture<'a, ResponseOutcome> {
         Box::pin(async move {
             loop {
                 let found = self.sessions.awaited(session, |session, now| {
-                    match session.questions.collect(request, now) {
+                    match session.pending.collect(request, now) {
                         Collected::Is(answered, freed) => {
                             session.give(freed);
                             Ok(answered)
@@ -279,7 +305,7 @@ impl Backplane for Memory {
                         Collected::Not(deadline, news) => Err((deadline, hear(&news))),
                     }
                 });
-                match found.unwrap_or(Ok(Answered::Unknown)) {
+                match found.unwrap_or(Ok(ResponseOutcome::Unknown)) {
                     Ok(answered) => return Ok(answered),
                     Err(((deadline, news), _waiting)) => {
                         // Which of the two it was is found out by looking again.
@@ -296,29 +322,29 @@ impl Backplane for Memory {
         call: &'a str,
         state: Bytes,
         ttl: Duration,
-    ) -> Reply<'a, Parked> {
+    ) -> BackplaneFuture<'a, ParkOutcome> {
         Box::pin(async move {
-            let parked = self.sessions.with_room(session, Parked::Full, |session, now| {
-                if session.shelf.knows(call, now) {
-                    return Ok(Parked::Already);
+            let parked = self.sessions.with_room(session, ParkOutcome::Full, |session, now| {
+                if session.parked.knows(call, now) {
+                    return Ok(ParkOutcome::Already);
                 }
-                let (free, freed) = session.shelf.place(call, self.settings.waiting, now);
+                let (free, freed) = session.parked.place(call, self.settings.waiting, now);
                 session.give(freed);
                 if !free {
-                    return Ok(Parked::Full);
+                    return Ok(ParkOutcome::Full);
                 }
-                session.take(shelf::cost(call, &state))?;
-                session.shelf.park(call, state.clone(), ttl, now);
-                Ok(Parked::Parked)
+                session.take(parked_calls::cost(call, &state))?;
+                session.parked.park(call, state.clone(), ttl, now);
+                Ok(ParkOutcome::Parked)
             });
-            Ok(parked.unwrap_or(Parked::Unknown))
+            Ok(parked.unwrap_or(ParkOutcome::Unknown))
         })
     }
 
-    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> Reply<'a, Option<Bytes>> {
+    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> BackplaneFuture<'a, Option<Bytes>> {
         Box::pin(async move {
             let claimed = self.sessions.used(session, |session, now| {
-                let state = session.shelf.claim(call, now)?;
+                let state = session.parked.claim(call, now)?;
                 session.give(state.len());
                 Some(state)
             });
@@ -326,25 +352,25 @@ impl Backplane for Memory {
         })
     }
 
-    fn waiting<'a>(&'a self, session: &'a SessionId) -> Reply<'a, Vec<Box<str>>> {
+    fn waiting<'a>(&'a self, session: &'a SessionId) -> BackplaneFuture<'a, Vec<Box<str>>> {
         Box::pin(async move {
-            Ok(self.sessions.used(session, |session, now| session.shelf.waiting(now)).unwrap_or_default())
+            Ok(self.sessions.used(session, |session, now| session.parked.waiting(now)).unwrap_or_default())
         })
     }
 
-    fn bump<'a>(&'a self, topic: &'a str) -> Reply<'a, u64> {
+    fn bump<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
         Box::pin(async move { Ok(lock(&self.topics).bump(topic, self.settings.topics)) })
     }
 
-    fn generation<'a>(&'a self, topic: &'a str) -> Reply<'a, u64> {
+    fn generation<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
         Box::pin(async move { Ok(lock(&self.topics).generation(topic)) })
     }
 
-    fn latest(&self) -> Reply<'_, u64> {
+    fn latest(&self) -> BackplaneFuture<'_, u64> {
         Box::pin(async move { Ok(lock(&self.topics).latest()) })
     }
 
-    fn changes(&self, after: u64) -> Reply<'_, Changes> {
+    fn changes(&self, after: u64) -> BackplaneFuture<'_, TopicChanges> {
         Box::pin(async move {
             loop {
                 let news = {
@@ -359,11 +385,11 @@ impl Backplane for Memory {
         })
     }
 
-    fn once(&self, key: [u8; 32], ttl: Duration) -> Reply<'_, Once> {
+    fn once(&self, key: [u8; 32], ttl: Duration) -> BackplaneFuture<'_, OnceOutcome> {
         Box::pin(async move { Ok(lock(&self.keys).once(key, ttl, self.settings.keys, Instant::now())) })
     }
 
-    fn sweep(&self) -> Reply<'_, ()> {
+    fn sweep(&self) -> BackplaneFuture<'_, ()> {
         Box::pin(async move {
             self.sessions.sweep();
             lock(&self.keys).sweep(Instant::now());

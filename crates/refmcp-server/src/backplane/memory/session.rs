@@ -9,14 +9,15 @@ use foldhash::HashMap;
 use refmcp_proto::jsonrpc::RequestId;
 use tokio::time::Instant;
 
-use super::account::{Account, NoRoom};
+use super::budget::{NoRoom, SessionBudget};
 use super::later;
 use super::log::{self, Log};
-use super::questions::Questions;
-use super::shelf::Shelf;
+use super::parked_calls::ParkedCalls;
+use super::pending_requests::PendingRequests;
 use crate::backplane::{
-    Appended, Attached, Epoch, Kind, NewSession, OpenedStream, PostKey, Posted, Read, ReadFrom, ReaderToken,
-    SessionRecord, Settings, StreamNumber, TakenOver, Updated,
+    AppendOutcome, AttachOutcome, BackplaneSettings, Epoch, EventKind, NewSession, OpenStreamOutcome,
+    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, TakeOver,
+    UpdateOutcome,
 };
 
 /// What a session costs besides what is kept in it.
@@ -27,8 +28,8 @@ const TOMBSTONE_ID: usize = 256;
 /// A session.
 #[derive(Debug)]
 pub(super) struct Session {
-    settings: Arc<Settings>,
-    account: Arc<Account>,
+    settings: Arc<BackplaneSettings>,
+    budget: Arc<SessionBudget>,
     record: SessionRecord,
     idle: Duration,
     used: Instant,
@@ -40,8 +41,8 @@ pub(super) struct Session {
     /// The streams that have ended, in that order.
     ended: VecDeque<StreamNumber>,
     tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
-    pub(super) questions: Questions,
-    pub(super) shelf: Shelf,
+    pub(super) pending: PendingRequests,
+    pub(super) parked: ParkedCalls,
 }
 
 /// What a session costs to begin with.
@@ -55,25 +56,25 @@ impl Session {
     pub(super) fn new(
         session: NewSession,
         idle: Duration,
-        settings: Arc<Settings>,
-        account: Arc<Account>,
+        settings: Arc<BackplaneSettings>,
+        budget: Arc<SessionBudget>,
         now: Instant,
     ) -> Self {
         let NewSession { principal, revision, facts } = session;
         Self {
             settings,
-            account,
+            budget,
             record: SessionRecord { principal, revision, facts, version: 1 },
             idle,
             used: now,
             waiters: 0,
             closed: false,
             streams: HashMap::default(),
-            next: StreamNumber::STANDING.0 + 1,
+            next: StreamNumber::GET.0 + 1,
             ended: VecDeque::new(),
             tombstones: BTreeMap::new(),
-            questions: Questions::default(),
-            shelf: Shelf::default(),
+            pending: PendingRequests::default(),
+            parked: ParkedCalls::default(),
         }
     }
 
@@ -110,13 +111,13 @@ impl Session {
         for log in std::mem::take(&mut self.streams).into_values() {
             log.wake();
         }
-        self.questions.wake();
-        self.questions = Questions::default();
-        self.shelf = Shelf::default();
+        self.pending.wake();
+        self.pending = PendingRequests::default();
+        self.parked = ParkedCalls::default();
         self.tombstones.clear();
         self.ended.clear();
         self.record.facts = Bytes::new();
-        self.account.give(self.account.held());
+        self.budget.give(self.budget.held());
         true
     }
 
@@ -135,32 +136,32 @@ impl Session {
     /// Gives back the rest of what is over, which is only looked for now and then.
     pub(super) fn sweep(&mut self, now: Instant) {
         self.settle(now);
-        let freed = self.questions.sweep(now) + self.shelf.sweep(now);
-        self.account.give(freed);
+        let freed = self.pending.sweep(now) + self.parked.sweep(now);
+        self.budget.give(freed);
     }
 
     pub(super) fn record(&self) -> SessionRecord {
         self.record.clone()
     }
 
-    pub(super) fn update(&mut self, version: u64, facts: &Bytes) -> Result<Updated, NoRoom> {
+    pub(super) fn update(&mut self, version: u64, facts: &Bytes) -> Result<UpdateOutcome, NoRoom> {
         if version != self.record.version {
-            return Ok(Updated::Conflict(self.record()));
+            return Ok(UpdateOutcome::Conflict(self.record()));
         }
         if facts.len() > self.settings.facts_bytes {
-            return Ok(Updated::TooLarge);
+            return Ok(UpdateOutcome::TooLarge);
         }
         self.take(facts.len())?;
-        self.account.give(self.record.facts.len());
+        self.budget.give(self.record.facts.len());
         self.record.facts = facts.clone();
         self.record.version += 1;
-        Ok(Updated::Updated(self.record.version))
+        Ok(UpdateOutcome::Updated(self.record.version))
     }
 
-    pub(super) fn open_stream(&mut self, request: Option<&RequestId>) -> Result<OpenedStream, NoRoom> {
-        let standing = usize::from(self.streams.contains_key(&StreamNumber::STANDING));
+    pub(super) fn open_stream(&mut self, request: Option<&RequestId>) -> Result<OpenStreamOutcome, NoRoom> {
+        let standing = usize::from(self.streams.contains_key(&StreamNumber::GET));
         if self.streams.len() - standing >= self.settings.streams && self.bury_read_out() == 0 {
-            return Ok(OpenedStream::Full);
+            return Ok(OpenStreamOutcome::Full);
         }
         self.take(log::cost(request))?;
         let number = StreamNumber(self.next);
@@ -168,7 +169,7 @@ impl Session {
         let log = Log::new(request.cloned());
         let epoch = log.epoch();
         self.streams.insert(number, log);
-        Ok(OpenedStream::Opened(number, epoch))
+        Ok(OpenStreamOutcome::Opened(number, epoch))
     }
 
     pub(super) fn append(
@@ -176,59 +177,59 @@ impl Session {
         number: StreamNumber,
         (epoch, seq): (Epoch, u64),
         event: &Bytes,
-        kind: Kind,
+        kind: EventKind,
         now: Instant,
-    ) -> Result<Appended, NoRoom> {
-        if number == StreamNumber::STANDING {
-            return Ok(Appended::Unknown);
+    ) -> Result<AppendOutcome, NoRoom> {
+        if number == StreamNumber::GET {
+            return Ok(AppendOutcome::Unknown);
         }
         let Some(log) = self.streams.get(&number) else {
             let ended = self.tombstones.contains_key(&number);
-            return Ok(if ended { Appended::Ended } else { Appended::Unknown });
+            return Ok(if ended { AppendOutcome::Ended } else { AppendOutcome::Unknown });
         };
         if let Some(refusal) = log.refusal(epoch, seq) {
             return Ok(refusal);
         }
         if !self.make_room_in(number, event)? {
-            return Ok(Appended::TooLarge);
+            return Ok(AppendOutcome::TooLarge);
         }
         if let Some(log) = self.streams.get_mut(&number) {
             log.push(event.clone(), kind, None, now);
         }
-        if kind == Kind::Final {
+        if kind == EventKind::Final {
             self.ended.push_back(number);
         }
-        Ok(Appended::Stored)
+        Ok(AppendOutcome::Stored)
     }
 
-    pub(super) fn post(&mut self, key: PostKey, event: &Bytes, now: Instant) -> Result<Posted, NoRoom> {
+    pub(super) fn post(&mut self, key: PostKey, event: &Bytes, now: Instant) -> Result<PostOutcome, NoRoom> {
         if let Some(seq) = self.standing().posted(key) {
-            return Ok(Posted::Already(seq));
+            return Ok(PostOutcome::Already(seq));
         }
-        if !self.make_room_in(StreamNumber::STANDING, event)? {
-            return Ok(Posted::TooLarge);
+        if !self.make_room_in(StreamNumber::GET, event)? {
+            return Ok(PostOutcome::TooLarge);
         }
-        Ok(Posted::Stored(self.standing().push(event.clone(), Kind::Event, Some(key), now)))
+        Ok(PostOutcome::Stored(self.standing().push(event.clone(), EventKind::Event, Some(key), now)))
     }
 
     /// The standing stream costs nothing extra: every session has paid for one.
     fn standing(&mut self) -> &mut Log {
-        self.streams.entry(StreamNumber::STANDING).or_insert_with(|| Log::new(None))
+        self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None))
     }
 
-    pub(super) fn take_over(&mut self, number: StreamNumber) -> Option<TakenOver> {
-        let log = self.streams.get_mut(&number).filter(|_| number != StreamNumber::STANDING)?;
-        Some(TakenOver { epoch: log.take_over(), last: log.last(), ended: log.ended_at().is_some() })
+    pub(super) fn take_over(&mut self, number: StreamNumber) -> Option<TakeOver> {
+        let log = self.streams.get_mut(&number).filter(|_| number != StreamNumber::GET)?;
+        Some(TakeOver { epoch: log.take_over(), last: log.last(), ended: log.ended_at().is_some() })
     }
 
     pub(super) fn forget(&mut self, number: StreamNumber, epoch: Epoch) -> bool {
         let running = self.stream(number).is_some_and(|log| log.stop(epoch).is_none());
-        if !running || number == StreamNumber::STANDING {
+        if !running || number == StreamNumber::GET {
             return false;
         }
         if let Some(log) = self.streams.remove(&number) {
             log.wake();
-            self.account.give(log.cost());
+            self.budget.give(log.cost());
         }
         true
     }
@@ -244,22 +245,24 @@ impl Session {
         cancelled
     }
 
-    pub(super) fn attach(&mut self, number: StreamNumber, from: ReadFrom) -> Attached {
-        if number == StreamNumber::STANDING {
+    pub(super) fn attach(&mut self, number: StreamNumber, from: ReadFrom) -> AttachOutcome {
+        if number == StreamNumber::GET {
             return self.standing().attach(from);
         }
         match self.streams.get_mut(&number) {
             Some(log) => log.attach(from),
-            None if number.0 < self.next => Attached::Gone { request: self.tombstone(number) },
-            None => Attached::Unknown,
+            None if number.0 < self.next => AttachOutcome::Gone { request: self.tombstone(number) },
+            None => AttachOutcome::Unknown,
         }
     }
 
-    pub(super) fn read(&mut self, number: StreamNumber, reader: ReaderToken, after: u64) -> Read {
+    pub(super) fn read(&mut self, number: StreamNumber, reader: ReaderToken, after: u64) -> ReadOutcome {
         match self.streams.get_mut(&number) {
             Some(log) => log.read(reader, after),
-            None if (1..self.next).contains(&number.0) => Read::Gone { request: self.tombstone(number) },
-            None => Read::Unknown,
+            None if (1..self.next).contains(&number.0) => {
+                ReadOutcome::Gone { request: self.tombstone(number) }
+            }
+            None => ReadOutcome::Unknown,
         }
     }
 
@@ -281,7 +284,7 @@ impl Session {
     /// Takes room, making some within the session where that is possible.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
         loop {
-            match self.account.take(bytes) {
+            match self.budget.take(bytes) {
                 Err(NoRoom::InSession) if self.free(bytes) > 0 => {}
                 done => return done,
             }
@@ -289,7 +292,7 @@ impl Session {
     }
 
     pub(super) fn give(&mut self, bytes: usize) {
-        self.account.give(bytes);
+        self.budget.give(bytes);
     }
 
     /// Takes room for an event; `false` when it is too long for its stream.
@@ -299,7 +302,7 @@ impl Session {
         if let Some(log) = self.streams.get_mut(&number) {
             while log.bytes() > most {
                 let Some(freed) = log.drop_oldest() else { break };
-                self.account.give(freed);
+                self.budget.give(freed);
             }
         }
         self.take(cost)?;
@@ -333,7 +336,7 @@ impl Session {
         let Some(log) = self.streams.remove(&number) else { return 0 };
         log.wake();
         let freed = log.cost();
-        self.account.give(freed);
+        self.budget.give(freed);
         let request = log.request.filter(|id| log::id_bytes(id) <= TOMBSTONE_ID);
         self.tombstones.insert(number, request);
         while self.tombstones.len() > self.settings.tombstones {
@@ -353,7 +356,7 @@ impl Session {
                 freed += cost;
             }
             if freed > 0 {
-                self.account.give(freed);
+                self.budget.give(freed);
                 return freed;
             }
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::time::Instant;
 
-use super::account::{Account, NoRoom, Total};
+use super::budget::{NoRoom, SessionBudget, TotalBudget};
 use super::lock;
 use super::session::{self, Session};
-use crate::backplane::{Created, NewSession, SessionId, Settings};
+use crate::backplane::{BackplaneSettings, CreateOutcome, NewSession, SessionId};
 
 /// How often room is made for the same thing, should others take it away each time.
 const ATTEMPTS: usize = 8;
@@ -19,16 +19,16 @@ const ATTEMPTS: usize = 8;
 /// Locks are taken in this order: the turn to make room, the table, a session; never two sessions.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    settings: Arc<Settings>,
+    settings: Arc<BackplaneSettings>,
     open: RwLock<HashMap<SessionId, Arc<Entry>>>,
-    total: Arc<Total>,
+    total: Arc<TotalBudget>,
     /// Held by whoever makes room, so that others do not make the same room twice.
     turn: Mutex<()>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    account: Arc<Account>,
+    budget: Arc<SessionBudget>,
     session: Mutex<Session>,
 }
 
@@ -43,8 +43,8 @@ impl Drop for Waiting {
 }
 
 impl Sessions {
-    pub(super) fn new(settings: Arc<Settings>) -> Self {
-        let total = Arc::new(Total::new(settings.total_bytes));
+    pub(super) fn new(settings: Arc<BackplaneSettings>) -> Self {
+        let total = Arc::new(TotalBudget::new(settings.total_bytes));
         Self { settings, open: RwLock::default(), total, turn: Mutex::default() }
     }
 
@@ -56,13 +56,13 @@ impl Sessions {
         self.total.held()
     }
 
-    pub(super) fn create(&self, id: &SessionId, session: NewSession, idle: Duration) -> Created {
+    pub(super) fn create(&self, id: &SessionId, session: NewSession, idle: Duration) -> CreateOutcome {
         if session.facts.len() > self.settings.facts_bytes {
-            return Created::TooLarge;
+            return CreateOutcome::TooLarge;
         }
         let cost = session::cost(&session);
-        let account = Arc::new(Account::new(self.settings.session_bytes, self.total.clone()));
-        let taken = (0..ATTEMPTS).any(|_| match account.take(cost) {
+        let budget = Arc::new(SessionBudget::new(self.settings.session_bytes, self.total.clone()));
+        let taken = (0..ATTEMPTS).any(|_| match budget.take(cost) {
             Ok(()) => true,
             Err(NoRoom::InTotal(cost)) => {
                 self.reclaim(cost);
@@ -71,7 +71,7 @@ impl Sessions {
             Err(NoRoom::InSession) => false,
         });
         if !taken {
-            return Created::Full;
+            return CreateOutcome::Full;
         }
         if self.count() >= self.settings.sessions {
             self.sweep();
@@ -79,16 +79,16 @@ impl Sessions {
         let now = Instant::now();
         let mut open = self.write();
         if open.get(id).is_some_and(|entry| lock(&entry.session).is_alive(now)) {
-            return Created::Taken;
+            return CreateOutcome::Taken;
         }
         // One under the same id is over, and makes its place free.
         open.remove(id);
         if open.len() >= self.settings.sessions {
-            return Created::Full;
+            return CreateOutcome::Full;
         }
-        let session = Session::new(session, idle, self.settings.clone(), account.clone(), now);
-        open.insert(id.clone(), Arc::new(Entry { account, session: Mutex::new(session) }));
-        Created::Created
+        let session = Session::new(session, idle, self.settings.clone(), budget.clone(), now);
+        open.insert(id.clone(), Arc::new(Entry { budget, session: Mutex::new(session) }));
+        CreateOutcome::Created
     }
 
     /// Looks at a session, which counts as use of it.
@@ -204,7 +204,7 @@ impl Sessions {
         // Looking through all sessions takes a while, so there is room for some more afterwards.
         let goal = bytes.saturating_add(self.total.cap() / 16);
         let mut entries: Vec<_> =
-            self.read().values().map(|entry| (entry.account.held(), entry.clone())).collect();
+            self.read().values().map(|entry| (entry.budget.held(), entry.clone())).collect();
         entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
         for (_, entry) in entries {
             let Some(missing) = self.total.held().saturating_add(goal).checked_sub(self.total.cap()) else {

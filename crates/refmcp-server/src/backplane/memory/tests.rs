@@ -10,28 +10,33 @@ fn id(name: &str) -> SessionId {
     SessionId::new(name)
 }
 
-async fn session(memory: &Memory, name: &str) -> SessionId {
+async fn session(memory: &MemoryBackplane, name: &str) -> SessionId {
     let created = memory.create_session(&id(name), NewSession::default(), IDLE).await.unwrap();
-    assert_eq!(created, Created::Created);
+    assert_eq!(created, CreateOutcome::Created);
     id(name)
 }
 
-async fn stream(memory: &Memory, session: &SessionId) -> (StreamKey, Epoch) {
+async fn stream(memory: &MemoryBackplane, session: &SessionId) -> (StreamKey, Epoch) {
     match memory.open_stream(session, Some(RequestId::Integer(7))).await.unwrap() {
-        OpenedStream::Opened(number, epoch) => (StreamKey::new(session.clone(), number), epoch),
+        OpenStreamOutcome::Opened(number, epoch) => (StreamKey::new(session.clone(), number), epoch),
         refused => panic!("{refused:?}"),
     }
 }
 
-async fn append(memory: &Memory, (key, epoch): &(StreamKey, Epoch), seq: u64, kind: Kind) -> Appended {
+async fn append(
+    memory: &MemoryBackplane,
+    (key, epoch): &(StreamKey, Epoch),
+    seq: u64,
+    kind: EventKind,
+) -> AppendOutcome {
     memory.append(key, *epoch, seq, Bytes::from(vec![b'x'; 1000]), kind).await.unwrap()
 }
 
-async fn read_out(memory: &Memory, key: &StreamKey) -> Vec<Event> {
+async fn read_out(memory: &MemoryBackplane, key: &StreamKey) -> Vec<Event> {
     let attached = memory.attach(key, ReadFrom::Unread).await.unwrap();
-    let Attached::Reading { reader, mut after, .. } = attached else { panic!("{attached:?}") };
+    let AttachOutcome::Reading { reader, mut after, .. } = attached else { panic!("{attached:?}") };
     let mut events = Vec::new();
-    while let Read::Events(batch) = memory.read(key, reader, after).await.unwrap() {
+    while let ReadOutcome::Events(batch) = memory.read(key, reader, after).await.unwrap() {
         after += batch.len() as u64;
         events.extend(batch);
     }
@@ -40,25 +45,25 @@ async fn read_out(memory: &Memory, key: &StreamKey) -> Vec<Event> {
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_given_back() {
-    let memory = Memory::default();
+    let memory = MemoryBackplane::default();
     let session = session(&memory, "a").await;
     let empty = memory.bytes();
     let running = stream(&memory, &session).await;
     for seq in 1..=10 {
-        append(&memory, &running, seq, Kind::Event).await;
+        append(&memory, &running, seq, EventKind::Event).await;
     }
     let ended = stream(&memory, &session).await;
-    append(&memory, &ended, 1, Kind::Final).await;
+    append(&memory, &ended, 1, EventKind::Final).await;
     let forgotten = stream(&memory, &session).await;
-    append(&memory, &forgotten, 1, Kind::Event).await;
+    append(&memory, &forgotten, 1, EventKind::Event).await;
     assert!(memory.forget(&forgotten.0, forgotten.1).await.unwrap());
     for number in 0..10 {
         let question = RequestId::Integer(number);
-        memory.expect(&session, &question, IDLE / 4).await.unwrap();
-        memory.answer(&session, &question, Bytes::from_static(b"yes")).await.unwrap();
+        memory.expect_response(&session, &question, IDLE / 4).await.unwrap();
+        memory.deliver_response(&session, &question, Bytes::from_static(b"yes")).await.unwrap();
         memory.park(&session, &format!("call {number}"), Bytes::from_static(b"call"), IDLE).await.unwrap();
     }
-    memory.answered(&session, &RequestId::Integer(1)).await.unwrap();
+    memory.wait_response(&session, &RequestId::Integer(1)).await.unwrap();
     memory.claim(&session, "call 1").await.unwrap();
     assert_eq!(memory.cancel(&session, &RequestId::Integer(7)).await.unwrap(), 1);
     for _ in 0..20 {
@@ -73,10 +78,10 @@ async fn everything_is_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_nobody_uses_is_given_back() {
-    let memory = Memory::default();
+    let memory = MemoryBackplane::default();
     for name in ["looked up", "swept"] {
         let session = session(&memory, name).await;
-        append(&memory, &stream(&memory, &session).await, 1, Kind::Event).await;
+        append(&memory, &stream(&memory, &session).await, 1, EventKind::Event).await;
     }
     tokio::time::advance(IDLE).await;
     assert_eq!(memory.session_count(), 2, "nothing runs in the background");
@@ -88,51 +93,54 @@ async fn a_session_that_nobody_uses_is_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn the_session_that_keeps_most_makes_room() {
-    let settings = Settings { total_bytes: 100_000, ..Settings::default() };
-    let memory = Memory::new(settings);
+    let settings = BackplaneSettings { total_bytes: 100_000, ..BackplaneSettings::default() };
+    let memory = MemoryBackplane::new(settings);
     let (large, small) = (session(&memory, "large").await, session(&memory, "small").await);
     let (much, little) = (stream(&memory, &large).await, stream(&memory, &small).await);
     for seq in 1..=10 {
-        assert_eq!(append(&memory, &little, seq, Kind::Event).await, Appended::Stored);
+        assert_eq!(append(&memory, &little, seq, EventKind::Event).await, AppendOutcome::Stored);
     }
     for seq in 1..=1000 {
-        assert_eq!(append(&memory, &much, seq, Kind::Event).await, Appended::Stored);
+        assert_eq!(append(&memory, &much, seq, EventKind::Event).await, AppendOutcome::Stored);
         assert!(memory.bytes() <= 100_000);
     }
     assert_eq!(read_out(&memory, &little.0).await.len(), 10);
-    assert_eq!(append(&memory, &much, 1001, Kind::Final).await, Appended::Stored);
+    assert_eq!(append(&memory, &much, 1001, EventKind::Final).await, AppendOutcome::Stored);
     assert_eq!(read_out(&memory, &much.0).await.last().map(|event| event.seq), Some(1001));
 }
 
 #[tokio::test(start_paused = true)]
 async fn ends_that_nobody_has_read_do_not_make_room() {
-    let memory = Memory::new(Settings { session_bytes: 20_000, ..Settings::default() });
+    let memory =
+        MemoryBackplane::new(BackplaneSettings { session_bytes: 20_000, ..BackplaneSettings::default() });
     let session = session(&memory, "a").await;
     let mut ended = Vec::new();
     let refused = loop {
-        let OpenedStream::Opened(number, epoch) = memory.open_stream(&session, None).await.unwrap() else {
-            break Appended::Full;
+        let OpenStreamOutcome::Opened(number, epoch) = memory.open_stream(&session, None).await.unwrap()
+        else {
+            break AppendOutcome::Full;
         };
         let stream = (StreamKey::new(session.clone(), number), epoch);
-        match append(&memory, &stream, 1, Kind::Final).await {
-            Appended::Stored => ended.push(stream),
+        match append(&memory, &stream, 1, EventKind::Final).await {
+            AppendOutcome::Stored => ended.push(stream),
             refused => break refused,
         }
     };
-    assert_eq!(refused, Appended::Full);
+    assert_eq!(refused, AppendOutcome::Full);
     assert!(ended.len() > 5);
-    // Once one of them was read, it does.
+    // OnceOutcome one of them was read, it does.
     assert_eq!(read_out(&memory, &ended[3].0).await.len(), 1);
     let (next, epoch) = stream(&memory, &session).await;
-    assert_eq!(append(&memory, &(next, epoch), 1, Kind::Event).await, Appended::Stored);
+    assert_eq!(append(&memory, &(next, epoch), 1, EventKind::Event).await, AppendOutcome::Stored);
     let gone = memory.attach(&ended[3].0, ReadFrom::After(0)).await.unwrap();
-    assert_eq!(gone, Attached::Gone { request: None });
+    assert_eq!(gone, AttachOutcome::Gone { request: None });
     assert_eq!(read_out(&memory, &ended[0].0).await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_topic_looks_changed_and_the_numbers_of_tombstones_stay_known() {
-    let memory = Memory::new(Settings { topics: 2, tombstones: 1, ..Settings::default() });
+    let memory =
+        MemoryBackplane::new(BackplaneSettings { topics: 2, tombstones: 1, ..BackplaneSettings::default() });
     let before = memory.bump("a").await.unwrap();
     memory.bump("b").await.unwrap();
     memory.bump("c").await.unwrap();
@@ -141,7 +149,7 @@ async fn a_forgotten_topic_looks_changed_and_the_numbers_of_tombstones_stay_know
 
     let session = session(&memory, "a").await;
     for _ in 0..2 {
-        append(&memory, &stream(&memory, &session).await, 1, Kind::Final).await;
+        append(&memory, &stream(&memory, &session).await, 1, EventKind::Final).await;
     }
     tokio::time::advance(Duration::from_secs(30)).await;
     memory.session(&session).await.unwrap();
@@ -152,7 +160,7 @@ async fn a_forgotten_topic_looks_changed_and_the_numbers_of_tombstones_stay_know
     let gone = async |number| {
         memory.attach(&StreamKey::new(session.clone(), StreamNumber(number)), ReadFrom::After(0)).await
     };
-    assert_eq!(gone(1).await.unwrap(), Attached::Gone { request: None });
-    assert_eq!(gone(2).await.unwrap(), Attached::Gone { request: Some(RequestId::Integer(7)) });
-    assert_eq!(gone(3).await.unwrap(), Attached::Unknown);
+    assert_eq!(gone(1).await.unwrap(), AttachOutcome::Gone { request: None });
+    assert_eq!(gone(2).await.unwrap(), AttachOutcome::Gone { request: Some(RequestId::Integer(7)) });
+    assert_eq!(gone(3).await.unwrap(), AttachOutcome::Unknown);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::backplane::Changes;
+use crate::backplane::TopicChanges;
 
 /// All topics. They share one count, so one number says how much of all of them somebody has heard of.
 #[derive(Debug, Default)]
@@ -48,11 +48,11 @@ impl Topics {
     }
 
     /// What has changed after a generation, if anything has.
-    pub(super) fn changes(&self, after: u64) -> Option<Changes> {
+    pub(super) fn changes(&self, after: u64) -> Option<TopicChanges> {
         // A number from the future was not given out here: whoever has it knows nothing about this state.
         let (after, missed) = if after > self.latest { (0, true) } else { (after, after < self.floor) };
         let changed = self.newest_last.range(after.saturating_add(1)..);
         let topics: Vec<_> = changed.map(|(generation, name)| (name.clone(), *generation)).collect();
-        (missed || !topics.is_empty()).then_some(Changes { topics, missed, latest: self.latest })
+        (missed || !topics.is_empty()).then_some(TopicChanges { topics, missed, latest: self.latest })
     }
 }

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use refmcp_transport::websocket::{Role, Settings, derive_accept_key, pipe};
+use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 
 use super::reply::{Body, empty, refuse};
 use super::{Common, full};
@@ -16,7 +16,7 @@ use crate::bridge::pipe::{self as passing, MAX_MESSAGE};
 /// The subprotocol, for clients that offer one.
 const PROTOCOL: &str = "mcp";
 
-const SETTINGS: Settings = Settings {
+const SETTINGS: WebSocketSettings = WebSocketSettings {
     max_message: MAX_MESSAGE,
     ping_every: Duration::from_secs(15),
     first_within: Duration::from_secs(60),

@@ -13,7 +13,7 @@ const CALL: usize = 128;
 
 /// The waiting calls of a session, and the keys of those that were claimed.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct ParkedCalls {
     calls: HashMap<Box<str>, Parked>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn cost(key: &str, state: &Bytes) -> usize {
     CALL + key.len() + state.len()
 }
 
-impl Shelf {
+impl ParkedCalls {
     /// Whether a key was used.
     pub(super) fn knows(&self, key: &str, now: Instant) -> bool {
         self.calls.get(key).is_some_and(|parked| now < parked.expires)

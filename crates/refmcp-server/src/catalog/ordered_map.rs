@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 /// Things by name, in the order in which they were put there.
 #[derive(Debug)]
-pub(crate) struct Shelf<T> {
+pub(crate) struct OrderedMap<T> {
     next: u64,
     places: HashMap<String, u64>,
     things: BTreeMap<u64, Arc<T>>,
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for OrderedMap<T> {
     fn default() -> Self {
         Self { next: 0, places: HashMap::new(), things: BTreeMap::new() }
     }
 }
 
-impl<T> Shelf<T> {
+impl<T> OrderedMap<T> {
     /// Puts a thing there; one of the same name is replaced, in its place.
     pub(crate) fn put(&mut self, name: &str, thing: T) {
         let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn places_stay_when_others_go() {
-        let mut shelf = Shelf::default();
+        let mut shelf = OrderedMap::default();
         for name in ["a", "b", "c"] {
             shelf.put(name, name);
         }

@@ -11,21 +11,21 @@ use tokio::time::Instant;
 
 use super::later;
 use super::log::id_bytes;
-use crate::backplane::{Answer, Answered};
+use crate::backplane::{DeliverOutcome, ResponseOutcome};
 
-/// What a question costs besides the bytes of its answer.
-const QUESTION: usize = 128;
+/// What a pending costs besides the bytes of its answer.
+const REQUEST: usize = 128;
 
 /// The questions of a session.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
-    asked: HashMap<RequestId, Question>,
+pub(super) struct PendingRequests {
+    asked: HashMap<RequestId, PendingRequest>,
     /// Made when somebody first waits; most sessions are never asked anything.
     answered: OnceLock<Arc<Notify>>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct PendingRequest {
     deadline: Instant,
     /// Until then an answer that does not count is late and not unknown; one that counts can be collected.
     remembered: Instant,
@@ -39,7 +39,7 @@ enum State {
     Collected,
 }
 
-impl Question {
+impl PendingRequest {
     fn is_over(&self, now: Instant) -> bool {
         match self.state {
             State::Open => now >= self.deadline,
@@ -57,35 +57,35 @@ impl Question {
     }
 }
 
-/// What a question costs.
+/// What a pending costs.
 pub(super) fn cost(id: &RequestId) -> usize {
-    QUESTION + id_bytes(id)
+    REQUEST + id_bytes(id)
 }
 
-/// What a question has come to, or when to look again.
+/// What a pending has come to, or when to look again.
 #[derive(Debug)]
 pub(super) enum Collected {
-    Is(Answered, usize),
+    Is(ResponseOutcome, usize),
     Not(Instant, Arc<Notify>),
 }
 
-impl Questions {
+impl PendingRequests {
     /// Whether this is waited for, or was not long ago.
     pub(super) fn knows(&self, id: &RequestId, now: Instant) -> bool {
-        self.asked.get(id).is_some_and(|question| now < question.remembered)
+        self.asked.get(id).is_some_and(|pending| now < pending.remembered)
     }
 
-    /// Has a place for one more question, making it if it can; the second value is what that freed.
+    /// Has a place for one more pending, making it if it can; the second value is what that freed.
     pub(super) fn place(&mut self, id: &RequestId, most: usize, now: Instant) -> (bool, usize) {
-        let mut freed = self.asked.remove_entry(id).map_or(0, |(id, question)| question.cost(&id));
+        let mut freed = self.asked.remove_entry(id).map_or(0, |(id, pending)| pending.cost(&id));
         if self.asked.len() >= most {
             freed += self.sweep(now);
         }
         if self.asked.len() >= most {
-            let over = self.asked.iter().filter(|(_, question)| question.is_over(now));
-            let oldest = over.min_by_key(|(_, question)| question.remembered).map(|(id, _)| id.clone());
-            if let Some((id, question)) = oldest.and_then(|id| self.asked.remove_entry(&id)) {
-                freed += question.cost(&id);
+            let over = self.asked.iter().filter(|(_, pending)| pending.is_over(now));
+            let oldest = over.min_by_key(|(_, pending)| pending.remembered).map(|(id, _)| id.clone());
+            if let Some((id, pending)) = oldest.and_then(|id| self.asked.remove_entry(&id)) {
+                freed += pending.cost(&id);
             }
         }
         (self.asked.len() < most, freed)
@@ -94,45 +94,45 @@ impl Questions {
     /// Begins to wait for an answer.
     pub(super) fn ask(&mut self, id: &RequestId, within: Duration, late: Duration, now: Instant) {
         let deadline = later(now, within);
-        let question = Question { deadline, remembered: later(deadline, late), state: State::Open };
-        self.asked.insert(id.clone(), question);
+        let pending = PendingRequest { deadline, remembered: later(deadline, late), state: State::Open };
+        self.asked.insert(id.clone(), pending);
     }
 
     /// What becomes of an answer that comes now; `None` when it is the one.
-    pub(super) fn refusal(&self, id: &RequestId, now: Instant) -> Option<Answer> {
+    pub(super) fn refusal(&self, id: &RequestId, now: Instant) -> Option<DeliverOutcome> {
         match self.asked.get(id) {
-            None => Some(Answer::Unknown),
-            Some(question) if now >= question.remembered => Some(Answer::Unknown),
-            Some(Question { deadline, state: State::Open, .. }) if now < *deadline => None,
-            Some(_) => Some(Answer::Late),
+            None => Some(DeliverOutcome::Unknown),
+            Some(pending) if now >= pending.remembered => Some(DeliverOutcome::Unknown),
+            Some(PendingRequest { deadline, state: State::Open, .. }) if now < *deadline => None,
+            Some(_) => Some(DeliverOutcome::Late),
         }
     }
 
     /// Takes an answer for which room was made.
     pub(super) fn answer(&mut self, id: &RequestId, body: Bytes) {
-        if let Some(question) = self.asked.get_mut(id) {
-            question.state = State::Answered(body);
+        if let Some(pending) = self.asked.get_mut(id) {
+            pending.state = State::Answered(body);
             self.wake();
         }
     }
 
     /// Gives the answer, with what that freed, or says when to ask again.
     pub(super) fn collect(&mut self, id: &RequestId, now: Instant) -> Collected {
-        let Some(question) = self.asked.get_mut(id).filter(|question| now < question.remembered) else {
-            return Collected::Is(Answered::Unknown, 0);
+        let Some(pending) = self.asked.get_mut(id).filter(|pending| now < pending.remembered) else {
+            return Collected::Is(ResponseOutcome::Unknown, 0);
         };
-        match std::mem::replace(&mut question.state, State::Collected) {
+        match std::mem::replace(&mut pending.state, State::Collected) {
             State::Answered(body) => {
                 let freed = body.len();
-                Collected::Is(Answered::Body(body), freed)
+                Collected::Is(ResponseOutcome::Body(body), freed)
             }
-            State::Collected => Collected::Is(Answered::Unknown, 0),
+            State::Collected => Collected::Is(ResponseOutcome::Unknown, 0),
             State::Open => {
-                question.state = State::Open;
-                if now >= question.deadline {
-                    return Collected::Is(Answered::Overdue, 0);
+                pending.state = State::Open;
+                if now >= pending.deadline {
+                    return Collected::Is(ResponseOutcome::Overdue, 0);
                 }
-                Collected::Not(question.deadline, self.answered.get_or_init(Arc::default).clone())
+                Collected::Not(pending.deadline, self.answered.get_or_init(Arc::default).clone())
             }
         }
     }
@@ -140,10 +140,10 @@ impl Questions {
     /// Forgets what nobody needs to know any more; gives what that freed.
     pub(super) fn sweep(&mut self, now: Instant) -> usize {
         let mut freed = 0;
-        self.asked.retain(|id, question| {
-            let keep = now < question.remembered;
+        self.asked.retain(|id, pending| {
+            let keep = now < pending.remembered;
             if !keep {
-                freed += question.cost(id);
+                freed += pending.cost(id);
             }
             keep
         });

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What is kept for all sessions together.
 #[derive(Debug)]
-pub(super) struct Total {
+pub(super) struct TotalBudget {
     held: AtomicUsize,
     cap: usize,
 }
 
-impl Total {
+impl TotalBudget {
     pub(super) fn new(cap: usize) -> Self {
         Self { held: AtomicUsize::new(0), cap }
     }
@@ -35,10 +35,10 @@ impl Total {
 
 /// What is kept for one session. Whatever it holds is given back with it.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct SessionBudget {
     held: AtomicUsize,
     cap: usize,
-    total: Arc<Total>,
+    total: Arc<TotalBudget>,
 }
 
 /// There is no room.
@@ -50,8 +50,8 @@ pub(super) enum NoRoom {
     InTotal(usize),
 }
 
-impl Account {
-    pub(super) fn new(cap: usize, total: Arc<Total>) -> Self {
+impl SessionBudget {
+    pub(super) fn new(cap: usize, total: Arc<TotalBudget>) -> Self {
         Self { held: AtomicUsize::new(0), cap, total }
     }
 
@@ -79,7 +79,7 @@ impl Account {
     }
 }
 
-impl Drop for Account {
+impl Drop for SessionBudget {
     fn drop(&mut self) {
         self.total.held.fetch_sub(self.held(), Ordering::Relaxed);
     }

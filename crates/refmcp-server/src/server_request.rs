@@ -1,0 +1,148 @@
+//! Server requests: elicitation, sampling and roots, each with the type of its result.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use refmcp_proto::model::{
+    BooleanSchema, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
+    ElicitResult, ElicitUrlParams, FormSchema, InputRequest, JsonObject, ListRootsResult, Root,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A request to the client whose result is an `A`: what [`Call::request`](crate::Call::request) takes.
+///
+/// Made from the parameters of the specification: [`ElicitFormParams`], [`ElicitUrlParams`], [`CreateMessageParams`].
+pub struct ServerRequest<A> {
+    pub(crate) request: InputRequest,
+    read: fn(&InputRequest, Value) -> Result<A, String>,
+    result: PhantomData<fn() -> A>,
+}
+
+/// What the user did with an elicitation. A form gives its values; consent to visit a URL gives nothing, since what
+/// happens there does not pass through the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElicitOutcome<T = JsonObject> {
+    /// The user accepted; values fit the form.
+    Accepted(T),
+    /// The user declined.
+    Declined,
+    /// The user dismissed it without deciding.
+    Cancelled,
+}
+
+impl<A> ServerRequest<A> {
+    fn new(request: InputRequest, read: fn(&InputRequest, Value) -> Result<A, String>) -> Self {
+        Self { request, read, result: PhantomData }
+    }
+
+    /// Reads and checks the client's result.
+    pub(crate) fn read(&self, result: Value) -> Result<A, String> {
+        (self.read)(&self.request, result)
+    }
+}
+
+impl ServerRequest<bool> {
+    /// A form with one question to answer with yes or no; declining and dismissing it are a no.
+    pub fn confirm(message: impl Into<String>) -> Self {
+        let schema = FormSchema::new().required("confirm", BooleanSchema::new());
+        let params = ElicitFormParams::new(message, schema);
+        Self::new(InputRequest::Elicit(ElicitParams::Form(params)), |request, result| {
+            Ok(match read_form(request, result)? {
+                ElicitOutcome::Accepted(values) => values.get("confirm") == Some(&Value::Bool(true)),
+                ElicitOutcome::Declined | ElicitOutcome::Cancelled => false,
+            })
+        })
+    }
+}
+
+impl ServerRequest<Vec<Root>> {
+    /// The client's roots.
+    pub fn list_roots() -> Self {
+        Self::new(InputRequest::Roots, |_, result| Ok(parse::<ListRootsResult>(result)?.roots))
+    }
+}
+
+impl From<ElicitFormParams> for ServerRequest<ElicitOutcome> {
+    fn from(params: ElicitFormParams) -> Self {
+        Self::new(InputRequest::Elicit(ElicitParams::Form(params)), read_form)
+    }
+}
+
+impl From<ElicitUrlParams> for ServerRequest<ElicitOutcome<()>> {
+    fn from(params: ElicitUrlParams) -> Self {
+        Self::new(InputRequest::Elicit(ElicitParams::Url(params)), |_, result| {
+            read_outcome(result, |_| Ok(()))
+        })
+    }
+}
+
+impl From<CreateMessageParams> for ServerRequest<CreateMessageResult> {
+    fn from(params: CreateMessageParams) -> Self {
+        Self::new(InputRequest::Sample(Box::new(params)), |_, result| parse(result))
+    }
+}
+
+fn read_form(request: &InputRequest, result: Value) -> Result<ElicitOutcome, String> {
+    read_outcome(result, |values| {
+        if let InputRequest::Elicit(ElicitParams::Form(params)) = request {
+            params.requested_schema.check(&values)?;
+        }
+        Ok(values)
+    })
+}
+
+fn read_outcome<T>(
+    result: Value,
+    accept: impl FnOnce(JsonObject) -> Result<T, String>,
+) -> Result<ElicitOutcome<T>, String> {
+    let result: ElicitResult = parse(result)?;
+    match result.action {
+        ElicitAction::Accept => accept(result.content.unwrap_or_default()).map(ElicitOutcome::Accepted),
+        ElicitAction::Decline => Ok(ElicitOutcome::Declined),
+        ElicitAction::Cancel => Ok(ElicitOutcome::Cancelled),
+    }
+}
+
+fn parse<T: DeserializeOwned>(result: Value) -> Result<T, String> {
+    serde_json::from_value(result).map_err(|error| error.to_string())
+}
+
+impl<A> fmt::Debug for ServerRequest<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerRequest").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use refmcp_proto::model::StringSchema;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn elicited_values_are_checked_against_the_form() {
+        let schema = FormSchema::new().required("name", StringSchema::new().min_length(2u64));
+        let request = ServerRequest::from(ElicitFormParams::new("?", schema));
+        let accepted = request.read(json!({"action": "accept", "content": {"name": "Al"}}));
+        assert!(matches!(accepted, Ok(ElicitOutcome::Accepted(_))));
+        for bad in [
+            json!({"action": "accept", "content": {"name": "A"}}),
+            json!({"action": "accept"}),
+            json!({"action": "maybe"}),
+            json!({}),
+        ] {
+            assert!(request.read(bad.clone()).is_err(), "{bad}");
+        }
+        assert_eq!(request.read(json!({"action": "decline"})), Ok(ElicitOutcome::Declined));
+    }
+
+    #[test]
+    fn confirming_needs_a_yes() {
+        let request = ServerRequest::confirm("?");
+        assert_eq!(request.read(json!({"action": "accept", "content": {"confirm": true}})), Ok(true));
+        assert_eq!(request.read(json!({"action": "accept", "content": {"confirm": false}})), Ok(false));
+        assert_eq!(request.read(json!({"action": "cancel"})), Ok(false));
+    }
+}
