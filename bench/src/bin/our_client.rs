@@ -9,7 +9,7 @@ use refmcp_client::child::ChildProcess;
 use refmcp_client::http::StreamableHttp;
 use refmcp_client::websocket::WebSocket;
 use refmcp_client::transport::Connector;
-use refmcp_client::{Client, Era};
+use refmcp_client::{Client, VersionPolicy};
 use serde_json::json;
 
 #[global_allocator]
@@ -51,6 +51,6 @@ async fn connect(how: &How) -> Result<Client> {
         How::Url(url) => Arc::new(StreamableHttp::new(url)?),
         How::Stdio(command) => Arc::new(ChildProcess::new(&command[0]).args(&command[1..])),
     };
-    let era: Era = env::var("REVISION").map_or(Ok(Era::Auto), |era| era.parse())?;
+    let era: VersionPolicy = env::var("REVISION").map_or(Ok(VersionPolicy::Auto), |era| era.parse())?;
     Ok(Client::builder("bench", "1").era(era).connect_to(server).await?)
 }

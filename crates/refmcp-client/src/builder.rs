@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{CallOptions, ClientConfig, Era, OpenError, Way, WireError};
+use refmcp_proto::engine::client::{
+    CallOptions, ClientConfig, OpenError, TransportError, TransportKind, VersionPolicy,
+};
 use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
 
@@ -61,8 +63,8 @@ impl ClientBuilder {
 
     /// Which revisions may be spoken; the newest that the server knows unless this says otherwise.
     #[must_use]
-    pub fn era(mut self, era: Era) -> Self {
-        self.config.era = era;
+    pub fn era(mut self, era: VersionPolicy) -> Self {
+        self.config.version_policy = era;
         self
     }
 
@@ -139,8 +141,10 @@ impl ClientBuilder {
         let name = server.name();
         let mut time = OpeningTime::begin(self.config.open_timeout);
         let spoken = self.lock_spoken().get(&name).copied();
-        if self.config.era == Era::Auto && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake) {
-            match self.clone().era(Era::Legacy).connect_afresh(&server, &mut time).await {
+        if self.config.version_policy == VersionPolicy::Auto
+            && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake)
+        {
+            match self.clone().era(VersionPolicy::Legacy).connect_afresh(&server, &mut time).await {
                 // It may speak something else by now.
                 Err(fault) if !fault.needs_authorization() => drop(self.lock_spoken().remove(&name)),
                 done => return done,
@@ -161,7 +165,8 @@ impl ClientBuilder {
             Err(why) => why,
         };
         let name = server.name();
-        let sessions = self.config.era.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
+        let sessions =
+            self.config.version_policy.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
         let older = server.fallback().filter(|_| sessions && speaks_something_older(&why));
         let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
         match self.attempt_patiently(&older, time).await {
@@ -191,17 +196,17 @@ impl ClientBuilder {
     }
 
     async fn attempt(&self, server: &Arc<dyn Connector>, time: &OpeningTime) -> Result<Client, OpenError> {
-        let way = if server.probe_may_be_ignored() { Way::Pipe } else { Way::Exchanges };
-        let era = match self.config.era {
-            Era::Auto if server.sessions_only() => Era::Legacy,
-            era => era,
+        let kind = if server.probe_may_be_ignored() { TransportKind::Pipe } else { TransportKind::Http };
+        let version_policy = match self.config.version_policy {
+            VersionPolicy::Auto if server.sessions_only() => VersionPolicy::Legacy,
+            policy => policy,
         };
         let mut capabilities = self.host.capabilities();
         for (id, settings) in server.extensions() {
             // What the application says of one goes before.
             capabilities.extensions.get_or_insert_default().entry(id).or_insert(settings);
         }
-        let config = ClientConfig { era, way, capabilities, ..self.config.clone() };
+        let config = ClientConfig { version_policy, transport: kind, capabilities, ..self.config.clone() };
         let driver = ClientDriver::new(config, Arc::new(self.host.clone()));
         let connecting = server.connect(driver.sink());
         let transport = if server.logs_in_first() {
@@ -212,7 +217,7 @@ impl ClientBuilder {
         driver.open(transport);
         let opened = timeout_at(time.until, driver.opened()).await;
         match opened.unwrap_or_else(|_| Err(time.over())) {
-            Ok(facts) => Ok(Client::new(driver, facts, server.name(), way, self.options.clone())),
+            Ok(facts) => Ok(Client::new(driver, facts, server.name(), kind, self.options.clone())),
             Err(why) => {
                 driver.close().await;
                 Err(why)
@@ -245,5 +250,5 @@ impl OpeningTime {
 
 /// Whether a refusal may mean that the server knows only the older transport.
 fn speaks_something_older(why: &OpenError) -> bool {
-    matches!(why, OpenError::Wire(WireError::Refused { status: 400 | 404 | 405, .. }))
+    matches!(why, OpenError::Transport(TransportError::Refused { status: 400 | 404 | 405, .. }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use refmcp_proto::engine::client::{CallOptions, ServerFacts, Way};
+use refmcp_proto::engine::client::{CallOptions, ServerFacts, TransportKind};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{
     CallToolResult, CompleteResult, CompletionArgument, CompletionRef, DiscoverResult, EmptyResult,
@@ -32,7 +32,7 @@ pub struct Client {
 struct Shared {
     server: Arc<ServerFacts>,
     name: String,
-    way: Way,
+    transport: TransportKind,
     options: Mutex<CallOptions>,
 }
 
@@ -52,10 +52,10 @@ impl Client {
         driver: Arc<ClientDriver>,
         server: Arc<ServerFacts>,
         name: String,
-        way: Way,
+        transport: TransportKind,
         options: CallOptions,
     ) -> Self {
-        Self { driver, shared: Arc::new(Shared { server, name, way, options: Mutex::new(options) }) }
+        Self { driver, shared: Arc::new(Shared { server, name, transport, options: Mutex::new(options) }) }
     }
 
     /// What the server said of itself.
@@ -249,8 +249,8 @@ impl Client {
 
     /// Takes note of listed tools, and leaves out those that cannot be called here.
     pub(crate) fn take_note(&self, tools: Vec<Tool>) -> Vec<Tool> {
-        let by_header =
-            self.shared.way == Way::Exchanges && self.server().rules().lifecycle == Lifecycle::PerRequest;
+        let by_header = self.shared.transport == TransportKind::Http
+            && self.server().rules().lifecycle == Lifecycle::PerRequest;
         let mut usable = Vec::with_capacity(tools.len());
         for tool in tools {
             let noted = self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).note(&tool);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use refmcp_proto::engine::CallId;
 use refmcp_proto::engine::client::{
-    Answered, Ask, CallError, CallOptions, ClientConfig, ClientEngine, ClientOutput, Exchange, OpenError,
-    QuestionId, ServerFacts, WireError,
+    CallError, CallOptions, CallResult, ClientConfig, ClientEngine, ClientOutput, ExchangeId, OpenError,
+    ServerFacts, ServerRequest, ServerRequestId, TransportError,
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{ProgressParams, ServerNotification};
@@ -24,7 +24,7 @@ use crate::response_cache::ResponseCache;
 use crate::transport::{MessageSink, Transport};
 
 /// What a call ends with.
-pub(crate) type Ended = Result<Answered, CallError>;
+pub(crate) type Ended = Result<CallResult, CallError>;
 
 /// Hears of the progress of one call.
 pub(crate) type OnProgress = Arc<dyn Fn(&ProgressParams) + Send + Sync>;
@@ -53,7 +53,7 @@ struct State {
     engine: ClientEngine,
     waiting: HashMap<CallId, Waiting>,
     /// Answers in the making, to be dropped when nobody wants them any more.
-    asked: HashMap<QuestionId, AbortHandle>,
+    asked: HashMap<ServerRequestId, AbortHandle>,
     /// The deadline that the timer knows of.
     alarm: Option<Timestamp>,
 }
@@ -65,7 +65,7 @@ struct Waiting {
 
 /// What is done once the lock is released.
 enum Later {
-    Ask(Ask),
+    ServerRequest(ServerRequest),
     Progress(OnProgress, Box<ServerNotification>),
     Tell(Event),
 }
@@ -115,7 +115,7 @@ impl ClientDriver {
                 OpenState::Opening => {}
             }
             if open_state.changed().await.is_err() {
-                return Err(OpenError::Wire(WireError::Closed));
+                return Err(OpenError::Transport(TransportError::Closed));
             }
         }
     }
@@ -148,7 +148,7 @@ impl ClientDriver {
         });
         let mut pending = PendingCall { driver: self, id, ended };
         // The sender is dropped with the conversation only, which we hold.
-        (&mut pending.ended).await.unwrap_or(Err(CallError::Wire(WireError::Closed)))
+        (&mut pending.ended).await.unwrap_or(Err(CallError::Transport(TransportError::Closed)))
     }
 
     /// Tells the server something.
@@ -158,7 +158,7 @@ impl ClientDriver {
 
     /// Ends the conversation in order.
     pub(crate) async fn close(&self) {
-        self.step(|state, _| state.engine.closed(WireError::Closed));
+        self.step(|state, _| state.engine.closed(TransportError::Closed));
         if let Some(transport) = self.transport.get() {
             transport.clone().close().await;
         }
@@ -218,27 +218,27 @@ impl ClientDriver {
                 self.open_state.send_replace(OpenState::Closed(why.clone()));
                 later.push(Later::Tell(Event::Closed(why)));
             }
-            ClientOutput::Ask(ask) => later.push(Later::Ask(ask)),
-            ClientOutput::Withdrawn(question) => {
+            ClientOutput::Request(ask) => later.push(Later::ServerRequest(ask)),
+            ClientOutput::RequestCancelled(question) => {
                 if let Some(answering) = state.asked.remove(&question) {
                     answering.abort();
                 }
             }
-            ClientOutput::Heard(call, heard) => {
+            ClientOutput::Notification(call, heard) => {
                 let listener = call.and_then(|call| state.waiting.get(&call)?.progress.clone());
                 later.push(match (listener, &*heard) {
                     (Some(listener), ServerNotification::Progress(_)) => Later::Progress(listener, heard),
                     _ => Later::Tell(Event::Notification(*heard)),
                 });
             }
-            ClientOutput::Note(finding) => later.push(Later::Tell(Event::Finding(finding))),
+            ClientOutput::Finding(finding) => later.push(Later::Tell(Event::Finding(finding))),
             ClientOutput::Ignored(what) => later.push(Later::Tell(Event::Ignored(what))),
         }
     }
 
     fn do_later(&self, thing: Later) {
         match thing {
-            Later::Ask(ask) => self.ask(ask),
+            Later::ServerRequest(ask) => self.ask(ask),
             Later::Progress(listener, heard) => {
                 if let ServerNotification::Progress(progress) = &*heard {
                     listener(progress);
@@ -253,8 +253,8 @@ impl ClientDriver {
         }
     }
 
-    fn ask(&self, ask: Ask) {
-        let (me, host, question) = (self.me.clone(), self.host.clone(), ask.question);
+    fn ask(&self, ask: ServerRequest) {
+        let (me, host, question) = (self.me.clone(), self.host.clone(), ask.id);
         // Under the lock: the answer cannot come before it is known who makes it.
         let mut state = self.lock();
         let answering = tokio::spawn(async move {
@@ -269,10 +269,10 @@ impl ClientDriver {
         state.asked.insert(question, answering.abort_handle());
     }
 
-    fn answer(&self, question: QuestionId, answer: Result<Value, RpcError>) {
+    fn answer(&self, question: ServerRequestId, answer: Result<Value, RpcError>) {
         self.step(|state, now| {
             state.asked.remove(&question);
-            state.engine.answer(now, question, answer);
+            state.engine.respond(now, question, answer);
         });
     }
 
@@ -351,24 +351,24 @@ impl WeakSink {
 }
 
 impl MessageSink for WeakSink {
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
         self.step(|state, now| state.engine.receive(now, exchange, json));
     }
 
-    fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
+    fn too_long(&self, exchange: Option<ExchangeId>, limit: usize) {
         let what = format!("longer than {limit} bytes");
         self.step(|state, now| state.engine.unreadable(now, exchange, &what));
     }
 
-    fn ended(&self, exchange: Exchange, why: WireError) {
+    fn ended(&self, exchange: ExchangeId, why: TransportError) {
         self.step(|state, now| state.engine.ended(now, exchange, why));
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         self.step(|state, _| state.engine.closed(why));
     }
 
     fn ignored_input(&self, what: &str) {
-        self.step(|state, now| state.engine.noise(now, what));
+        self.step(|state, now| state.engine.ignored_input(now, what));
     }
 }

@@ -37,7 +37,7 @@ impl ConnectError {
 
     /// Whether the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
-        matches!(self.why(), OpenError::Wire(why) if why.needs_authorization())
+        matches!(self.why(), OpenError::Transport(why) if why.needs_authorization())
     }
 }
 
@@ -83,7 +83,8 @@ impl Error {
 
     /// Whether the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
-        let (Self::Call(CallError::Wire(why)) | Self::Call(CallError::NotOpen(OpenError::Wire(why)))) = self
+        let (Self::Call(CallError::Transport(why))
+        | Self::Call(CallError::NotOpen(OpenError::Transport(why)))) = self
         else {
             return false;
         };

@@ -56,7 +56,9 @@ pub use clients::{Clients, Decide, Fault, ServerItem, ServerItems};
 pub use error::{ConnectError, Error};
 pub use host::{Event, Host};
 pub use list::{Listable, Pages};
-pub use refmcp_proto::engine::client::{CallError, Era, OpenError, ServerFacts, UnknownEra, WireError};
+pub use refmcp_proto::engine::client::{
+    CallError, OpenError, ServerFacts, TransportError, UnknownVersionPolicy, VersionPolicy,
+};
 pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;
 pub use refmcp_proto::model;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 
 use crate::pipe::{DEFAULT_MAX_MESSAGE, PipeTransport};
@@ -25,10 +25,13 @@ impl Memory {
 }
 
 impl Connector for Memory {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(async move {
             let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let used = || WireError::Unreachable("the end of the pipe is already in use".to_owned());
+            let used = || TransportError::Unreachable("the end of the pipe is already in use".to_owned());
             Ok(start.ok_or_else(used)?(sink))
         })
     }
@@ -52,10 +55,10 @@ mod tests {
     struct Deaf;
 
     impl MessageSink for Deaf {
-        fn message(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: &[u8]) {}
-        fn too_long(&self, _: Option<refmcp_proto::engine::client::Exchange>, _: usize) {}
-        fn ended(&self, _: refmcp_proto::engine::client::Exchange, _: WireError) {}
-        fn closed(&self, _: WireError) {}
+        fn message(&self, _: Option<refmcp_proto::engine::client::ExchangeId>, _: &[u8]) {}
+        fn too_long(&self, _: Option<refmcp_proto::engine::client::ExchangeId>, _: usize) {}
+        fn ended(&self, _: refmcp_proto::engine::client::ExchangeId, _: TransportError) {}
+        fn closed(&self, _: TransportError) {}
         fn ignored_input(&self, _: &str) {}
     }
 

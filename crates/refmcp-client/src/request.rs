@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{Answered, CallError, CallOptions, Input};
+use refmcp_proto::engine::client::{CallError, CallOptions, CallResult, InputHandling};
 use refmcp_proto::jsonrpc::{code, without_place};
 use refmcp_proto::model::{
     CallToolResult, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams,
@@ -177,10 +177,10 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// # Errors
     /// As when it is awaited.
     pub async fn reply(mut self) -> Result<Reply<R>, Error> {
-        self.options.input = Input::Manual;
+        self.options.input = InputHandling::Manual;
         match self.send().await? {
-            Answered::Result(text) => self.read(&text).map(Reply::Done),
-            Answered::InputRequired(input) => Ok(Reply::InputRequired(input)),
+            CallResult::Complete(text) => self.read(&text).map(Reply::Done),
+            CallResult::InputRequired(input) => Ok(Reply::InputRequired(input)),
         }
     }
 
@@ -194,13 +194,13 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             }
         }
         match self.send().await? {
-            Answered::Result(text) => self.read(&text),
+            CallResult::Complete(text) => self.read(&text),
             // Input is brought by hand only where that was asked for.
-            Answered::InputRequired(_) => Err(Error::Misuse("nobody brings the input".to_owned())),
+            CallResult::InputRequired(_) => Err(Error::Misuse("nobody brings the input".to_owned())),
         }
     }
 
-    async fn send(&mut self) -> Result<Answered, Error> {
+    async fn send(&mut self) -> Result<CallResult, Error> {
         let params = self.params.clone()?;
         self.mirror();
         let mut ended = self.call(&params).await;
@@ -211,7 +211,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             ended = self.call(&params).await;
         }
         let answered = ended?;
-        if let Answered::Result(text) = &answered
+        if let CallResult::Complete(text) = &answered
             && self.cache_use != CacheUse::None
         {
             self.cache().keep(self.client.driver.now(), &self.method, &params, text);
@@ -229,7 +229,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         let (Some(arguments), Some(name)) = (&self.arguments, &self.name) else { return };
         let known = self.cache().tool(name);
         if let Some(tool) = known {
-            self.options.mirrored = tool.mirrored(arguments);
+            self.options.param_headers = tool.mirrored(arguments);
         }
     }
 
@@ -237,12 +237,12 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// refused for its headers was not carried out.
     async fn learn_tool(&mut self) -> bool {
         let Some(name) = self.name.clone().filter(|_| self.arguments.is_some()) else { return false };
-        let before = std::mem::take(&mut self.options.mirrored);
+        let before = std::mem::take(&mut self.options.param_headers);
         if Box::pin(self.client.list_tools_afresh()).await.is_err() || self.cache().tool(&name).is_none() {
             return false;
         }
         self.mirror();
-        self.options.mirrored != before
+        self.options.param_headers != before
     }
 
     fn read(&self, text: &str) -> Result<R, Error> {

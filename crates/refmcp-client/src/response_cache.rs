@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::mirrored::{Mirrored, mirrored};
 use refmcp_proto::model::{JsonObject, ServerNotification, Tool};
+use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::time::Timestamp;
 use refmcp_schema::Schema;
 use serde_json::Value;
@@ -36,7 +36,7 @@ struct Kept {
 /// What is known of one tool.
 #[derive(Debug)]
 pub(crate) struct CachedTool {
-    mirrored: Vec<Mirrored>,
+    mirrored: Vec<ParamHeader>,
     /// What its structured output keeps to; or why that cannot be said.
     output: Option<Result<Schema, String>>,
 }
@@ -106,7 +106,7 @@ impl ResponseCache {
     /// # Errors
     /// Why the tool cannot be called over HTTP: headers cannot repeat what its schema wants them to.
     pub(crate) fn note(&mut self, tool: &Tool) -> Result<(), String> {
-        let mirrored = mirrored(&tool.input_schema)?;
+        let mirrored = param_headers(&tool.input_schema)?;
         if self.tools.len() < MOST_TOOLS || self.tools.contains_key(&tool.name) {
             let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema));
             self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, output }));
@@ -123,7 +123,7 @@ impl ResponseCache {
 impl CachedTool {
     /// What headers say of these arguments.
     pub(crate) fn mirrored(&self, arguments: &JsonObject) -> Vec<(String, String)> {
-        let said = |mirrored: &Mirrored| Some((mirrored.header.clone(), mirrored.value(arguments)?));
+        let said = |header: &ParamHeader| Some((header.name.clone(), header.value(arguments)?));
         self.mirrored.iter().filter_map(said).collect()
     }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+pub use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 pub use refmcp_proto::model::JsonObject;
 pub use refmcp_proto::revision::Rules;
 
@@ -16,11 +16,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Sends a message, at once or as soon as the way is free, in the order of the calls where there is one stream for
     /// all of them. What goes wrong is told to the [`MessageSink`].
-    fn send(self: Arc<Self>, message: Outgoing);
+    fn send(self: Arc<Self>, message: ClientMessage);
 
     /// Nobody wants what may still come for this exchange. Where it has a connection of its own that ends, else
     /// nothing happens.
-    fn abandon(&self, _exchange: Exchange) {}
+    fn abandon(&self, _exchange: ExchangeId) {}
 
     /// The conversation is open, by these rules.
     fn opened(self: Arc<Self>, _rules: &'static Rules) {}
@@ -37,16 +37,16 @@ pub trait Transport: Send + Sync + fmt::Debug + 'static {
 /// Who listens to a transport.
 pub trait MessageSink: Send + Sync + 'static {
     /// A message has come: for an exchange, or on a stream for everything.
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]);
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]);
 
     /// A message was too long to be kept.
-    fn too_long(&self, exchange: Option<Exchange>, limit: usize);
+    fn too_long(&self, exchange: Option<ExchangeId>, limit: usize);
 
     /// Nothing more is going to come for an exchange. When it was answered, that is all right.
-    fn ended(&self, exchange: Exchange, why: WireError);
+    fn ended(&self, exchange: ExchangeId, why: TransportError);
 
     /// Nothing more is going to come at all.
-    fn closed(&self, why: WireError);
+    fn closed(&self, why: TransportError);
 
     /// The peer did something that is not allowed but harms nobody: noise between messages, an unknown event.
     fn ignored_input(&self, what: &str);
@@ -55,7 +55,10 @@ pub trait MessageSink: Send + Sync + 'static {
 /// Where a server is and how to reach it.
 pub trait Connector: Send + Sync + fmt::Debug + 'static {
     /// Connects; from then on everything that comes goes to the sink. Does not speak by itself.
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>>;
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>>;
 
     /// The name of the server, for logs and errors: an address, or a command line.
     fn name(&self) -> String;
@@ -73,7 +76,7 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
 
     /// What keeps an opening waiting besides the server: somebody logs in. It ends when that is over, and says when it
     /// was in vain.
-    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), TransportError>>> {
         None
     }
 

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio::time::timeout;
@@ -39,12 +39,12 @@ type Socket = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Why there is no socket, and the head of the response that says so, with where it came from.
 struct Shut {
-    why: WireError,
+    why: TransportError,
     head: Option<Box<(StatusCode, HeaderMap, AddressScope)>>,
 }
 
-impl From<WireError> for Shut {
-    fn from(why: WireError) -> Self {
+impl From<TransportError> for Shut {
+    fn from(why: TransportError) -> Self {
         Self { why, head: None }
     }
 }
@@ -121,7 +121,7 @@ impl WebSocket {
         &self.address
     }
 
-    async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
+    async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let socket = self.socket().await?;
         let max_message = self.settings.max_message;
         let settings =
@@ -131,7 +131,7 @@ impl WebSocket {
     }
 
     /// A socket, with a token of ours where the server wants one.
-    async fn socket(&self) -> Result<Socket, WireError> {
+    async fn socket(&self) -> Result<Socket, TransportError> {
         let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
         if let Some(token_manager) = self.token_manager() {
             return Box::pin(self.socket_as(&dialer, &token_manager)).await;
@@ -152,8 +152,8 @@ impl WebSocket {
         &self,
         dialer: &Dialer,
         token_manager: &Arc<TokenManager>,
-    ) -> Result<Socket, WireError> {
-        let unfit = |fault: hyper::http::uri::InvalidUri| WireError::Unreachable(fault.to_string());
+    ) -> Result<Socket, TransportError> {
+        let unfit = |fault: hyper::http::uri::InvalidUri| TransportError::Unreachable(fault.to_string());
         let uri = hyper::Uri::try_from(self.address.as_http().as_str()).map_err(unfit)?;
         let mut attempts = Attempts::default();
         loop {
@@ -184,11 +184,11 @@ impl WebSocket {
     }
 
     async fn attempt(&self, dialer: &Dialer, more: HeaderMap) -> Result<Socket, Shut> {
-        let stream = dialer.dial().await.map_err(WireError::Unreachable)?;
+        let stream = dialer.dial().await.map_err(TransportError::Unreachable)?;
         let within = self.settings.head_timeout;
         timeout(within, self.shake_hands(stream, more)).await.unwrap_or_else(|_| {
             let why = format!("the server did not open the WebSocket within {within:?}");
-            Err(WireError::Unreachable(why).into())
+            Err(TransportError::Unreachable(why).into())
         })
     }
 
@@ -208,15 +208,15 @@ impl WebSocket {
             let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
             return Err(Shut { why: refusal(response).await, head });
         }
-        check(response.headers(), &key).map_err(|why| WireError::Misbehaved(why.to_owned()))?;
+        check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| blame(&fault))?;
         Ok(TokioIo::new(socket))
     }
 
     /// The request that opens the socket, and the key that only a WebSocket server knows how to answer.
-    fn request(&self) -> Result<(Request<Empty<Bytes>>, String), WireError> {
+    fn request(&self) -> Result<(Request<Empty<Bytes>>, String), TransportError> {
         let mut random = [0; 16];
-        let unfit = |why: String| WireError::Unreachable(format!("the request cannot be made: {why}"));
+        let unfit = |why: String| TransportError::Unreachable(format!("the request cannot be made: {why}"));
         getrandom::fill(&mut random).map_err(|fault| unfit(fault.to_string()))?;
         let key = STANDARD.encode(random);
         let mut request = Request::get(&*self.address.path_and_query())
@@ -240,7 +240,10 @@ impl WebSocket {
 }
 
 impl Connector for WebSocket {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(self.open(sink))
     }
 
@@ -296,12 +299,12 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
 }
 
 /// What it means that the server does not open the socket.
-async fn refusal(mut response: Response<Incoming>) -> WireError {
+async fn refusal(mut response: Response<Incoming>) -> TransportError {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let challenge = response.headers().get(header::WWW_AUTHENTICATE);
         let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        return WireError::Unauthorized { status: status.as_u16(), challenge };
+        return TransportError::Unauthorized { status: status.as_u16(), challenge };
     }
     let mut body = Vec::new();
     // An error in the middle of an error's body tells nothing new.
@@ -312,14 +315,14 @@ async fn refusal(mut response: Response<Incoming>) -> WireError {
         }
     }
     let body = excerpt(String::from_utf8_lossy(&body).trim());
-    WireError::Refused { status: status.as_u16(), error: None, body }
+    TransportError::Refused { status: status.as_u16(), error: None, body }
 }
 
-fn blame(fault: &hyper::Error) -> WireError {
+fn blame(fault: &hyper::Error) -> TransportError {
     if fault.is_parse() {
-        WireError::Misbehaved(format!("its answer is not HTTP: {fault}"))
+        TransportError::Misbehaved(format!("its answer is not HTTP: {fault}"))
     } else {
-        WireError::Unreachable(format!("the connection ended before the WebSocket was open: {fault}"))
+        TransportError::Unreachable(format!("the connection ended before the WebSocket was open: {fault}"))
     }
 }
 

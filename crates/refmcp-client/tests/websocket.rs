@@ -8,7 +8,7 @@ use futures_util::{SinkExt, StreamExt};
 use refmcp_client::http::HttpSettings;
 use refmcp_client::transport::{Connector, MessageSink, Transport};
 use refmcp_client::websocket::WebSocket;
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -27,25 +27,25 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Debug, PartialEq)]
 enum Event {
     Message(String),
-    Closed(WireError),
+    Closed(TransportError),
 }
 
 struct Notebook(UnboundedSender<Event>);
 
 impl MessageSink for Notebook {
-    fn message(&self, _: Option<Exchange>, json: &[u8]) {
+    fn message(&self, _: Option<ExchangeId>, json: &[u8]) {
         let _ = self.0.send(Event::Message(String::from_utf8(json.to_vec()).unwrap()));
     }
 
-    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
         panic!("a frame over {limit} bytes ends the socket");
     }
 
-    fn ended(&self, _: Exchange, why: WireError) {
+    fn ended(&self, _: ExchangeId, why: TransportError) {
         panic!("a socket has no exchanges: {why}");
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         let _ = self.0.send(Event::Closed(why));
     }
 
@@ -56,7 +56,7 @@ impl MessageSink for Notebook {
 
 type Heard = UnboundedReceiver<Event>;
 
-async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Transport>, Heard), WireError> {
+async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Transport>, Heard), TransportError> {
     let (notes, heard) = unbounded_channel();
     let transport =
         timeout(LONG, socket.connect(Arc::new(Notebook(notes)))).await.expect("an answer in time")?;
@@ -69,14 +69,14 @@ async fn next(heard: &mut Heard) -> Event {
 
 async fn why_broken(heard: &mut Heard) -> String {
     match next(heard).await {
-        Event::Closed(WireError::Broken(why)) => why,
+        Event::Closed(TransportError::Broken(why)) => why,
         other => panic!("not broken: {other:?}"),
     }
 }
 
-fn outgoing(json: &str) -> Outgoing {
-    let kind = OutgoingKind::Notification { method: "test".into() };
-    Outgoing { exchange: Exchange(1), kind, json: json.into(), rules: None }
+fn outgoing(json: &str) -> ClientMessage {
+    let kind = ClientMessageKind::Notification { method: "test".into() };
+    ClientMessage { exchange: ExchangeId(1), kind, json: json.into(), rules: None }
 }
 
 /// A place to listen at, and how to get there.
@@ -122,7 +122,7 @@ async fn messages_go_both_ways_in_order() {
         tokio::join!(farewell, async { timeout(LONG, transport.clone().close()).await.unwrap() });
     let Message::Close(Some(close)) = said else { panic!("a socket ends with a farewell: {said:?}") };
     assert_eq!(u16::from(close.code), 1000);
-    assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
+    assert_eq!(next(&mut heard).await, Event::Closed(TransportError::Closed));
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn the_request_says_who_asks_and_what_for() {
         request
     };
     let (refused, request) = tokio::join!(connect(&socket), answering);
-    let expected = WireError::Refused { status: 404, error: None, body: "not\\u{1b}here".to_owned() };
+    let expected = TransportError::Refused { status: 404, error: None, body: "not\\u{1b}here".to_owned() };
     assert_eq!(refused.unwrap_err(), expected);
     assert!(request.starts_with("GET /mcp?key=1 HTTP/1.1\r\n"), "{request}");
     let request = request.to_ascii_lowercase();
@@ -180,7 +180,7 @@ async fn read_head(stream: &mut TcpStream) -> String {
 }
 
 /// What comes of an answer to the handshake; `ACCEPT` in it becomes the right key.
-async fn answered(answer: &str) -> Result<(), WireError> {
+async fn answered(answer: &str) -> Result<(), TransportError> {
     let (listener, socket) = listen().await;
     let answering = async {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -215,19 +215,19 @@ async fn every_answer_but_the_right_one_is_refused() {
     ];
     for (answer, expected) in table {
         match answered(&answer).await.unwrap_err() {
-            WireError::Misbehaved(why) => assert!(why.contains(expected), "{why}"),
+            TransportError::Misbehaved(why) => assert!(why.contains(expected), "{why}"),
             other => panic!("{answer}: {other}"),
         }
     }
     let challenge = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
-    let expected = WireError::Unauthorized { status: 401, challenge: Some("Bearer".to_owned()) };
+    let expected = TransportError::Unauthorized { status: 401, challenge: Some("Bearer".to_owned()) };
     assert_eq!(answered(challenge).await.unwrap_err(), expected);
     let moved = answered("HTTP/1.1 302 Found\r\nLocation: ws://evil/\r\nContent-Length: 0\r\n\r\n").await;
-    assert!(matches!(moved, Err(WireError::Refused { status: 302, .. })), "{moved:?}");
+    assert!(matches!(moved, Err(TransportError::Refused { status: 302, .. })), "{moved:?}");
     let ok = answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
-    assert!(matches!(ok, Err(WireError::Refused { status: 200, .. })), "{ok:?}");
+    assert!(matches!(ok, Err(TransportError::Refused { status: 200, .. })), "{ok:?}");
     let silent = answered("").await;
-    assert!(matches!(silent, Err(WireError::Unreachable(_))), "{silent:?}");
+    assert!(matches!(silent, Err(TransportError::Unreachable(_))), "{silent:?}");
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn nobody_there_is_said_so() {
     let place = listener.local_addr().unwrap().to_string();
     drop(listener);
     match connect(&socket).await.unwrap_err() {
-        WireError::Unreachable(why) => assert!(why.contains(&place), "{why}"),
+        TransportError::Unreachable(why) => assert!(why.contains(&place), "{why}"),
         other => panic!("{other}"),
     }
 }
@@ -248,7 +248,7 @@ async fn a_server_that_does_not_answer_the_handshake_is_left() {
     let (refused, _stream) =
         tokio::join!(socket.connect(Arc::new(Notebook(unbounded_channel().0))), listener.accept());
     assert!(
-        matches!(refused, Err(WireError::Unreachable(why)) if why.contains("did not open the WebSocket within 60s"))
+        matches!(refused, Err(TransportError::Unreachable(why)) if why.contains("did not open the WebSocket within 60s"))
     );
     assert_eq!(began.elapsed().as_secs(), 60);
 }
@@ -295,7 +295,7 @@ async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     let began = Instant::now();
     timeout(LONG, transport.clone().close()).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(next(&mut heard).await, Event::Closed(WireError::Closed));
+    assert_eq!(next(&mut heard).await, Event::Closed(TransportError::Closed));
     drop(server);
 }
 
@@ -360,7 +360,7 @@ async fn tls_is_spoken_to_whom_is_trusted_alone() {
     let wary = WebSocket::new(&url).unwrap().settings(settings);
     let accepting = async { acceptor.accept(listener.accept().await.unwrap().0).await.is_err() };
     let (refused, failed) = tokio::join!(connect(&wary), accepting);
-    assert!(matches!(refused, Err(WireError::Unreachable(why)) if why.contains("TLS")));
+    assert!(matches!(refused, Err(TransportError::Unreachable(why)) if why.contains("TLS")));
     assert!(failed);
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_client::model::{CallToolResult, Tool};
-use refmcp_client::{Client, Era, Event, Host};
+use refmcp_client::{Client, Event, Host, VersionPolicy};
 use serde::Serialize;
 
 use crate::assignment::Assignment;
@@ -35,7 +35,7 @@ pub(crate) async fn connect_to(
 ) -> Result<Client, Fault> {
     let builder = Client::builder("refmcp-conformance-client", env!("CARGO_PKG_VERSION"))
         .host(host.on_event(report))
-        .era(Era::Exactly(assignment.revision))
+        .era(VersionPolicy::Exactly(assignment.revision))
         .open_timeout(PATIENCE)
         .timeout(PATIENCE);
     Ok(builder.connect(server).await?)

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use refmcp_auth::resource::{form_names_token, is_form};
 use refmcp_auth::uri::PROTECTED_RESOURCE;
-use refmcp_proto::engine::{Change, DuplicateIds, Early, EngineConfig};
+use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
 use refmcp_server::backplane::{Backplane, MemoryBackplane};
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server};
@@ -125,8 +125,8 @@ impl Endpoint {
         options.resource_server =
             options.resource_server.take().map(|resource_server| resource_server.at(&options));
         let mut config = server.config().clone();
-        if config.policy.early_requests == Early::Refuse {
-            config.policy.early_requests = Early::Hold(INITIALIZED_WITHIN);
+        if config.policy.early_requests == EarlyRequests::Refuse {
+            config.policy.early_requests = EarlyRequests::Hold(INITIALIZED_WITHIN);
         }
         if options.serve_duplicate_ids {
             config.policy.duplicate_ids = DuplicateIds::Serve;

@@ -41,7 +41,7 @@ pub struct Findings {
 
 impl Findings {
     /// Notes a finding; `true` when it is the first of its kind.
-    pub fn note(&mut self, finding: &Finding) -> bool {
+    pub fn record(&mut self, finding: &Finding) -> bool {
         match self.seen.iter_mut().find(|(known, _)| known.repeats(finding)) {
             Some((_, count)) => {
                 *count += 1;
@@ -68,19 +68,19 @@ mod tests {
     fn repeats_are_counted_not_kept() {
         let mut findings = Findings::default();
         let finding = Finding { rule: "LIFE-03", what: "too early".into() };
-        assert!(findings.note(&finding));
-        assert!(!findings.note(&finding));
+        assert!(findings.record(&finding));
+        assert!(!findings.record(&finding));
         assert_eq!(findings.iter().map(|(_, count)| count).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
     fn mistakes_against_one_rule_are_told_apart_and_quotes_are_not() {
         let mut findings = Findings::default();
-        assert!(findings.note(&Finding { rule: "LIFE-02", what: "too early".into() }));
-        assert!(findings.note(&Finding { rule: "LIFE-02", what: "by another name".into() }));
+        assert!(findings.record(&Finding { rule: "LIFE-02", what: "too early".into() }));
+        assert!(findings.record(&Finding { rule: "LIFE-02", what: "by another name".into() }));
         for number in 0..1000 {
             let quoted = Finding { rule: "RPC-05", what: format!("an answer to {number}").into() };
-            assert_eq!(findings.note(&quoted), number == 0);
+            assert_eq!(findings.record(&quoted), number == 0);
         }
         let kept: Vec<_> = findings.iter().map(|(finding, count)| (&*finding.what, count)).collect();
         assert_eq!(kept, [("too early", 1), ("by another name", 1), ("an answer to 0", 1000)]);

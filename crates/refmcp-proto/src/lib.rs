@@ -7,7 +7,7 @@
 //! | [`model`] | everything that travels inside messages, in the newest shape |
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
 //! | [`engine`] | the conversation itself: messages and a time in, messages, work and deadlines out |
-//! | [`mirrored`] | arguments of tools that headers repeat |
+//! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
 //! | [`peer`], [`finding`], [`time`] | who is on the other side, what it did wrong, when |
 
 #![cfg_attr(
@@ -19,8 +19,8 @@ pub mod engine;
 pub mod finding;
 pub mod frame;
 pub mod jsonrpc;
-pub mod mirrored;
 pub mod model;
+pub mod param_headers;
 pub mod peer;
 pub mod revision;
 pub mod time;

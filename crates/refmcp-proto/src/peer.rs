@@ -1,6 +1,6 @@
 //! The other side of a conversation, as far as it has said who it is.
 
-use crate::engine::Failure;
+use crate::engine::CallFailure;
 use crate::model::{ClientCapabilities, ElicitParams, Implementation, InputRequest, SamplingCapability};
 use crate::revision::{Elicitation, Revision, Rules, UrlElicitation};
 
@@ -21,9 +21,9 @@ impl Peer {
         self.revision.rules()
     }
 
-    /// Whether it can be asked this; if not, what it would have to declare.
-    pub fn can_answer(&self, question: &InputRequest) -> Result<(), Failure> {
-        let (able, needs, what) = match question {
+    /// Whether it supports this input request; if not, the capability that it would have to declare.
+    pub fn check_support(&self, request: &InputRequest) -> Result<(), CallFailure> {
+        let (able, needs, what) = match request {
             InputRequest::Roots => {
                 (self.capabilities.has_roots(), needs(|all| all.roots = Some(Default::default())), "roots")
             }
@@ -54,7 +54,7 @@ impl Peer {
         if able {
             Ok(())
         } else {
-            Err(Failure::MissingCapability { needs: Box::new(needs), what: what.into() })
+            Err(CallFailure::MissingCapability { needs: Box::new(needs), what: what.into() })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_proto::engine::{Change, Channel, EngineConfig, Kind, Sending, To};
+use refmcp_proto::engine::{Change, EngineConfig, ExchangeId, MessageKind, MessageTarget, OutgoingMessage};
 use refmcp_testkit::rig::{Event, Rig, everything};
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ fn never(tag: &str) -> Value {
     json!({ "name": "never", "arguments": { "tag": tag } })
 }
 
-fn only(sent: Vec<Sending>) -> (To, Kind, Value) {
-    let [Sending { to, kind, json }] = <[_; 1]>::try_from(sent).unwrap();
+fn only(sent: Vec<OutgoingMessage>) -> (MessageTarget, MessageKind, Value) {
+    let [OutgoingMessage { to, kind, json }] = <[_; 1]>::try_from(sent).unwrap();
     (to, kind, serde_json::from_slice(&json).unwrap())
 }
 
@@ -42,33 +42,36 @@ fn only(sent: Vec<Sending>) -> (To, Kind, Value) {
 fn what_belongs_to_a_request_goes_where_it_came_from() {
     let mut rig = with_session();
     let call = json!({ "name": "progress", "_meta": { "progressToken": 1 } });
-    rig.send_by(Channel(7), &in_session(1, "tools/call", &call));
+    rig.send_by(ExchangeId(7), &in_session(1, "tools/call", &call));
     let sent = rig.take_sent();
     assert_eq!(sent.len(), 3);
-    assert!(sent.iter().all(|sending| sending.to == To::Channel(Channel(7))));
-    assert_eq!(sent[2].kind, Kind::Answer { error: None });
+    assert!(sent.iter().all(|sending| sending.to == MessageTarget::Exchange(ExchangeId(7))));
+    assert_eq!(sent[2].kind, MessageKind::Response { error: None });
 
-    rig.send_by(Channel(8), &in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
+    rig.send_by(ExchangeId(8), &in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
     let (to, kind, question) = only(rig.take_sent());
-    assert_eq!((to, kind), (To::Channel(Channel(8)), Kind::Request));
+    assert_eq!((to, kind), (MessageTarget::Exchange(ExchangeId(8)), MessageKind::Request));
     // The answer comes by another exchange; the result goes to the first.
     let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } });
-    rig.send_by(Channel(9), answer.to_string().as_bytes());
+    rig.send_by(ExchangeId(9), answer.to_string().as_bytes());
     let (to, _, result) = only(rig.take_sent());
-    assert_eq!((to, &result["id"]), (To::Channel(Channel(8)), &json!(2)));
+    assert_eq!((to, &result["id"]), (MessageTarget::Exchange(ExchangeId(8)), &json!(2)));
 
-    rig.send_by(Channel(10), &in_session(3, "no/such", &json!({})));
+    rig.send_by(ExchangeId(10), &in_session(3, "no/such", &json!({})));
     let (to, kind, _) = only(rig.take_sent());
-    assert_eq!((to, kind), (To::Channel(Channel(10)), Kind::Answer { error: Some(-32601) }));
+    assert_eq!(
+        (to, kind),
+        (MessageTarget::Exchange(ExchangeId(10)), MessageKind::Response { error: Some(-32601) })
+    );
 }
 
 #[test]
 fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
     let mut rig = with_session();
-    rig.send_by(Channel(1), &stateless(1, "tools/call", never("stateless")));
-    rig.send_by(Channel(1), &in_session(2, "tools/call", &never("session")));
-    rig.send_by(Channel(2), &stateless(3, "tools/call", never("elsewhere")));
-    rig.engine.close_channel(Channel(1));
+    rig.send_by(ExchangeId(1), &stateless(1, "tools/call", never("stateless")));
+    rig.send_by(ExchangeId(1), &in_session(2, "tools/call", &never("session")));
+    rig.send_by(ExchangeId(2), &stateless(3, "tools/call", never("elsewhere")));
+    rig.engine.close_exchange(ExchangeId(1));
     rig.settle();
     assert_eq!(rig.take_events(), [Event::Stopped("stateless".into())]);
     assert!(rig.finish_tagged("session"));
@@ -81,16 +84,16 @@ fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
 fn a_listener_whose_exchange_is_gone_hears_nothing_more() {
     let mut rig = Rig::new(everything());
     let listen = json!({ "notifications": { "toolsListChanged": true } });
-    rig.send_by(Channel(1), &stateless(1, "subscriptions/listen", listen.clone()));
-    rig.send_by(Channel(2), &stateless(2, "subscriptions/listen", listen));
+    rig.send_by(ExchangeId(1), &stateless(1, "subscriptions/listen", listen.clone()));
+    rig.send_by(ExchangeId(2), &stateless(2, "subscriptions/listen", listen));
     assert_eq!(rig.engine.listening(), 2);
     rig.take_sent();
-    rig.engine.close_channel(Channel(1));
+    rig.engine.close_exchange(ExchangeId(1));
     rig.changed(&refmcp_proto::engine::Change::Tools);
-    assert_eq!(only(rig.take_sent()).0, To::Channel(Channel(2)));
+    assert_eq!(only(rig.take_sent()).0, MessageTarget::Exchange(ExchangeId(2)));
     rig.engine.wind_down();
     rig.settle();
-    assert!(rig.take_sent().iter().all(|sending| sending.to == To::Channel(Channel(2))));
+    assert!(rig.take_sent().iter().all(|sending| sending.to == MessageTarget::Exchange(ExchangeId(2))));
     assert_eq!(rig.engine.listening(), 0);
 }
 
@@ -151,12 +154,12 @@ fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
 fn what_changes_for_one_session_is_no_news_for_listeners() {
     let mut rig = with_session();
     let filter = json!({ "notifications": { "toolsListChanged": true } });
-    rig.send_by(Channel(5), &stateless(1, "subscriptions/listen", filter));
+    rig.send_by(ExchangeId(5), &stateless(1, "subscriptions/listen", filter));
     rig.take_sent();
     rig.engine.session_changed(&Change::Tools);
     rig.settle();
     let (to, _, told) = only(rig.take_sent());
-    assert_eq!((to, &told["method"]), (To::Session, &json!("notifications/tools/list_changed")));
+    assert_eq!((to, &told["method"]), (MessageTarget::Session, &json!("notifications/tools/list_changed")));
     rig.changed(&Change::Tools);
     assert_eq!(rig.take_sent().len(), 2, "what changes for everybody is told to both");
 }
@@ -166,7 +169,7 @@ fn a_question_that_nobody_will_answer_ends_the_call() {
     let mut rig = with_session();
     rig.send(&in_session(1, "tools/call", &json!({ "name": "ask_roots" })));
     rig.take_sent();
-    rig.engine.abandon_questions();
+    rig.engine.close_input();
     rig.settle();
     let answers: Vec<Value> =
         rig.take_sent().iter().map(|sent| serde_json::from_slice(&sent.json).unwrap()).collect();
@@ -174,5 +177,5 @@ fn a_question_that_nobody_will_answer_ends_the_call() {
     // One that is asked later ends at once.
     rig.send(&in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
     let (_, kind, _) = only(rig.take_sent());
-    assert_eq!(kind, Kind::Answer { error: Some(-32603) });
+    assert_eq!(kind, MessageKind::Response { error: Some(-32603) });
 }

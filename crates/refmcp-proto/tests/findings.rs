@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_proto::engine::{Channel, Output, ServerEngine};
+use refmcp_proto::engine::{ExchangeId, Output, ServerEngine};
 use refmcp_proto::time::Timestamp;
 use refmcp_testkit::rig::everything;
 
@@ -16,9 +16,9 @@ fn found(version: &str, messages: &[&str]) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     for message in messages {
         let message = message.replace("VERSION", version);
-        engine.receive(Timestamp::from_millis(1), Channel::default(), message.as_bytes());
+        engine.receive(Timestamp::from_millis(1), ExchangeId::default(), message.as_bytes());
         while let Some(output) = engine.poll() {
-            if let Output::Note(finding) = output {
+            if let Output::Finding(finding) = output {
                 found.push((finding.rule, finding.what.into_owned()));
             }
         }

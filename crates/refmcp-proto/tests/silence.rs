@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::{CallId, Channel, Early, Outcome, Output, ServerEngine};
+use refmcp_proto::engine::{CallId, EarlyRequests, ExchangeId, HandlerOutcome, Output, ServerEngine};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::time::Timestamp;
 use refmcp_testkit::rig::everything;
@@ -26,7 +26,7 @@ enum Said {
 }
 
 impl Talk {
-    fn new(early: Option<Early>) -> Self {
+    fn new(early: Option<EarlyRequests>) -> Self {
         let mut config = everything();
         if let Some(early) = early {
             config.policy.early_requests = early;
@@ -50,9 +50,9 @@ impl Talk {
         assert_eq!(self.hear(0, &initialize), [Said::Sent]);
     }
 
-    /// Takes in a message on a channel; calls begin and do not end.
-    fn hear(&mut self, channel: u64, message: &Value) -> Vec<Said> {
-        self.engine.receive(NOW, Channel(channel), message.to_string().as_bytes());
+    /// Takes in a message on a exchange; calls begin and do not end.
+    fn hear(&mut self, exchange: u64, message: &Value) -> Vec<Said> {
+        self.engine.receive(NOW, ExchangeId(exchange), message.to_string().as_bytes());
         self.outputs()
     }
 
@@ -63,8 +63,8 @@ impl Talk {
                 Output::Run(call) => self.running.push(call.call),
                 Output::Cancel(call) => self.running.retain(|running| *running != call),
                 Output::Send(_) => said.push(Said::Sent),
-                Output::Silent(Channel(number)) => said.push(Said::Silent(number)),
-                Output::RootsChanged | Output::Note(_) | Output::Close(_) => {}
+                Output::NoResponse(ExchangeId(number)) => said.push(Said::Silent(number)),
+                Output::RootsChanged | Output::Finding(_) | Output::Close(_) => {}
             }
         }
         said
@@ -73,7 +73,7 @@ impl Talk {
     /// The oldest call ends.
     fn finish(&mut self) -> Vec<Said> {
         let call = self.running.remove(0);
-        self.engine.finish(NOW, call, Outcome::Failed(RpcError::internal("over").into()));
+        self.engine.finish(NOW, call, HandlerOutcome::Failed(RpcError::internal("over").into()));
         self.outputs()
     }
 }
@@ -114,7 +114,7 @@ fn a_channel_on_which_more_is_awaited_is_not_silent() {
 
 #[test]
 fn a_request_that_was_held_back_leaves_its_channel_silent_too() {
-    let mut talk = Talk::new(Some(Early::Hold(Duration::from_secs(1))));
+    let mut talk = Talk::new(Some(EarlyRequests::Hold(Duration::from_secs(1))));
     talk.initialize("2025-06-18");
     assert_eq!(talk.hear(1, &call(1)), [], "it waits for initialized");
     assert_eq!(talk.running.len(), 0);
@@ -126,8 +126,8 @@ fn a_request_that_was_held_back_leaves_its_channel_silent_too() {
 #[test]
 fn the_end_of_everything_leaves_every_channel_silent() {
     let mut talk = Talk::in_session("2025-06-18");
-    for channel in 1..4 {
-        talk.hear(channel, &call(i64::try_from(channel).unwrap()));
+    for exchange in 1..4 {
+        talk.hear(exchange, &call(i64::try_from(exchange).unwrap()));
     }
     talk.engine.cancel_all();
     let mut silent = talk.outputs();

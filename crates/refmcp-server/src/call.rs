@@ -5,7 +5,9 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use refmcp_proto::engine::{self, Answer, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
+use refmcp_proto::engine::{
+    self, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, ServerEngine,
+};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::model::{
     CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
@@ -147,21 +149,21 @@ impl Call {
         request: impl Into<ServerRequest<A>>,
     ) -> Result<A, ServerRequestError> {
         let request = request.into();
-        let answer = self.inner.dispatch.answers.given.get(key);
+        let answer = self.inner.dispatch.replay.responses.get(key);
         {
             let mut notes = self.notes();
             if notes.asked.get(key).is_some_and(|(known, _)| *known != request.request) {
                 notes.conflict = Some(key.to_owned());
                 return Err(ServerRequestError::Conflict(key.to_owned()));
             }
-            self.peer().can_answer(&request.request).map_err(ServerRequestError::Unsupported)?;
+            self.peer().check_support(&request.request).map_err(ServerRequestError::Unsupported)?;
             notes.asked.insert(key.to_owned(), (request.request.clone(), answer.is_some()));
         }
         match answer {
             None => Err(ServerRequestError::Pending),
-            Some(Answer::TimedOut) => Err(ServerRequestError::TimedOut),
-            Some(Answer::Refused(error)) => Err(ServerRequestError::Refused(error.clone())),
-            Some(Answer::Given(value)) => request
+            Some(InputOutcome::TimedOut) => Err(ServerRequestError::TimedOut),
+            Some(InputOutcome::Error(error)) => Err(ServerRequestError::Refused(error.clone())),
+            Some(InputOutcome::Response(value)) => request
                 .read(value.clone())
                 .map_err(|why| ServerRequestError::InvalidResult { key: key.to_owned(), why }),
         }
@@ -173,7 +175,7 @@ impl Call {
         T: Serialize + DeserializeOwned,
         F: Future<Output = Result<T, CallError>>,
     {
-        let kept = self.inner.dispatch.answers.once.get(key).cloned();
+        let kept = self.inner.dispatch.replay.once.get(key).cloned();
         let kept = kept.or_else(|| self.notes().once.get(key).cloned());
         if let Some(value) = kept {
             return Ok(serde_json::from_value(value)?);
@@ -203,7 +205,7 @@ impl Call {
     /// Sends the client a log message, if it wants messages of this level. Never put secrets into one.
     pub async fn log(&self, level: LogLevel, logger: &str, data: impl Into<Value>) {
         let logger = Some(logger.to_owned()).filter(|logger| !logger.is_empty());
-        let note = Note { level, logger, data: data.into() };
+        let note = LogMessage { level, logger, data: data.into() };
         self.inner.handle.log(Some(self.inner.dispatch.call), note).await;
     }
 
@@ -309,7 +311,7 @@ impl Call {
     }
 
     /// What the run comes to, given what the handler returned.
-    pub(crate) fn conclude(&self, result: Result<Outcome, CallError>) -> Outcome {
+    pub(crate) fn conclude(&self, result: Result<HandlerOutcome, CallError>) -> HandlerOutcome {
         let mut notes = self.notes();
         if let Some(key) = notes.conflict.take() {
             let error = CallError::from(ServerRequestError::Conflict(key));
@@ -318,16 +320,16 @@ impl Call {
         let asked = std::mem::take(&mut notes.asked);
         let used = asked.iter().filter(|(_, (_, answered))| *answered).map(|(key, _)| key.clone()).collect();
         let open = asked.into_iter().filter(|(_, (_, answered))| !answered);
-        let open: Vec<engine::Question> =
-            open.map(|(key, (request, _))| engine::Question { key, request }).collect();
+        let open: Vec<engine::KeyedInputRequest> =
+            open.map(|(key, (request, _))| engine::KeyedInputRequest { key, request }).collect();
         match (result, open.first()) {
             (Err(error), Some(_)) if error.is_pending() => {
                 let once = std::mem::take(&mut notes.once);
-                Outcome::NeedsInput { questions: open, answered: Some(used), once }
+                HandlerOutcome::InputRequired { requests: open, used: Some(used), once }
             }
             (Ok(_), Some(question)) => {
                 let text = format!("the handler gave a result without the answer to \"{}\"", question.key);
-                Outcome::Failed(RpcError::internal(text).into())
+                HandlerOutcome::Failed(RpcError::internal(text).into())
             }
             (Ok(outcome), None) => outcome,
             (Err(error), _) => error.into_outcome(&self.inner.dispatch.method, self.peer().rules()),

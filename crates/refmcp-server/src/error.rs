@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-use refmcp_proto::engine::{Failure, Outcome};
+use refmcp_proto::engine::{CallFailure, HandlerOutcome};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::CallToolResult;
-use refmcp_proto::revision::{Asking, Method, Rules};
+use refmcp_proto::revision::{InputMode, Method, Rules};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum ServerRequestError {
     Pending,
     /// The client cannot be asked this.
     #[error(transparent)]
-    Unsupported(Failure),
+    Unsupported(CallFailure),
     /// The client answered with an error.
     #[error("the client refused: {0}")]
     Refused(RpcError),
@@ -45,7 +45,7 @@ pub struct CallError(Kind);
 
 enum Kind {
     Message(String),
-    Failure(Failure),
+    Failure(CallFailure),
     Ask(ServerRequestError),
 }
 
@@ -59,13 +59,13 @@ impl CallError {
     /// The resource does not exist.
     #[cold]
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
-        Self(Kind::Failure(Failure::ResourceNotFound { uri: uri.into() }))
+        Self(Kind::Failure(CallFailure::ResourceNotFound { uri: uri.into() }))
     }
 
     /// The arguments do not fit, in a way that the schema could not say.
     #[cold]
     pub fn bad_arguments(message: impl Into<String>) -> Self {
-        Self(Kind::Failure(Failure::BadArguments(message.into())))
+        Self(Kind::Failure(CallFailure::BadArguments(message.into())))
     }
 
     /// Whether the handler ends only because a question is not answered yet.
@@ -74,29 +74,29 @@ impl CallError {
     }
 
     /// What the client is told.
-    pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> Outcome {
+    pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> HandlerOutcome {
         match self.0 {
             Kind::Failure(failure) | Kind::Ask(ServerRequestError::Unsupported(failure)) => {
-                Outcome::Failed(failure)
+                HandlerOutcome::Failed(failure)
             }
             Kind::Ask(error @ ServerRequestError::InvalidResult { .. })
-                if rules.asking == Asking::ByResult =>
+                if rules.input_mode == InputMode::InputRequired =>
             {
-                Outcome::Failed(RpcError::invalid_params(error.to_string()).into())
+                HandlerOutcome::Failed(RpcError::invalid_params(error.to_string()).into())
             }
             Kind::Ask(error @ ServerRequestError::Conflict(_)) => {
-                Outcome::Failed(RpcError::internal(error.to_string()).into())
+                HandlerOutcome::Failed(RpcError::internal(error.to_string()).into())
             }
             Kind::Ask(error) => Self::told(error.to_string(), method),
             Kind::Message(message) => Self::told(message, method),
         }
     }
 
-    fn told(message: String, method: &Method) -> Outcome {
+    fn told(message: String, method: &Method) -> HandlerOutcome {
         if *method == Method::CallTool {
-            Outcome::Done(Box::new(CallToolResult::error(message).into()))
+            HandlerOutcome::Done(Box::new(CallToolResult::error(message).into()))
         } else {
-            Outcome::Failed(RpcError::internal(message).into())
+            HandlerOutcome::Failed(RpcError::internal(message).into())
         }
     }
 }
@@ -125,10 +125,10 @@ impl<E: Error + Send + Sync + 'static> From<E> for CallError {
             Err(other) => other,
         };
         let error = match error.downcast::<RpcError>() {
-            Ok(rpc) => return Self(Kind::Failure(Failure::Rpc(*rpc))),
+            Ok(rpc) => return Self(Kind::Failure(CallFailure::Rpc(*rpc))),
             Err(other) => other,
         };
-        match error.downcast::<Failure>() {
+        match error.downcast::<CallFailure>() {
             Ok(failure) => Self(Kind::Failure(*failure)),
             Err(other) => Self(Kind::Message(other.to_string())),
         }
@@ -142,22 +142,22 @@ mod tests {
 
     use super::*;
 
-    fn outcome(error: CallError, method: &Method) -> Outcome {
+    fn outcome(error: CallError, method: &Method) -> HandlerOutcome {
         error.into_outcome(method, Revision::LATEST.rules())
     }
 
     #[test]
     fn a_tool_tells_the_model_and_others_the_client() {
         let failed = || CallError::from(std::io::Error::other("no disk"));
-        let Outcome::Done(result) = outcome(failed(), &Method::CallTool) else { panic!("no result") };
+        let HandlerOutcome::Done(result) = outcome(failed(), &Method::CallTool) else { panic!("no result") };
         assert!(matches!(*result, ServerResult::CallTool(CallToolResult { is_error: Some(true), .. })));
-        assert!(matches!(outcome(failed(), &Method::GetPrompt), Outcome::Failed(Failure::Rpc(_))));
+        assert!(matches!(outcome(failed(), &Method::GetPrompt), HandlerOutcome::Failed(CallFailure::Rpc(_))));
     }
 
     #[test]
     fn protocol_errors_stay_what_they_are() {
         let error = CallError::from(RpcError::invalid_params("no"));
-        let Outcome::Failed(Failure::Rpc(error)) = outcome(error, &Method::CallTool) else {
+        let HandlerOutcome::Failed(CallFailure::Rpc(error)) = outcome(error, &Method::CallTool) else {
             panic!("changed")
         };
         assert_eq!(error.code, -32602);

@@ -52,12 +52,12 @@ mod values;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, CompletionRequest, Json, Mirrored, NoArguments, Prompt, PromptArguments, Resource,
+    Catalog, CompletionRequest, Json, NoArguments, ParamHeader, Prompt, PromptArguments, Resource,
     ResourceTemplate, TemplateValues, Tool, ToolOutput,
 };
 pub use error::{CallError, ServerRequestError};
 pub use method::{CallOutcome, CallRecord};
-pub use refmcp_proto::engine::{Change, Note, Policy, Timeouts};
+pub use refmcp_proto::engine::{Change, LogMessage, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;

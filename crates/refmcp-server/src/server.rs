@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Catalog, Mirrored};
+use crate::catalog::{Catalog, ParamHeader};
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Session, SessionService};
 use crate::states::UsedStates;
@@ -225,7 +225,7 @@ impl Server {
     }
 
     /// The arguments of a tool that headers repeat, where a transport has headers.
-    pub fn mirrored_arguments(&self, tool: &str) -> Vec<Mirrored> {
+    pub fn mirrored_arguments(&self, tool: &str) -> Vec<ParamHeader> {
         self.catalog().tools.get(tool).map(|tool| tool.mirrored.clone()).unwrap_or_default()
     }
 

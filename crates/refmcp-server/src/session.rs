@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-use refmcp_proto::engine::{Change, Dispatch, Note};
+use refmcp_proto::engine::{Change, Dispatch, LogMessage};
 use refmcp_proto::finding::Finding;
 use refmcp_transport::{CallService, EngineHandle, RunningCall};
 use tokio::time::Instant;
@@ -159,7 +159,7 @@ impl Session {
     }
 
     /// Sends the client a log message that belongs to no call.
-    pub async fn log(&self, note: Note) {
+    pub async fn log(&self, note: LogMessage) {
         if let Some(handle) = self.handle.get() {
             handle.log(None, note).await;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
-use refmcp_proto::engine::StateUse;
+use refmcp_proto::engine::RequestStateUse;
 use refmcp_proto::time::Timestamp;
 
 /// The states that were used and are not out of date yet.
@@ -22,7 +22,7 @@ const MOST: usize = 100_000;
 
 impl UsedStates {
     /// Uses a state; `false` when it was used before.
-    pub(crate) fn take(&self, state: &StateUse, now: Timestamp) -> bool {
+    pub(crate) fn take(&self, state: &RequestStateUse, now: Timestamp) -> bool {
         let hash = self.hashes.hash_one(&state.sealed);
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.len() >= MOST {
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_state_is_good_once() {
         let states = UsedStates::default();
-        let state = StateUse { sealed: "x".into(), expires: Timestamp::from_millis(10) };
+        let state = RequestStateUse { sealed: "x".into(), expires: Timestamp::from_millis(10) };
         assert!(states.take(&state, Timestamp::from_millis(1)));
         assert!(!states.take(&state, Timestamp::from_millis(1)));
     }

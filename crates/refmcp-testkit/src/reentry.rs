@@ -29,7 +29,7 @@ mod ways;
 use std::fmt;
 
 use refmcp_proto::model::keys;
-use refmcp_proto::revision::{Asking, Revision};
+use refmcp_proto::revision::{InputMode, Revision};
 use refmcp_server::Server;
 use serde_json::{Map, Value, json};
 
@@ -113,9 +113,9 @@ impl<'a> Reentry<'a> {
     pub async fn run(&self) -> Result<Vec<Seen>, String> {
         let mut all = Vec::new();
         for revision in self.server.config().revisions.clone() {
-            let ways = match revision.rules().asking {
-                Asking::ByRequest => &Way::BY_REQUEST[..],
-                Asking::ByResult => &Way::BY_RESULT[..],
+            let ways = match revision.rules().input_mode {
+                InputMode::ServerRequest => &Way::BY_REQUEST[..],
+                InputMode::InputRequired => &Way::BY_RESULT[..],
             };
             for way in ways {
                 all.push(self.run_once(revision, *way).await);
@@ -129,9 +129,9 @@ impl<'a> Reentry<'a> {
         let mut client = TestClient::open_with(self.server, revision, self.capabilities.clone()).await;
         client.meta(keys::PROGRESS_TOKEN, json!("reentry"));
         let mut questions = Vec::new();
-        let (rounds, mut answer) = match revision.rules().asking {
-            Asking::ByRequest => self.by_request(&mut client, way, &mut questions).await,
-            Asking::ByResult => self.by_result(&mut client, way, &mut questions).await,
+        let (rounds, mut answer) = match revision.rules().input_mode {
+            InputMode::ServerRequest => self.by_request(&mut client, way, &mut questions).await,
+            InputMode::InputRequired => self.by_result(&mut client, way, &mut questions).await,
         };
         if let Some(message) = answer.as_object_mut() {
             message.remove("id");

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    CallId, Change, Channel, CloseReason, Dispatch, EngineConfig, Outcome, Output, Sending, ServerEngine,
+    CallId, Change, CloseReason, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, OutgoingMessage, Output,
+    ServerEngine,
 };
 use refmcp_proto::model::{CallToolResult, Implementation, JsonObject, ServerCapabilities};
 
@@ -43,7 +44,7 @@ pub struct Rig {
     pub clock: Clock,
     handler: Handler,
     running: Vec<Dispatch>,
-    sent: Vec<Sending>,
+    sent: Vec<OutgoingMessage>,
     events: Vec<Event>,
 }
 
@@ -76,17 +77,17 @@ impl Rig {
 
     /// Lets the client send one message, or whatever else it sends.
     pub fn send(&mut self, bytes: &[u8]) {
-        self.send_by(Channel::default(), bytes);
+        self.send_by(ExchangeId::default(), bytes);
     }
 
     /// Lets the client send by one of several exchanges.
-    pub fn send_by(&mut self, channel: Channel, bytes: &[u8]) {
+    pub fn send_by(&mut self, channel: ExchangeId, bytes: &[u8]) {
         self.engine.receive(self.clock.now(), channel, bytes);
         self.settle();
     }
 
     /// The messages that came out since the last time.
-    pub fn take_sent(&mut self) -> Vec<Sending> {
+    pub fn take_sent(&mut self) -> Vec<OutgoingMessage> {
         std::mem::take(&mut self.sent)
     }
 
@@ -114,7 +115,7 @@ impl Rig {
     }
 
     /// Ends a call.
-    pub fn finish(&mut self, call: CallId, outcome: Outcome) {
+    pub fn finish(&mut self, call: CallId, outcome: HandlerOutcome) {
         self.running.retain(|running| running.call != call);
         self.engine.finish(self.clock.now(), call, outcome);
         self.settle();
@@ -125,7 +126,7 @@ impl Rig {
         let call = self.running.iter().find(|call| script::tag(call) == tag).map(|call| call.call);
         if let Some(call) = call {
             let result = CallToolResult::text(format!("{tag} is done"));
-            self.finish(call, Outcome::Done(Box::new(result.into())));
+            self.finish(call, HandlerOutcome::Done(Box::new(result.into())));
         }
         call.is_some()
     }
@@ -144,9 +145,9 @@ impl Rig {
                 Output::Run(dispatch) => self.run(*dispatch),
                 Output::Cancel(call) => self.stop(call),
                 // What a channel is comes from the transport, which a conversation written down has none of.
-                Output::Silent(_) => {}
+                Output::NoResponse(_) => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
-                Output::Note(finding) => self.events.push(Event::Finding(finding.rule)),
+                Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
                 Output::Close(reason) => self.events.push(Event::Closed(reason)),
             }
         }

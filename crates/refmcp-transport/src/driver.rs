@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use refmcp_proto::engine::{CallId, Change, Channel, CloseReason, Dispatch, Output, ServerEngine};
+use refmcp_proto::engine::{CallId, Change, CloseReason, Dispatch, ExchangeId, Output, ServerEngine};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::unconstrained;
@@ -172,7 +172,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             () = at(cut_off) => self.engine.cancel_all(),
             () = shutdown.cancelled(), if self.closing.is_none() => {
                 self.engine.wind_down();
-                self.engine.abandon_questions();
+                self.engine.close_input();
                 self.close(ConnectionEnd::ShutDown);
             }
         }
@@ -184,8 +184,8 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         while self.has_room() {
             let Some(frame) = self.reader.next_frame() else { return true };
             match frame {
-                Frame::Message(bytes) => self.engine.receive(self.clock.now(), Channel::default(), bytes),
-                Frame::TooLong => self.engine.receive_too_long(Channel::default()),
+                Frame::Message(bytes) => self.engine.receive(self.clock.now(), ExchangeId::default(), bytes),
+                Frame::TooLong => self.engine.receive_too_long(ExchangeId::default()),
             }
             self.work();
         }
@@ -238,9 +238,9 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                     }
                 }
                 // A pipe is for everything that is said.
-                Output::Silent(_) => {}
+                Output::NoResponse(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
-                Output::Note(finding) => self.service.found(&finding),
+                Output::Finding(finding) => self.service.found(&finding),
                 Output::Close(CloseReason::Stale) => self.close(ConnectionEnd::Stale),
             }
         }
@@ -275,7 +275,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
     fn end_of_input(&mut self) {
         self.input_ended = true;
         self.take_frames();
-        self.engine.abandon_questions();
+        self.engine.close_input();
         self.close(ConnectionEnd::Closed);
     }
 

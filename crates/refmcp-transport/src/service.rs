@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::engine::{CallId, Change, Dispatch, Note, Outcome, Progress, ServerEngine};
+use refmcp_proto::engine::{CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, ServerEngine};
 use refmcp_proto::finding::Finding;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::consume_budget;
@@ -32,7 +32,7 @@ pub struct RunningCall {
     /// Tells the work that nobody wants its outcome any more; it is dropped right after.
     pub cancel: Cancellation,
     /// The work.
-    pub work: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    pub work: Pin<Box<dyn Future<Output = HandlerOutcome> + Send>>,
 }
 
 impl fmt::Debug for RunningCall {
@@ -44,11 +44,11 @@ impl fmt::Debug for RunningCall {
 /// What a running call, or anybody else beside the driver, can tell an engine.
 pub enum EngineCommand {
     /// A call has ended.
-    Finished(CallId, Outcome),
+    Finished(CallId, HandlerOutcome),
     /// A call has come further.
     Progress(CallId, Progress),
     /// A log message, for a call or for the session.
-    Log(Option<CallId>, Note),
+    Log(Option<CallId>, LogMessage),
     /// Something has changed, for this session alone.
     Changed(Change),
     /// Whoever asks wants to look at the engine.
@@ -125,7 +125,7 @@ impl EngineHandle {
     }
 
     /// Sends a log message, for a call or for the session.
-    pub async fn log(&self, call: Option<CallId>, note: Note) {
+    pub async fn log(&self, call: Option<CallId>, note: LogMessage) {
         self.send(EngineCommand::Log(call, note)).await;
     }
 
@@ -154,7 +154,7 @@ impl EngineHandle {
     }
 
     /// A call has ended.
-    pub async fn finished(&self, call: CallId, outcome: Outcome) {
+    pub async fn finished(&self, call: CallId, outcome: HandlerOutcome) {
         self.sink.send_command(EngineCommand::Finished(call, outcome)).await;
     }
 }

@@ -11,7 +11,7 @@ use refmcp_auth::client::{
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::uri::is_secure;
 use refmcp_auth::{Scopes, Seconds};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::revision::Revision;
 use tokio::time::timeout;
 use url::Url;
@@ -72,7 +72,7 @@ impl Fault {
     }
 }
 
-impl From<Fault> for WireError {
+impl From<Fault> for TransportError {
     fn from(fault: Fault) -> Self {
         Self::NotAuthorized { why: fault.to_string() }
     }
@@ -92,7 +92,7 @@ impl Login {
     }
 
     /// New tokens without a user: those of another process, or a refresh.
-    pub(super) async fn refresh_quietly(&self) -> Result<Option<TokenSet>, WireError> {
+    pub(super) async fn refresh_quietly(&self) -> Result<Option<TokenSet>, TransportError> {
         let _held = self.lock().await?;
         let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
         if let Some(newer) = self.newer(&known) {
@@ -107,7 +107,7 @@ impl Login {
         refusal: &ChallengeResponse,
         thorough: bool,
         version: Option<HeaderValue>,
-    ) -> Result<TokenSet, WireError> {
+    ) -> Result<TokenSet, TransportError> {
         // Held during the login as well: concurrent callers share its outcome.
         let _held = self.lock().await?;
         let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
@@ -258,8 +258,8 @@ impl Login {
 }
 
 /// The challenge as an error for the caller.
-fn told(refusal: &ChallengeResponse) -> WireError {
+fn told(refusal: &ChallengeResponse) -> TransportError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
-    WireError::Unauthorized { status: refusal.status.as_u16(), challenge }
+    TransportError::Unauthorized { status: refusal.status.as_u16(), challenge }
 }

@@ -7,7 +7,7 @@ use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use refmcp_auth::client::{ChallengeResponse, TokenSet};
 use refmcp_auth::{Scopes, Seconds};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -111,7 +111,7 @@ impl TokenManager {
     pub(crate) async fn token(
         self: &Arc<Self>,
         policy: LoginPolicy,
-    ) -> Result<Option<Arc<Token>>, WireError> {
+    ) -> Result<Option<Arc<Token>>, TransportError> {
         loop {
             let (done_rx, is_ours) = {
                 let mut state = self.state();
@@ -140,8 +140,8 @@ impl TokenManager {
         headers: &mut HeaderMap,
         method: &Method,
         url: &Uri,
-    ) -> Result<(), WireError> {
-        let unfit = |why| WireError::NotAuthorized { why: format!("the token cannot be sent: {why}") };
+    ) -> Result<(), TransportError> {
+        let unfit = |why| TransportError::NotAuthorized { why: format!("the token cannot be sent: {why}") };
         token.apply(headers, method, url, &self.nonce, now()).map_err(unfit)
     }
 
@@ -195,7 +195,7 @@ impl TokenManager {
         attempts: &mut Attempts,
         policy: LoginPolicy,
         version: Option<HeaderValue>,
-    ) -> Result<bool, WireError> {
+    ) -> Result<bool, TransportError> {
         let number = refused.map(|token| token.number);
         let kind = match policy {
             LoginPolicy::Allow => AcquisitionKind::Login { refusal, thorough: attempts.made > 0, version },
@@ -225,7 +225,7 @@ impl TokenManager {
     }
 
     /// Waits for a login in progress.
-    pub(crate) fn login(&self) -> Option<impl Future<Output = Result<(), WireError>> + Send + 'static> {
+    pub(crate) fn login(&self) -> Option<impl Future<Output = Result<(), TransportError>> + Send + 'static> {
         let state = self.state();
         let acquisition = state.acquisition.as_ref()?;
         matches!(acquisition.kind, AcquisitionKind::Login { .. }).then(|| wait(acquisition.done_rx.clone()))
@@ -261,8 +261,8 @@ impl TokenManager {
     fn complete(
         &self,
         kind: &AcquisitionKind,
-        got: Result<Option<TokenSet>, WireError>,
-    ) -> Result<(), WireError> {
+        got: Result<Option<TokenSet>, TransportError>,
+    ) -> Result<(), TransportError> {
         let mut state = self.state();
         state.acquisition = None;
         if matches!(kind, AcquisitionKind::Refresh) && !matches!(got, Ok(Some(_))) {
@@ -274,7 +274,7 @@ impl TokenManager {
         state.loaded = true;
         let Some(grant) = grant else { return Ok(()) };
         state.tokens += 1;
-        let unfit = |why| WireError::NotAuthorized { why: format!("the token cannot be used: {why}") };
+        let unfit = |why| TransportError::NotAuthorized { why: format!("the token cannot be used: {why}") };
         state.token = Some(Arc::new(Token::new(grant, state.tokens, now()).map_err(unfit)?));
         state.retry_after = 0;
         Ok(())
@@ -314,14 +314,14 @@ fn scopes(refusal: &ChallengeResponse) -> Scopes {
 }
 
 /// Signals the outcome of an acquisition.
-pub(super) type Completion = watch::Sender<Option<Result<(), WireError>>>;
-type Completed = watch::Receiver<Option<Result<(), WireError>>>;
+pub(super) type Completion = watch::Sender<Option<Result<(), TransportError>>>;
+type Completed = watch::Receiver<Option<Result<(), TransportError>>>;
 
 /// Waits for an acquisition; dropping the future does not stop it.
-async fn wait(mut done_rx: Completed) -> Result<(), WireError> {
+async fn wait(mut done_rx: Completed) -> Result<(), TransportError> {
     match done_rx.wait_for(Option::is_some).await {
         Ok(outcome) => outcome.clone().unwrap_or(Ok(())),
-        Err(_) => Err(WireError::NotAuthorized { why: "the login was broken off".to_owned() }),
+        Err(_) => Err(TransportError::NotAuthorized { why: "the login was broken off".to_owned() }),
     }
 }
 

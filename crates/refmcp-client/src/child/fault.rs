@@ -4,17 +4,17 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use super::ChildProcess;
 use crate::redact;
 
 /// The fault of starting this program.
-pub(super) fn explain(child: &ChildProcess, fault: &io::Error) -> WireError {
+pub(super) fn explain(child: &ChildProcess, fault: &io::Error) -> TransportError {
     let cause = cause(child, fault).unwrap_or_else(|| fault.to_string());
     // A variable may stand where the program should.
     let program = redact::word(&child.program.to_string_lossy());
-    WireError::Unreachable(format!("the program {program:?} cannot be started: {cause}"))
+    TransportError::Unreachable(format!("the program {program:?} cannot be started: {cause}"))
 }
 
 fn cause(child: &ChildProcess, fault: &io::Error) -> Option<String> {

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
@@ -202,12 +202,12 @@ impl ChildProcess {
         command
     }
 
-    fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
+    fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let mut child = self.command().spawn().map_err(|fault| fault::explain(self, &fault))?;
         let group = Group::of(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             let program = redact::word(&self.program.to_string_lossy());
-            return Err(WireError::Unreachable(format!("{program}: it has no pipes")));
+            return Err(TransportError::Unreachable(format!("{program}: it has no pipes")));
         };
         let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
         let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
@@ -239,7 +239,10 @@ impl ChildProcess {
 }
 
 impl Connector for ChildProcess {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(async move { self.start(sink) })
     }
 

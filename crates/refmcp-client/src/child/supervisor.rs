@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::LineWriter;
 use tokio::process::{Child, ChildStdin};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -42,10 +42,10 @@ impl Supervisor {
                     Ok(()) => "the server closed its output".to_owned(),
                     Err(fault) => format!("the server's output cannot be read: {fault}"),
                 };
-                self.exited_or(WireError::Broken(otherwise)).await
+                self.exited_or(TransportError::Broken(otherwise)).await
             }
             sent = &mut self.flushing => self.exited_or(why_deaf(sent)).await,
-            () = self.shutdown.asked_to_close() => WireError::Closed,
+            () = self.shutdown.asked_to_close() => TransportError::Closed,
         };
         self.sink.closed(why);
         self.end().await;
@@ -53,7 +53,7 @@ impl Supervisor {
     }
 
     /// A server that closes one of its pipes is usually about to exit, and its status says more.
-    async fn exited_or(&mut self, otherwise: WireError) -> WireError {
+    async fn exited_or(&mut self, otherwise: TransportError) -> TransportError {
         match timeout(LAST_WORDS, self.child.wait()).await {
             Ok(status) => self.exited(status).await,
             Err(_) => otherwise,
@@ -62,7 +62,7 @@ impl Supervisor {
 
     /// Why nothing more comes from a server that has exited. What it has written is heard first, but not for long:
     /// something that it has started may hold its pipes open.
-    async fn exited(&mut self, status: io::Result<ExitStatus>) -> WireError {
+    async fn exited(&mut self, status: io::Result<ExitStatus>) -> TransportError {
         let rest = async {
             let _ = (&mut self.reading).await;
             let _ = (&mut self.draining).await;
@@ -78,7 +78,7 @@ impl Supervisor {
             why.push_str("; it last wrote:");
             why.push_str(&words);
         }
-        WireError::Broken(why)
+        TransportError::Broken(why)
     }
 
     /// Ends it in order: closes its input, tells the group to terminate, kills it.

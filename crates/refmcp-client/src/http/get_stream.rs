@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Rules;
 
@@ -45,7 +45,7 @@ pub(super) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
                 return answer.body.drain().await;
             }
             Ok(answer) => answer.body.drain().await,
-            Err(WireError::Broken(_) | WireError::Unreachable(_)) => {}
+            Err(TransportError::Broken(_) | TransportError::Unreachable(_)) => {}
             // Whoever makes a request hears of it; the server has done nothing that is not allowed.
             Err(fault) if fault.needs_authorization() => {
                 return tracing::debug!(%fault, "there is no stream for what the server says by itself");

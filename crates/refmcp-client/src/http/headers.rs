@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue};
-use refmcp_proto::engine::client::OutgoingKind;
+use refmcp_proto::engine::client::ClientMessageKind;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::{Lifecycle, Rules};
 
@@ -101,7 +101,7 @@ impl HeaderTemplates {
 
     pub(super) fn post(
         &self,
-        kind: &OutgoingKind,
+        kind: &ClientMessageKind,
         rules: Option<&'static Rules>,
         session: Option<HeaderValue>,
     ) -> HeaderMap {
@@ -144,14 +144,14 @@ fn add_state(headers: &mut HeaderMap, rules: Option<&'static Rules>, session: Op
 }
 
 /// Repeats what intermediaries may want to know of a request that stands for itself.
-fn add_mirrored(headers: &mut HeaderMap, kind: &OutgoingKind) {
+fn add_mirrored(headers: &mut HeaderMap, kind: &ClientMessageKind) {
     match kind {
-        OutgoingKind::Request { method, name, mirrored } => {
+        ClientMessageKind::Request { method, name, param_headers } => {
             add_text(headers, METHOD, method);
             if let Some(name) = name {
                 add_text(headers, NAME, name);
             }
-            for (name, value) in mirrored {
+            for (name, value) in param_headers {
                 match HeaderName::try_from(format!("{ARGUMENT_PREFIX}{name}")) {
                     Ok(name) => add_text(headers, name, value),
                     Err(_) => {
@@ -160,8 +160,8 @@ fn add_mirrored(headers: &mut HeaderMap, kind: &OutgoingKind) {
                 }
             }
         }
-        OutgoingKind::Notification { method } => add_text(headers, METHOD, method),
-        OutgoingKind::Answer => {}
+        ClientMessageKind::Notification { method } => add_text(headers, METHOD, method),
+        ClientMessageKind::Response => {}
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use refmcp_proto::frame::SseItem;
 use refmcp_proto::jsonrpc::excerpt;
 use tokio::time::timeout;
@@ -65,7 +65,7 @@ impl HttpSse {
         &self.endpoint.address
     }
 
-    async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, WireError> {
+    async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let requester = Arc::new(HttpRequester::new(&self.endpoint, sink));
         let headers = || requester.headers.get(None, None, None);
         let answer = requester.request(Method::GET, &requester.target, Bytes::new(), headers).await?;
@@ -79,7 +79,7 @@ impl HttpSse {
         let mut events = EventStream::new(answer.body, requester.max_message);
         let patience = self.endpoint.settings.head_timeout;
         let endpoint = timeout(patience, endpoint(&requester, &mut events)).await.map_err(|_| {
-            WireError::Misbehaved(format!("the stream did not name an endpoint within {patience:?}"))
+            TransportError::Misbehaved(format!("the stream did not name an endpoint within {patience:?}"))
         })??;
         let listening = requester.clone();
         requester.tasks.open_get_stream(|_| listen(listening, events));
@@ -88,7 +88,10 @@ impl HttpSse {
 }
 
 impl Connector for HttpSse {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(self.open(sink))
     }
 
@@ -104,7 +107,7 @@ impl Connector for HttpSse {
         false
     }
 
-    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), TransportError>>> {
         self.endpoint.pending_login()
     }
 
@@ -114,23 +117,24 @@ impl Connector for HttpSse {
 }
 
 /// The address that the stream names before anything else.
-async fn endpoint(requester: &HttpRequester, events: &mut EventStream) -> Result<Target, WireError> {
+async fn endpoint(requester: &HttpRequester, events: &mut EventStream) -> Result<Target, TransportError> {
     loop {
         match events.next().await {
             Ok(SseItem::Event(event)) if event.event == "endpoint" => {
                 let named = requester.address.join(event.data.trim());
                 let target = named.and_then(|address| address.target().map_err(|fault| fault.to_string()));
-                return target
-                    .map_err(|why| WireError::Misbehaved(format!("an endpoint that is not taken: {why}")));
+                return target.map_err(|why| {
+                    TransportError::Misbehaved(format!("an endpoint that is not taken: {why}"))
+                });
             }
             Ok(SseItem::Event(event)) => {
                 let why =
                     format!("the stream began with an event named {:?} instead of an endpoint", event.event);
-                return Err(WireError::Misbehaved(excerpt(&why)));
+                return Err(TransportError::Misbehaved(excerpt(&why)));
             }
             Ok(_) => {}
-            Err(StreamEnd::TooLong) => return Err(WireError::Misbehaved("an endless event".to_owned())),
-            Err(StreamEnd::Broken(why)) => return Err(WireError::Broken(why)),
+            Err(StreamEnd::TooLong) => return Err(TransportError::Misbehaved("an endless event".to_owned())),
+            Err(StreamEnd::Broken(why)) => return Err(TransportError::Broken(why)),
         }
     }
 }
@@ -148,12 +152,12 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
             Ok(_) => {}
             Err(StreamEnd::TooLong) => {
                 requester.sink.too_long(None, requester.max_message);
-                break WireError::Misbehaved(format!(
+                break TransportError::Misbehaved(format!(
                     "a message is longer than {} bytes",
                     requester.max_message
                 ));
             }
-            Err(StreamEnd::Broken(why)) => break WireError::Broken(why),
+            Err(StreamEnd::Broken(why)) => break TransportError::Broken(why),
         }
     };
     requester.sink.closed(why);
@@ -167,7 +171,7 @@ struct HttpSseTransport {
 }
 
 impl Transport for HttpSseTransport {
-    fn send(self: Arc<Self>, message: Outgoing) {
+    fn send(self: Arc<Self>, message: ClientMessage) {
         let exchange = message.exchange;
         let order = SendOrder::of(&message.kind);
         let (requester, endpoint) = (self.requester.clone(), self.endpoint.clone());
@@ -178,11 +182,11 @@ impl Transport for HttpSseTransport {
         if !started {
             // Never from within this call: whoever calls may hold what the sink needs.
             let sink = self.requester.sink.clone();
-            self.requester.tasks.spawn(async move { sink.ended(exchange, WireError::Closed) });
+            self.requester.tasks.spawn(async move { sink.ended(exchange, TransportError::Closed) });
         }
     }
 
-    fn abandon(&self, exchange: Exchange) {
+    fn abandon(&self, exchange: ExchangeId) {
         self.requester.tasks.abandon(exchange);
     }
 
@@ -206,11 +210,11 @@ impl Drop for HttpSseTransport {
 }
 
 /// Sends a message; what answers it comes over the stream.
-async fn post(requester: &HttpRequester, endpoint: &Target, turn: Turn, message: Outgoing) {
-    let Outgoing { exchange, kind, json, rules } = message;
+async fn post(requester: &HttpRequester, endpoint: &Target, turn: Turn, message: ClientMessage) {
+    let ClientMessage { exchange, kind, json, rules } = message;
     let acknowledged = turn.wait().await;
     let headers = || requester.headers.post(&kind, rules, None);
-    let sent = if matches!(kind, OutgoingKind::Request { .. }) {
+    let sent = if matches!(kind, ClientMessageKind::Request { .. }) {
         let _slot = requester.slot().await;
         // Some acknowledge a request no earlier than they answer it.
         requester.request_within(None, Method::POST, endpoint, json.into(), headers).await

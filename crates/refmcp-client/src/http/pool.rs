@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper::{HeaderMap, Method, Request, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
@@ -67,7 +67,7 @@ impl Pool {
         headers: HeaderMap,
         body: Bytes,
         patience: Option<Duration>,
-    ) -> Result<HttpResponse, WireError> {
+    ) -> Result<HttpResponse, TransportError> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.headers_mut() = headers;
@@ -88,12 +88,12 @@ impl Pool {
                 Ok(answer) => return Ok(answer),
                 // A connection that waited may have ended just now. What never left is sent over another.
                 Err(SendError { message: Some(unsent), .. }) if used => request = *unsent,
-                Err(SendError { why, .. }) => return Err(WireError::Broken(why)),
+                Err(SendError { why, .. }) => return Err(TransportError::Broken(why)),
             }
         }
     }
 
-    async fn channel(&self) -> Result<Channel, WireError> {
+    async fn channel(&self) -> Result<Channel, TransportError> {
         if let Some(link) = self.idle.take() {
             return Ok(Channel::Own { link, used: true });
         }
@@ -111,10 +111,10 @@ impl Pool {
     }
 
     /// A new connection.
-    async fn own(&self) -> Result<Channel, WireError> {
-        let stream = self.dialer.dial().await.map_err(WireError::Unreachable)?;
+    async fn own(&self) -> Result<Channel, TransportError> {
+        let stream = self.dialer.dial().await.map_err(TransportError::Unreachable)?;
         let scope = stream.scope();
-        let unusable = |fault: hyper::Error| WireError::Unreachable(describe(&fault));
+        let unusable = |fault: hyper::Error| TransportError::Unreachable(describe(&fault));
         if stream.speaks_http2() {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder
@@ -168,9 +168,12 @@ impl Drop for Pool {
     }
 }
 
-async fn in_time<T>(patience: Option<Duration>, sending: impl Future<Output = T>) -> Result<T, WireError> {
+async fn in_time<T>(
+    patience: Option<Duration>,
+    sending: impl Future<Output = T>,
+) -> Result<T, TransportError> {
     let Some(patience) = patience else { return Ok(sending.await) };
-    let late = |_| WireError::Broken(format!("the server sent no response within {patience:?}"));
+    let late = |_| TransportError::Broken(format!("the server sent no response within {patience:?}"));
     timeout(patience, sending).await.map_err(late)
 }
 

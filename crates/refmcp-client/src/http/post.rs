@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode};
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use refmcp_proto::frame::SseReceived;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
@@ -19,8 +19,8 @@ use super::response::{BodyError, HttpResponse};
 const FRUITLESS_ATTEMPTS: u32 = 5;
 
 /// Sends a message that wants an answer and hands on what comes.
-pub(super) async fn ask(requester: &HttpRequester, message: Outgoing) {
-    let Outgoing { exchange, kind, json, rules } = message;
+pub(super) async fn ask(requester: &HttpRequester, message: ClientMessage) {
+    let ClientMessage { exchange, kind, json, rules } = message;
     let session = requester.session_of(&kind, rules);
     let asked = Asked { requester, exchange, rules, session, json: json.into() };
     if let Err(why) = asked.run(&kind).await {
@@ -29,8 +29,11 @@ pub(super) async fn ask(requester: &HttpRequester, message: Outgoing) {
 }
 
 /// Sends a message that wants no answer.
-pub(super) async fn tell(requester: &HttpRequester, message: Outgoing) -> Result<HttpResponse, WireError> {
-    let Outgoing { kind, json, rules, .. } = message;
+pub(super) async fn tell(
+    requester: &HttpRequester,
+    message: ClientMessage,
+) -> Result<HttpResponse, TransportError> {
+    let ClientMessage { kind, json, rules, .. } = message;
     let session = requester.session_of(&kind, rules);
     let headers = || requester.headers.post(&kind, rules, session.clone());
     let answer = requester.request(Method::POST, &requester.target, json.into(), headers).await?;
@@ -42,9 +45,13 @@ pub(super) async fn tell(requester: &HttpRequester, message: Outgoing) -> Result
 }
 
 /// What it means that a message was refused; a lost session is left.
-async fn failed(requester: &HttpRequester, answer: HttpResponse, session: Option<&HeaderValue>) -> WireError {
+async fn failed(
+    requester: &HttpRequester,
+    answer: HttpResponse,
+    session: Option<&HeaderValue>,
+) -> TransportError {
     let why = refused(answer, session).await;
-    if let (WireError::SessionLost, Some(lost)) = (&why, session) {
+    if let (TransportError::SessionLost, Some(lost)) = (&why, session) {
         requester.leave_session(lost);
     }
     why
@@ -53,14 +60,14 @@ async fn failed(requester: &HttpRequester, answer: HttpResponse, session: Option
 /// A request of ours.
 struct Asked<'a> {
     requester: &'a HttpRequester,
-    exchange: Exchange,
+    exchange: ExchangeId,
     rules: Option<&'static Rules>,
     session: Option<HeaderValue>,
     json: Bytes,
 }
 
 impl Asked<'_> {
-    async fn run(&self, kind: &OutgoingKind) -> Result<(), WireError> {
+    async fn run(&self, kind: &ClientMessageKind) -> Result<(), TransportError> {
         let requester = self.requester;
         let _slot = requester.slot().await;
         let headers = || requester.headers.post(kind, self.rules, self.session.clone());
@@ -85,32 +92,32 @@ impl Asked<'_> {
         }
     }
 
-    fn look_at(&self, headers: &HeaderMap) -> Result<(), WireError> {
+    fn look_at(&self, headers: &HeaderMap) -> Result<(), TransportError> {
         check_encoding(headers)?;
         let alone = self.rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
         if alone { Ok(()) } else { self.requester.join_session(headers, self.session.as_ref()) }
     }
 
-    fn no_body(&self, fault: BodyError) -> WireError {
+    fn no_body(&self, fault: BodyError) -> TransportError {
         match fault {
             BodyError::TooLong => too_long(self.requester.max_message),
-            BodyError::Broken(why) => WireError::Broken(why),
+            BodyError::Broken(why) => TransportError::Broken(why),
         }
     }
 
-    fn take_body(&self, body: &Bytes, status: StatusCode) -> Result<(), WireError> {
+    fn take_body(&self, body: &Bytes, status: StatusCode) -> Result<(), TransportError> {
         if body.trim_ascii().is_empty() {
-            return Err(WireError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
+            return Err(TransportError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
         self.requester.sink.message(Some(self.exchange), body);
         if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message) {
             return Ok(());
         }
-        Err(WireError::Misbehaved("the body of the response held no answer to the request".to_owned()))
+        Err(TransportError::Misbehaved("the body of the response held no answer to the request".to_owned()))
     }
 
     /// Reads a stream until the answer has come, over as many connections as the server wants.
-    async fn follow(&self, answer: HttpResponse) -> Result<(), WireError> {
+    async fn follow(&self, answer: HttpResponse) -> Result<(), TransportError> {
         let mut cursor = StreamCursor::new();
         let mut events = EventStream::new(answer.body, self.requester.max_message);
         loop {
@@ -131,7 +138,7 @@ impl Asked<'_> {
             cursor.ended();
             let never = self.rules.is_some_and(|rules| rules.resumption == Resumption::Never);
             if never || cursor.id().is_none() {
-                return Err(WireError::Broken(why));
+                return Err(TransportError::Broken(why));
             }
             events.release();
             events = self.take_up(&mut cursor, &why).await?;
@@ -150,14 +157,14 @@ impl Asked<'_> {
     }
 
     /// Asks for the rest of a stream until there is some.
-    async fn take_up(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, WireError> {
+    async fn take_up(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, TransportError> {
         let requester = self.requester;
         let mut why = why.to_owned();
         loop {
             if cursor.fruitless() >= FRUITLESS_ATTEMPTS {
                 let given_up =
                     format!("{why}; {FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
-                return Err(WireError::Broken(given_up));
+                return Err(TransportError::Broken(given_up));
             }
             tokio::time::sleep(cursor.pause()).await;
             cursor.attempt();
@@ -165,7 +172,7 @@ impl Asked<'_> {
             let answer = match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await
             {
                 Ok(answer) => answer,
-                Err(WireError::Broken(fault) | WireError::Unreachable(fault)) => {
+                Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
                     why = fault;
                     continue;
                 }
@@ -183,10 +190,10 @@ impl Asked<'_> {
             let fault = failed(requester, answer, self.session.as_ref()).await;
             match fault {
                 _ if may_pass => why = fault.to_string(),
-                WireError::SessionLost | WireError::Unauthorized { .. } => return Err(fault),
+                TransportError::SessionLost | TransportError::Unauthorized { .. } => return Err(fault),
                 // A refusal of the stream is none of the request, and must not look like one.
                 _ => {
-                    return Err(WireError::Broken(format!(
+                    return Err(TransportError::Broken(format!(
                         "{why}, and it cannot be taken up again: {fault}"
                     )));
                 }
@@ -195,8 +202,8 @@ impl Asked<'_> {
     }
 }
 
-fn too_long(limit: usize) -> WireError {
-    WireError::Misbehaved(format!("a message is longer than {limit} bytes"))
+fn too_long(limit: usize) -> TransportError {
+    TransportError::Misbehaved(format!("a message is longer than {limit} bytes"))
 }
 
 const ENVELOPE: &[u8] = br#"{"jsonrpc":"2.0","id":"#;

@@ -2,7 +2,7 @@
 
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RpcError, decode, excerpt};
 
 use super::headers::{Content, shown};
@@ -14,16 +14,16 @@ const READ: usize = 64 << 10;
 const CHALLENGE: usize = 8 << 10;
 
 /// What it means that a request was refused.
-pub(super) async fn refused(mut answer: HttpResponse, session: Option<&HeaderValue>) -> WireError {
+pub(super) async fn refused(mut answer: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = answer.status;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let challenge = challenge(&answer.headers);
         answer.body.drain().await;
-        return WireError::Unauthorized { status: status.as_u16(), challenge };
+        return TransportError::Unauthorized { status: status.as_u16(), challenge };
     }
     if status == StatusCode::NOT_FOUND && session.is_some() {
         answer.body.drain().await;
-        return WireError::SessionLost;
+        return TransportError::SessionLost;
     }
     let body = answer.body.beginning(READ).await;
     if body.len() < READ {
@@ -31,7 +31,7 @@ pub(super) async fn refused(mut answer: HttpResponse, session: Option<&HeaderVal
     }
     let error = error_in(&body);
     let body = excerpt(String::from_utf8_lossy(&body).trim());
-    WireError::Refused { status: status.as_u16(), error, body }
+    TransportError::Refused { status: status.as_u16(), error, body }
 }
 
 fn error_in(body: &[u8]) -> Option<RpcError> {
@@ -57,29 +57,31 @@ fn challenge(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Whether a response is packed in a way that nobody asked for.
-pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), WireError> {
+pub(super) fn check_encoding(headers: &HeaderMap) -> Result<(), TransportError> {
     match headers.get(header::CONTENT_ENCODING) {
         Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
             let coding = named(headers, &header::CONTENT_ENCODING);
-            Err(WireError::Misbehaved(format!("the response is packed as {coding}, which was not asked for")))
+            Err(TransportError::Misbehaved(format!(
+                "the response is packed as {coding}, which was not asked for"
+            )))
         }
         _ => Ok(()),
     }
 }
 
 /// What it means that a response has content of another kind than it should.
-pub(super) async fn unexpected(mut answer: HttpResponse, wanted: &str) -> WireError {
+pub(super) async fn unexpected(mut answer: HttpResponse, wanted: &str) -> TransportError {
     let status = answer.status.as_u16();
     if Content::of(&answer.headers) == Content::Other && !answer.headers.contains_key(header::CONTENT_TYPE) {
         answer.body.drain().await;
-        return WireError::Misbehaved(format!(
+        return TransportError::Misbehaved(format!(
             "status {status} without content of a known type, where {wanted} was due"
         ));
     }
     let kind = named(&answer.headers, &header::CONTENT_TYPE);
     let body = answer.body.beginning(READ).await;
     let body = excerpt(String::from_utf8_lossy(&body).trim());
-    WireError::Misbehaved(format!(
+    TransportError::Misbehaved(format!(
         "status {status} with content of type {kind}, where {wanted} was due: {body}"
     ))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, header};
-use refmcp_proto::engine::client::{OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessageKind, TransportError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -69,7 +69,7 @@ impl HttpEndpoint {
     }
 
     /// Waits for a login that is under way.
-    pub(super) fn pending_login(&self) -> Option<BoxFuture<'static, Result<(), WireError>>> {
+    pub(super) fn pending_login(&self) -> Option<BoxFuture<'static, Result<(), TransportError>>> {
         Some(Box::pin(self.token_manager()?.login()?))
     }
 }
@@ -129,10 +129,10 @@ impl HttpRequester {
     /// The session that a message belongs to.
     pub(super) fn session_of(
         &self,
-        kind: &OutgoingKind,
+        kind: &ClientMessageKind,
         rules: Option<&'static Rules>,
     ) -> Option<HeaderValue> {
-        let opening = matches!(kind, OutgoingKind::Request { method, .. } if &**method == "initialize");
+        let opening = matches!(kind, ClientMessageKind::Request { method, .. } if &**method == "initialize");
         let alone = rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
         if opening || alone { None } else { self.locked().id.clone() }
     }
@@ -142,14 +142,14 @@ impl HttpRequester {
         &self,
         headers: &HeaderMap,
         sent: Option<&HeaderValue>,
-    ) -> Result<(), WireError> {
+    ) -> Result<(), TransportError> {
         if sent.is_some() && headers.get(SESSION_ID) == sent {
             return Ok(());
         }
         match session_id(headers) {
             Ok(None) => {}
             Ok(given) => self.locked().id = given,
-            Err(why) => return Err(WireError::Misbehaved(why.to_owned())),
+            Err(why) => return Err(TransportError::Misbehaved(why.to_owned())),
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl HttpRequester {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<HttpResponse, WireError> {
+    ) -> Result<HttpResponse, TransportError> {
         self.request_within(Some(self.head_timeout), method, target, body, headers).await
     }
 
@@ -191,7 +191,7 @@ impl HttpRequester {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<HttpResponse, WireError> {
+    ) -> Result<HttpResponse, TransportError> {
         if let Some(token_manager) = &self.token_manager {
             return Box::pin(self.request_as(token_manager, patience, method, target, body, headers)).await;
         }
@@ -207,7 +207,7 @@ impl HttpRequester {
         target: &Target,
         body: Bytes,
         headers: impl Fn() -> HeaderMap,
-    ) -> Result<HttpResponse, WireError> {
+    ) -> Result<HttpResponse, TransportError> {
         let mut attempts = Attempts::default();
         let policy = if method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
         loop {
@@ -250,15 +250,15 @@ impl HttpRequester {
         method: Method,
         target: &Target,
         body: Bytes,
-        headers: impl Fn(&Target) -> Result<HeaderMap, WireError>,
-    ) -> Result<HttpResponse, WireError> {
+        headers: impl Fn(&Target) -> Result<HeaderMap, TransportError>,
+    ) -> Result<HttpResponse, TransportError> {
         let mut answer =
             self.pool.send(method.clone(), target, headers(target)?, body.clone(), patience).await?;
         let mut followed = 0;
         while answer.status.is_redirection() && answer.status != StatusCode::NOT_MODIFIED {
             let status = answer.status;
             let to = shown(&answer.headers, &header::LOCATION).unwrap_or_else(|| "nowhere".to_owned());
-            let refused = |why: &str| WireError::Refused {
+            let refused = |why: &str| TransportError::Refused {
                 status: status.as_u16(),
                 error: None,
                 body: format!("a redirection to {to}, which is not followed: {why}"),

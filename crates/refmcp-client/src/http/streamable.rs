@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
-use refmcp_proto::engine::client::{Exchange, Outgoing, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ExchangeId, TransportError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::time::timeout;
 
@@ -61,7 +61,10 @@ impl StreamableHttp {
 }
 
 impl Connector for StreamableHttp {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         // There is nothing to connect before there is something to say.
         Box::pin(
             async move { Ok(Arc::new(StreamableTransport::new(&self.endpoint, sink)) as Arc<dyn Transport>) },
@@ -80,7 +83,7 @@ impl Connector for StreamableHttp {
         false
     }
 
-    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), TransportError>>> {
         self.endpoint.pending_login()
     }
 
@@ -106,7 +109,7 @@ impl StreamableTransport {
 }
 
 impl Transport for StreamableTransport {
-    fn send(self: Arc<Self>, message: Outgoing) {
+    fn send(self: Arc<Self>, message: ClientMessage) {
         let exchange = message.exchange;
         let order = SendOrder::of(&message.kind);
         let requester = self.requester.clone();
@@ -122,11 +125,11 @@ impl Transport for StreamableTransport {
         if !started {
             // Never from within this call: whoever calls may hold what the sink needs.
             let sink = self.requester.sink.clone();
-            self.requester.tasks.spawn(async move { sink.ended(exchange, WireError::Closed) });
+            self.requester.tasks.spawn(async move { sink.ended(exchange, TransportError::Closed) });
         }
     }
 
-    fn abandon(&self, exchange: Exchange) {
+    fn abandon(&self, exchange: ExchangeId) {
         self.requester.tasks.abandon(exchange);
     }
 
@@ -166,7 +169,7 @@ impl Drop for StreamableTransport {
 }
 
 /// Sends a message that wants no answer; the next goes once this one is acknowledged.
-async fn tell(requester: &HttpRequester, turn: Turn, message: Outgoing) {
+async fn tell(requester: &HttpRequester, turn: Turn, message: ClientMessage) {
     let exchange = message.exchange;
     let acknowledged = turn.wait().await;
     match post::tell(requester, message).await {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{Exchange, OutgoingKind};
+use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -25,11 +25,11 @@ pub(super) enum SendOrder {
 }
 
 impl SendOrder {
-    pub(super) fn of(kind: &OutgoingKind) -> Self {
+    pub(super) fn of(kind: &ClientMessageKind) -> Self {
         match kind {
-            OutgoingKind::Request { .. } => Self::Request,
-            OutgoingKind::Notification { .. } => Self::Notification,
-            OutgoingKind::Answer => Self::Answer,
+            ClientMessageKind::Request { .. } => Self::Request,
+            ClientMessageKind::Notification { .. } => Self::Notification,
+            ClientMessageKind::Response => Self::Answer,
         }
     }
 }
@@ -43,8 +43,8 @@ pub(super) struct MessageTasks {
 
 #[derive(Debug, Default)]
 struct State {
-    asked: HashMap<Exchange, JoinHandle<()>>,
-    told: HashMap<Exchange, JoinHandle<()>>,
+    asked: HashMap<ExchangeId, JoinHandle<()>>,
+    told: HashMap<ExchangeId, JoinHandle<()>>,
     /// What reads a stream that belongs to no message.
     standing: Option<JoinHandle<()>>,
     /// The last thing that was told, a notification or an answer.
@@ -100,7 +100,12 @@ impl MessageTasks {
     }
 
     /// Starts the task of a message; whether it could be. The task says when it is done by [`Self::done`].
-    pub(super) fn start<F>(&self, exchange: Exchange, order: SendOrder, work: impl FnOnce(Turn) -> F) -> bool
+    pub(super) fn start<F>(
+        &self,
+        exchange: ExchangeId,
+        order: SendOrder,
+        work: impl FnOnce(Turn) -> F,
+    ) -> bool
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -144,7 +149,7 @@ impl MessageTasks {
     }
 
     /// The task of a message has done its work.
-    pub(super) fn done(&self, exchange: Exchange) {
+    pub(super) fn done(&self, exchange: ExchangeId) {
         let mut state = self.state();
         if state.asked.remove(&exchange).is_none() {
             state.told.remove(&exchange);
@@ -152,7 +157,7 @@ impl MessageTasks {
     }
 
     /// Ends the task of a request.
-    pub(super) fn abandon(&self, exchange: Exchange) {
+    pub(super) fn abandon(&self, exchange: ExchangeId) {
         if let Some(task) = self.state().asked.remove(&exchange) {
             task.abort();
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{Outgoing, WireError};
+use refmcp_proto::engine::client::{ClientMessage, TransportError};
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -100,7 +100,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
                     Ok(heard) => why_silent(heard),
                     Err(_) => why_deaf(sent),
                 },
-                () = shutdown.asked_to_close() => WireError::Closed,
+                () = shutdown.asked_to_close() => TransportError::Closed,
             };
             // The farewell reads as well, and must not share with anybody.
             reading.stop().await;
@@ -119,7 +119,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
 }
 
 impl<W: FrameWriter + 'static> Transport for PipeTransport<W> {
-    fn send(self: Arc<Self>, message: Outgoing) {
+    fn send(self: Arc<Self>, message: ClientMessage) {
         self.outbox.send(message.json);
     }
 
@@ -190,15 +190,15 @@ fn beginning(line: &[u8]) -> &[u8] {
     line.get(..MOST).unwrap_or(line)
 }
 
-fn why_silent(heard: io::Result<()>) -> WireError {
-    WireError::Broken(match heard {
+fn why_silent(heard: io::Result<()>) -> TransportError {
+    TransportError::Broken(match heard {
         Ok(()) => "the server closed it".to_owned(),
         Err(fault) => fault.to_string(),
     })
 }
 
-pub(crate) fn why_deaf(sent: io::Result<()>) -> WireError {
-    WireError::Broken(match sent {
+pub(crate) fn why_deaf(sent: io::Result<()>) -> TransportError {
+    TransportError::Broken(match sent {
         Ok(()) => "the server takes no more messages".to_owned(),
         Err(fault) => format!("the server takes no more messages: {fault}"),
     })

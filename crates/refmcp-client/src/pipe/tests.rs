@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::task::Waker;
 
-use refmcp_proto::engine::client::{Exchange, OutgoingKind};
+use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
 use refmcp_transport::ConnectionEnd;
 use refmcp_transport::memory::{MemoryPipe, pair};
 use tokio::sync::Notify;
@@ -40,19 +40,19 @@ impl Notes {
 }
 
 impl MessageSink for Notes {
-    fn message(&self, _: Option<Exchange>, json: &[u8]) {
+    fn message(&self, _: Option<ExchangeId>, json: &[u8]) {
         self.note(String::from_utf8(json.to_vec()).unwrap());
     }
 
-    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
         self.note(format!("longer than {limit}"));
     }
 
-    fn ended(&self, _: Exchange, why: WireError) {
+    fn ended(&self, _: ExchangeId, why: TransportError) {
         self.note(format!("ended: {why}"));
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         self.note(format!("closed: {why}"));
     }
 
@@ -61,9 +61,9 @@ impl MessageSink for Notes {
     }
 }
 
-fn outgoing(json: &[u8]) -> Outgoing {
-    let kind = OutgoingKind::Notification { method: "test".into() };
-    Outgoing { exchange: Exchange(1), kind, json: json.to_vec(), rules: None }
+fn outgoing(json: &[u8]) -> ClientMessage {
+    let kind = ClientMessageKind::Notification { method: "test".into() };
+    ClientMessage { exchange: ExchangeId(1), kind, json: json.to_vec(), rules: None }
 }
 
 fn start(near: MemoryPipe) -> (Arc<dyn Transport>, Arc<Notes>) {

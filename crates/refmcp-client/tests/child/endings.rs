@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use refmcp_client::child::ChildProcess;
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use crate::support::{Event, SAY_GROUP, script, start, unhurried};
 
@@ -70,7 +70,7 @@ async fn whoever_ignores_the_end_of_its_input_is_terminated() {
     let took = running.close().await;
     assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(2), "{took:?}");
     assert_eq!(group.members(), [0; 0]);
-    let last = [Event::Closed(WireError::Closed), Event::Message(r#"{"bye":1}"#.to_owned())];
+    let last = [Event::Closed(TransportError::Closed), Event::Message(r#"{"bye":1}"#.to_owned())];
     assert_eq!(running.rest(), last, "it was told, and not killed");
 }
 
@@ -129,7 +129,7 @@ async fn closing_twice_and_at_once_is_closing_once() {
     tokio::join!(transport.close(), again.close());
     running.close().await;
     running.send("{}");
-    assert_eq!(running.rest(), [Event::Closed(WireError::Closed)]);
+    assert_eq!(running.rest(), [Event::Closed(TransportError::Closed)]);
 }
 
 #[tokio::test]

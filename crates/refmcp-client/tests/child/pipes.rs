@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use tokio::time::timeout;
 
 use crate::support::{Event, LONG, SAY_GROUP, script, start, unhurried};
@@ -19,7 +19,7 @@ async fn messages_go_both_ways_in_order() {
     }
     let took = running.close().await;
     assert!(took < LONG / 4, "{took:?}: it ends as soon as its input does");
-    assert_eq!(running.rest(), [Event::Closed(WireError::Closed)]);
+    assert_eq!(running.rest(), [Event::Closed(TransportError::Closed)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -129,7 +129,7 @@ async fn room_comes_when_a_slow_server_reads() {
     let room = slow.transport.ready().expect("far too much is queued");
     timeout(LONG, room).await.expect("room comes");
     slow.close().await;
-    assert_eq!(slow.rest().first(), Some(&Event::Closed(WireError::Closed)));
+    assert_eq!(slow.rest().first(), Some(&Event::Closed(TransportError::Closed)));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use refmcp_client::child::ChildProcess;
 use refmcp_client::transport::{Connector, MessageSink, Transport};
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ pub(crate) enum Event {
     Message(String),
     TooLong(usize),
     Ended,
-    Closed(WireError),
+    Closed(TransportError),
     IgnoredInput(String),
 }
 
@@ -33,20 +33,20 @@ impl Notebook {
 }
 
 impl MessageSink for Notebook {
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
         assert_eq!(exchange, None, "a pipe has one stream for everything");
         self.note(Event::Message(String::from_utf8_lossy(json).into_owned()));
     }
 
-    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
         self.note(Event::TooLong(limit));
     }
 
-    fn ended(&self, _: Exchange, _: WireError) {
+    fn ended(&self, _: ExchangeId, _: TransportError) {
         self.note(Event::Ended);
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         self.note(Event::Closed(why));
     }
 
@@ -84,7 +84,7 @@ pub(crate) async fn start(child: &ChildProcess) -> Running {
 pub(crate) async fn refusal(child: &ChildProcess) -> String {
     let (notes, _) = unbounded_channel();
     match child.connect(Arc::new(Notebook(notes))).await.unwrap_err() {
-        WireError::Unreachable(why) => why,
+        TransportError::Unreachable(why) => why,
         other => panic!("not unreachable: {other}"),
     }
 }
@@ -119,7 +119,7 @@ impl Running {
     /// Why nothing more comes.
     pub(crate) async fn why_broken(&mut self) -> String {
         match self.next().await {
-            Event::Closed(WireError::Broken(why)) => why,
+            Event::Closed(TransportError::Broken(why)) => why,
             other => panic!("not broken: {other:?}"),
         }
     }
@@ -137,10 +137,10 @@ impl Running {
     }
 }
 
-pub(crate) fn outgoing(json: impl Into<Vec<u8>>) -> Outgoing {
-    Outgoing {
-        exchange: Exchange(1),
-        kind: OutgoingKind::Notification { method: "test".into() },
+pub(crate) fn outgoing(json: impl Into<Vec<u8>>) -> ClientMessage {
+    ClientMessage {
+        exchange: ExchangeId(1),
+        kind: ClientMessageKind::Notification { method: "test".into() },
         json: json.into(),
         rules: None,
     }

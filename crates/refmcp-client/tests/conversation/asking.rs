@@ -2,7 +2,7 @@
 
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{Content, InputResponses, Root};
-use refmcp_client::{Client, Era, Event, Host, Reply, Revision, RpcError};
+use refmcp_client::{Client, Event, Host, Reply, Revision, RpcError, VersionPolicy};
 use refmcp_testkit::refmcp_server::Server;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn text(content: &[Content]) -> &str {
 }
 
 async fn with_host(server: &Server, revision: Revision, host: Host) -> Client {
-    let builder = Client::builder("test", "1").host(host).era(Era::Exactly(revision));
+    let builder = Client::builder("test", "1").host(host).era(VersionPolicy::Exactly(revision));
     builder.connect(Memory::new(server.in_memory())).await.unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{CreateMessageResult, ElicitResult, LogLevel, ResourceContents, Root};
-use refmcp_client::{Client, ClientBuilder, Era, Event, Host, Revision};
+use refmcp_client::{Client, ClientBuilder, Event, Host, Revision, VersionPolicy};
 use refmcp_testkit::refmcp_server::transport::memory::{MemoryPipe, pair};
 use refmcp_testkit::refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
 use refmcp_testkit::refmcp_server::{Call, NoArguments, Resource, Server, Tool};
@@ -90,7 +90,8 @@ pub(crate) fn builder() -> (ClientBuilder, Heard) {
 /// A client of a server of ours, in this revision.
 pub(crate) async fn client_of(server: &Server, revision: Revision) -> (Client, Heard) {
     let (builder, heard) = builder();
-    let client = builder.era(Era::Exactly(revision)).connect(Memory::new(server.in_memory())).await.unwrap();
+    let client =
+        builder.era(VersionPolicy::Exactly(revision)).connect(Memory::new(server.in_memory())).await.unwrap();
     (client, heard)
 }
 
@@ -155,7 +156,7 @@ impl Script {
 pub(crate) async fn client_of_script() -> (Client, Script, Heard) {
     let (mut script, memory) = Script::new();
     let (builder, heard) = builder();
-    let builder = builder.era(Era::Legacy);
+    let builder = builder.era(VersionPolicy::Legacy);
     let (client, ()) = tokio::join!(builder.connect(memory), script.open("2025-11-25"));
     (client.unwrap(), script, heard)
 }

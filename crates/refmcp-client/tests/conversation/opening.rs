@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use refmcp_client::memory::Memory;
 use refmcp_client::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
-use refmcp_client::{Era, OpenError, Revision, WireError};
+use refmcp_client::{OpenError, Revision, TransportError, VersionPolicy};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -31,9 +31,9 @@ async fn every_revision_can_be_asked_for() {
 async fn the_newest_is_spoken_unless_told_otherwise() {
     let server = server();
     for (era, revision) in [
-        (Era::Auto, Revision::LATEST),
-        (Era::Modern, Revision::LATEST),
-        (Era::Legacy, Revision::LATEST_SESSION),
+        (VersionPolicy::Auto, Revision::LATEST),
+        (VersionPolicy::Modern, Revision::LATEST),
+        (VersionPolicy::Legacy, Revision::LATEST_SESSION),
     ] {
         let memory = Memory::new(server.in_memory());
         let client = builder().0.era(era).connect(memory).await.unwrap();
@@ -46,7 +46,10 @@ async fn the_newest_is_spoken_unless_told_otherwise() {
 struct Extended(Memory);
 
 impl Connector for Extended {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         self.0.connect(sink)
     }
 
@@ -141,7 +144,7 @@ async fn a_failed_negotiation_names_both_sides() {
         script.answer("initialize", result).await;
         assert_eq!(script.next().await, None, "the client has left");
     };
-    let builder = builder.era(Era::Exactly(Revision::V2025_06_18));
+    let builder = builder.era(VersionPolicy::Exactly(Revision::V2025_06_18));
     let (client, ()) = tokio::join!(builder.connect(memory), serving);
     let fault = client.unwrap_err().to_string();
     assert!(fault.ends_with("no common revision: we speak 2025-06-18, the server 1999-01-01"), "{fault}");
@@ -162,7 +165,7 @@ async fn whoever_stops_connecting_leaves_nothing_behind() {
 struct Endless;
 
 impl Connector for Endless {
-    fn connect(&self, _: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(&self, _: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(std::future::pending())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::transport::Transport;
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use refmcp_testkit::paused::PausedTime;
 
 use crate::raw_server::{Peer, Server, in_time};
@@ -47,7 +47,7 @@ async fn a_line_without_end_is_cut_off() {
     peer.write("fffffff\r\ndata: ").await;
     peer.write_for_ever(&[b'x'; 1000]).await;
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("10000 bytes")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("10000 bytes")), "{why:?}");
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn an_event_without_end_is_cut_off() {
     peer.write("fffffff\r\n").await;
     peer.write_for_ever(b"data: x\n").await;
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Misbehaved(_)), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(_)), "{why:?}");
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn an_event_that_breaks_off_is_no_message() {
     let (_wire, mut ears, mut peer) = streaming(&server).await;
     peer.chunk(&format!("data: {}\n", result(1))).await;
     peer.end().await;
-    assert_eq!(ears.ended().await, (1, WireError::Broken("the stream ended".to_owned())));
+    assert_eq!(ears.ended().await, (1, TransportError::Broken("the stream ended".to_owned())));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn an_id_that_no_header_can_hold_is_no_way_back() {
     peer.chunk(&event("a\u{1}b", &progress(1))).await;
     peer.end().await;
     assert_eq!(ears.message().await, (Some(1), progress(1)));
-    assert!(matches!(ears.ended().await, (1, WireError::Broken(_))));
+    assert!(matches!(ears.ended().await, (1, TransportError::Broken(_))));
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn times_to_wait_are_kept_within_reason() {
     time.settle().await;
     drop(time);
     // It waits again, and can be told not to.
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
     peer.json(&result(2)).await;
@@ -139,7 +139,7 @@ async fn comments_for_ever_do_no_harm_and_end_when_nobody_cares() {
         peer.chunk(": still here\n").await;
     }
     assert!(ears.is_silent());
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     peer.write_for_ever(b"e\r\n: still there\n\r\n").await;
     assert!(ears.is_silent());
 }
@@ -183,7 +183,7 @@ async fn nonsense_is_handed_on_for_others_to_judge() {
     peer.chunk("data: {\"jsonrpc\":\n\n").await;
     assert_eq!(ears.message().await, (Some(1), "{\"jsonrpc\":".to_owned()));
     peer.end().await;
-    assert!(matches!(ears.ended().await, (1, WireError::Broken(_))));
+    assert!(matches!(ears.ended().await, (1, TransportError::Broken(_))));
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_server_that_closes_at_once_is_left_after_a_while() {
         peer.respond(200, "Content-Type: text/event-stream\r\n", "").await;
     }
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Broken(why) if why.contains("5 attempts")), "{why:?}");
+    assert!(matches!(&why, TransportError::Broken(why) if why.contains("5 attempts")), "{why:?}");
 }
 
 #[tokio::test]
@@ -216,6 +216,6 @@ async fn a_stream_without_ids_cannot_be_taken_up() {
         drop(peer);
         assert_eq!(ears.message().await, (Some(1), progress(1)));
         let (_, why) = in_time("the end", ears.ended()).await;
-        assert!(matches!(why, WireError::Broken(_)), "{why:?}");
+        assert!(matches!(why, TransportError::Broken(_)), "{why:?}");
     }
 }

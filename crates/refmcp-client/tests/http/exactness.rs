@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use crate::raw_server::Server;
 use crate::sink::{ALONE, Heard, SESSIONS, connect_to, request, result};
@@ -36,7 +36,7 @@ async fn a_response_cut_anywhere_ends_once() {
     );
     for cut in 0..json.len() {
         let heard = heard_of(&json[..cut]).await;
-        assert!(matches!(&heard[..], [Heard::Ended(1, WireError::Broken(_))]), "{cut}: {heard:?}");
+        assert!(matches!(&heard[..], [Heard::Ended(1, TransportError::Broken(_))]), "{cut}: {heard:?}");
     }
     assert_eq!(heard_of(&json).await, [Heard::Message(Some(1), body)]);
 }
@@ -50,7 +50,7 @@ async fn a_stream_cut_anywhere_ends_once() {
     for cut in 0..text.len() {
         let heard = heard_of(&text[..cut]).await;
         match &heard[..] {
-            [Heard::Ended(1, WireError::Broken(_))] if cut < whole => {}
+            [Heard::Ended(1, TransportError::Broken(_))] if cut < whole => {}
             [Heard::Message(Some(1), _)] if cut >= whole => {}
             other => panic!("{cut}: {other:?}"),
         }
@@ -93,7 +93,7 @@ async fn an_answer_before_the_request_is_read() {
     let mut peer = server.accept().await;
     peer.respond(413, "Connection: close\r\n", "too much").await;
     let (_, why) = ears.ended().await;
-    assert_eq!(why, WireError::Refused { status: 413, error: None, body: "too much".to_owned() });
+    assert_eq!(why, TransportError::Refused { status: 413, error: None, body: "too much".to_owned() });
 }
 
 #[tokio::test]
@@ -140,5 +140,5 @@ async fn a_flood_of_headers_is_refused() {
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 200 OK\r\n").await;
     peer.write_for_ever(b"X-Flood: water\r\n").await;
-    assert!(matches!(ears.ended().await, (1, WireError::Broken(_))));
+    assert!(matches!(ears.ended().await, (1, TransportError::Broken(_))));
 }

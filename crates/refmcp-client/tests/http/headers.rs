@@ -2,7 +2,7 @@
 
 use refmcp_client::http::StreamableHttp;
 use refmcp_client::transport::Connector;
-use refmcp_proto::engine::client::OutgoingKind;
+use refmcp_proto::engine::client::ClientMessageKind;
 use refmcp_proto::revision::Revision;
 
 use crate::raw_server::{Seen, Server};
@@ -35,9 +35,10 @@ async fn headers_of(name: Option<&str>, mirrored: &[(&str, &str)]) -> Seen {
     let server = Server::start().await;
     let (transport, _ears) = connect_to(&server).await;
     let mut message = request(1, "tools/call", ALONE);
-    let mirrored = mirrored.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let param_headers =
+        mirrored.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     message.kind =
-        OutgoingKind::Request { method: "tools/call".into(), name: name.map(Into::into), mirrored };
+        ClientMessageKind::Request { method: "tools/call".into(), name: name.map(Into::into), param_headers };
     transport.clone().send(message);
     server.request().await.1
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::transport::{Connector, Transport};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use crate::raw_server::{Peer, Server, in_time};
 use crate::sink::{Ears, Heard, notification, progress, request, result};
@@ -13,7 +13,10 @@ use crate::sink::{Ears, Heard, notification, progress, request, result};
 const BEGINNING: &str = "event: endpoint\ndata: /messages?id=7\n\n";
 
 /// Connects to a server whose stream begins like this.
-async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Transport>, WireError>, Ears, Peer) {
+async fn connect_to(
+    server: &Server,
+    beginning: &str,
+) -> (Result<Arc<dyn Transport>, TransportError>, Ears, Peer) {
     let mut settings = HttpSettings::default();
     settings.head_timeout = Duration::from_millis(300);
     settings.max_message = 1000;
@@ -31,7 +34,7 @@ async fn connect_to(server: &Server, beginning: &str) -> (Result<Arc<dyn Transpo
     (transport, ears, peer)
 }
 
-async fn refused(beginning: &str) -> WireError {
+async fn refused(beginning: &str) -> TransportError {
     let server = Server::start().await;
     let (transport, _ears, mut peer) = connect_to(&server, beginning).await;
     peer.gone().await;
@@ -93,18 +96,24 @@ async fn the_endpoint_is_at_home() {
         "http://[",
     ] {
         let why = refused(&format!("event: endpoint\ndata: {foreign}\n\n")).await;
-        assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("endpoint")), "{foreign}: {why:?}");
+        assert!(
+            matches!(&why, TransportError::Misbehaved(why) if why.contains("endpoint")),
+            "{foreign}: {why:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_stream_begins_with_its_endpoint() {
     let why = refused(&format!("data: {}\n\n", progress(1))).await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("instead of an endpoint")), "{why:?}");
+    assert!(
+        matches!(&why, TransportError::Misbehaved(why) if why.contains("instead of an endpoint")),
+        "{why:?}"
+    );
     let why = refused(": nothing\n\n").await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("300ms")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("300ms")), "{why:?}");
     let why = refused(&format!("event: endpoint\ndata: /{}\n\n", "x".repeat(2000))).await;
-    assert!(matches!(why, WireError::Misbehaved(_)), "{why:?}");
+    assert!(matches!(why, TransportError::Misbehaved(_)), "{why:?}");
 }
 
 #[tokio::test]
@@ -133,12 +142,12 @@ async fn the_end_of_the_stream_is_the_end() {
     stream.chunk("event: ping\ndata: x\n\n").await;
     assert!(matches!(ears.next().await, Heard::Noise(_)));
     stream.end().await;
-    assert_eq!(ears.next().await, Heard::Closed(WireError::Broken("the stream ended".to_owned())));
+    assert_eq!(ears.next().await, Heard::Closed(TransportError::Broken("the stream ended".to_owned())));
     let server = Server::start().await;
     let (_wire, mut ears, mut stream) = connect_to(&server, BEGINNING).await;
     stream.chunk(&format!("data: {}\n\n", "x".repeat(2000))).await;
     assert_eq!(ears.next().await, Heard::TooLong(None, 1000));
-    assert!(matches!(ears.next().await, Heard::Closed(WireError::Misbehaved(_))));
+    assert!(matches!(ears.next().await, Heard::Closed(TransportError::Misbehaved(_))));
 }
 
 #[tokio::test]
@@ -149,13 +158,13 @@ async fn a_refused_message_is_told() {
     transport.clone().send(request(1, "ping", None));
     let (mut peer, _) = server.request().await;
     peer.respond(404, "", "no such session").await;
-    let refused = WireError::Refused { status: 404, error: None, body: "no such session".to_owned() };
+    let refused = TransportError::Refused { status: 404, error: None, body: "no such session".to_owned() };
     assert_eq!(ears.ended().await, (1, refused));
     transport.clone().send(request(2, "ping", None));
     peer.request().await;
     drop(peer);
-    assert!(matches!(ears.ended().await, (2, WireError::Broken(_))));
+    assert!(matches!(ears.ended().await, (2, TransportError::Broken(_))));
     transport.clone().close().await;
     transport.clone().send(request(3, "ping", None));
-    assert_eq!(ears.ended().await, (3, WireError::Closed));
+    assert_eq!(ears.ended().await, (3, TransportError::Closed));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use refmcp_proto::revision::Revision;
 
 use crate::raw_server::{Server, in_time};
@@ -17,12 +17,12 @@ async fn an_abandoned_request_ends_its_connection_and_no_other() {
     transport.clone().send(request(2, "tools/call", ALONE));
     let (mut second, _) = server.request().await;
     first.stream().await;
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     first.gone().await;
     second.json(&result(2)).await;
     assert_eq!(ears.message().await, (Some(2), result(2)));
-    transport.abandon(Exchange(2));
-    transport.abandon(Exchange(77));
+    transport.abandon(ExchangeId(2));
+    transport.abandon(ExchangeId(77));
     assert!(ears.is_silent(), "whoever abandons an exchange hears nothing of it");
 }
 
@@ -32,7 +32,7 @@ async fn a_request_can_be_abandoned_before_its_head_comes() {
     let (transport, _ears) = connect_to(&server).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     peer.gone().await;
 }
 
@@ -74,7 +74,7 @@ async fn a_closed_wire_leaves_nothing_and_says_so() {
     in_time("the end", transport.clone().close()).await;
     idle.gone().await;
     transport.clone().send(request(3, "ping", SESSIONS));
-    assert_eq!(ears.ended().await, (3, WireError::Closed));
+    assert_eq!(ears.ended().await, (3, TransportError::Closed));
     transport.clone().opened(Revision::LATEST_SESSION.rules());
     assert!(server.is_left_alone(Duration::from_millis(20)).await);
     drop(transport);

@@ -1,7 +1,7 @@
 //! Redirections: within the origin some, to anywhere else none.
 
 use refmcp_client::http::StreamableHttp;
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use crate::raw_server::Server;
 use crate::sink::{ALONE, connect, request, result};
@@ -31,7 +31,7 @@ async fn refused(status: u16, location: &str) -> String {
     let (mut peer, _) = server.request().await;
     peer.respond(status, &format!("Location: {location}\r\n"), "").await;
     let (_, why) = ears.ended().await;
-    let WireError::Refused { status: told, error: None, body } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: told, error: None, body } = why else { panic!("{why:?}") };
     assert_eq!(told, status);
     assert!(body.contains("redirection to"), "{body}");
     body
@@ -65,5 +65,5 @@ async fn in_circles_it_goes_three_times() {
     }
     peer.respond(307, "Location: /mcp\r\n", "").await;
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Refused { body, .. } if body.contains("too many")), "{why:?}");
+    assert!(matches!(&why, TransportError::Refused { body, .. } if body.contains("too many")), "{why:?}");
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use refmcp_client::http::{HttpSettings, StreamableHttp};
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 
 use crate::raw_server::Server;
 use crate::sink::{ALONE, SESSIONS, connect, connect_to, connect_with, notification, request, result};
 
 /// What a request ends with when it gets this response.
-async fn outcome(response: &str) -> WireError {
+async fn outcome(response: &str) -> TransportError {
     let server = Server::start().await;
     let (transport, mut ears) = connect_with(&server, |settings| settings.max_message = 1000).await;
     transport.clone().send(request(1, "tools/call", ALONE));
@@ -29,16 +29,16 @@ async fn who_is_asked_for_authorization_learns_how() {
     )
     .await;
     let challenge = Some("Bearer resource_metadata=\"https://x/y\", Basic".to_owned());
-    assert_eq!(why, WireError::Unauthorized { status: 401, challenge });
+    assert_eq!(why, TransportError::Unauthorized { status: 401, challenge });
     let why = outcome("HTTP/1.1 403 X\r\nContent-Length: 0\r\n\r\n").await;
-    assert_eq!(why, WireError::Unauthorized { status: 403, challenge: None });
+    assert_eq!(why, TransportError::Unauthorized { status: 403, challenge: None });
 }
 
 #[tokio::test]
 async fn errors_of_the_protocol_are_read_from_refusals() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no such revision","data":{"supported":[]}}}"#;
     let why = outcome(&format!("HTTP/1.1 400 X\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
-    let WireError::Refused { status: 400, error: Some(error), .. } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: 400, error: Some(error), .. } = why else { panic!("{why:?}") };
     assert_eq!((error.code, error.data.is_some()), (-32022, true));
 }
 
@@ -46,7 +46,7 @@ async fn errors_of_the_protocol_are_read_from_refusals() {
 async fn other_refusals_are_shown_in_short_and_clean() {
     let body = format!("\u{1b}[31mboom{}", "x".repeat(500));
     let why = outcome(&format!("HTTP/1.1 500 X\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
-    let WireError::Refused { status: 500, error: None, body } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: 500, error: None, body } = why else { panic!("{why:?}") };
     assert!(body.starts_with("\\u{1b}[31mboomxx") && body.chars().count() < 120, "{body}");
 }
 
@@ -58,7 +58,7 @@ async fn a_page_is_no_answer() {
         "HTTP/1.1 200 X\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\r\n{page}"
     ))
     .await;
-    let WireError::Misbehaved(why) = why else { panic!("{why:?}") };
+    let TransportError::Misbehaved(why) = why else { panic!("{why:?}") };
     assert!(why.contains("text/html") && why.contains("Sign in"), "{why}");
 }
 
@@ -66,11 +66,14 @@ async fn a_page_is_no_answer() {
 async fn a_request_needs_more_than_an_acknowledgement() {
     for response in ["HTTP/1.1 202 X\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 X\r\n\r\n"] {
         let why = outcome(response).await;
-        assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("without content")), "{why:?}");
+        assert!(
+            matches!(&why, TransportError::Misbehaved(why) if why.contains("without content")),
+            "{why:?}"
+        );
     }
     let why =
         outcome("HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n\r\n").await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("empty")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("empty")), "{why:?}");
 }
 
 #[tokio::test]
@@ -79,19 +82,19 @@ async fn what_is_packed_is_not_unpacked() {
         "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
     )
     .await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("gzip")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("gzip")), "{why:?}");
 }
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_not_kept() {
     let why =
         outcome("HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: 1001\r\n\r\n{").await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("1000 bytes")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("1000 bytes")), "{why:?}");
     let piece = "x".repeat(400);
     let pieces = format!("190\r\n{piece}\r\n").repeat(3);
     let head = "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     let why = outcome(&format!("{head}{pieces}")).await;
-    assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("1000 bytes")), "{why:?}");
+    assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("1000 bytes")), "{why:?}");
 }
 
 #[tokio::test]
@@ -101,7 +104,7 @@ async fn a_body_that_breaks_off_is_no_message() {
         ["Content-Length: 100\r\n\r\n{\"jsonrpc\"", "Transfer-Encoding: chunked\r\n\r\n4\r\n{\"js\r\n"]
     {
         let why = outcome(&format!("{head}{rest}")).await;
-        assert!(matches!(&why, WireError::Broken(_)), "{why:?}");
+        assert!(matches!(&why, TransportError::Broken(_)), "{why:?}");
     }
 }
 
@@ -109,7 +112,7 @@ async fn a_body_that_breaks_off_is_no_message() {
 async fn something_else_than_http_is_not_understood() {
     for response in ["SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 2000 X\r\n\r\n", "", "\0\0\0\0\0\0\0\0"] {
         let why = outcome(response).await;
-        assert!(matches!(&why, WireError::Broken(_)), "{response:?}: {why:?}");
+        assert!(matches!(&why, TransportError::Broken(_)), "{response:?}: {why:?}");
     }
 }
 
@@ -121,7 +124,10 @@ async fn a_refused_notification_is_told() {
     let (mut peer, _) = server.request().await;
     peer.respond(500, "", "no").await;
     let (exchange, why) = ears.ended().await;
-    assert_eq!((exchange, why), (7, WireError::Refused { status: 500, error: None, body: "no".to_owned() }));
+    assert_eq!(
+        (exchange, why),
+        (7, TransportError::Refused { status: 500, error: None, body: "no".to_owned() })
+    );
 }
 
 #[tokio::test]
@@ -132,7 +138,7 @@ async fn nobody_at_the_address() {
     let (transport, mut ears) = connect(&connector).await;
     transport.clone().send(request(1, "ping", None));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("127.0.0.1")), "{why:?}");
+    assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("127.0.0.1")), "{why:?}");
 }
 
 #[tokio::test]
@@ -144,7 +150,10 @@ async fn a_name_that_cannot_be_looked_up() {
     let (transport, mut ears) = connect(&connector).await;
     transport.clone().send(request(1, "ping", None));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("no nowhere.test 81")), "{why:?}");
+    assert!(
+        matches!(&why, TransportError::Unreachable(why) if why.contains("no nowhere.test 81")),
+        "{why:?}"
+    );
 }
 
 #[tokio::test]
@@ -176,7 +185,7 @@ async fn an_acknowledgement_that_never_comes() {
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 202 OK\r\nContent-Type: ").await;
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Broken(why) if why.contains("50ms")), "{why:?}");
+    assert!(matches!(&why, TransportError::Broken(why) if why.contains("50ms")), "{why:?}");
     peer.gone().await;
 }
 

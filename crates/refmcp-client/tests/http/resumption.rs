@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::transport::Transport;
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use refmcp_proto::revision::Revision;
 use refmcp_testkit::paused::PausedTime;
 
@@ -128,8 +128,8 @@ async fn a_refusal_of_the_rest_is_the_end() {
         peer.respond(status, "", "no").await;
         let (_, why) = ears.ended().await;
         match why {
-            WireError::Unauthorized { status: 401, .. } => assert!(lost),
-            WireError::Broken(why) => assert!(why.contains("cannot be taken up") && !lost, "{why}"),
+            TransportError::Unauthorized { status: 401, .. } => assert!(lost),
+            TransportError::Broken(why) => assert!(why.contains("cannot be taken up") && !lost, "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -143,7 +143,7 @@ async fn the_rest_of_a_stream_is_no_page() {
     peer.end().await;
     peer.request().await;
     peer.respond(200, "Content-Type: text/html\r\n", "<html>").await;
-    assert!(matches!(ears.ended().await, (1, WireError::Misbehaved(_))));
+    assert!(matches!(ears.ended().await, (1, TransportError::Misbehaved(_))));
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_session_that_is_lost_meanwhile() {
     peer.end().await;
     assert_eq!(peer.request().await.header("mcp-session-id"), Some("s"));
     peer.respond(404, "", "").await;
-    assert_eq!(ears.ended().await, (2, WireError::SessionLost));
+    assert_eq!(ears.ended().await, (2, TransportError::SessionLost));
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn requests_that_stand_alone_are_never_taken_up() {
     peer.chunk(&event("1", &progress(1))).await;
     peer.end().await;
     assert_eq!(ears.message().await, (Some(1), progress(1)));
-    assert!(matches!(ears.ended().await, (1, WireError::Broken(_))));
+    assert!(matches!(ears.ended().await, (1, TransportError::Broken(_))));
     time.advance(Duration::from_secs(120)).await;
     assert!(peer.is_left_alone(&time).await);
     drop(time);
@@ -190,7 +190,7 @@ async fn nobody_comes_back_for_what_was_abandoned() {
     let time = PausedTime::start();
     peer.end().await;
     time.settle().await;
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     time.advance(Duration::from_secs(120)).await;
     assert!(peer.is_left_alone(&time).await);
     drop(time);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_client::transport::Transport;
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::revision::Revision;
 
 use crate::raw_server::{Peer, Server};
@@ -41,12 +41,12 @@ async fn a_lost_session_is_forgotten() {
     transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
     peer.respond(404, "", "gone").await;
-    assert_eq!(ears.ended().await, (2, WireError::SessionLost));
+    assert_eq!(ears.ended().await, (2, TransportError::SessionLost));
     transport.clone().send(request(3, "ping", SESSIONS));
     assert_eq!(peer.request().await.header("mcp-session-id"), None);
     peer.respond(404, "", "who?").await;
     let (_, why) = ears.ended().await;
-    assert_eq!(why, WireError::Refused { status: 404, error: None, body: "who?".to_owned() });
+    assert_eq!(why, TransportError::Refused { status: 404, error: None, body: "who?".to_owned() });
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn without_a_session_404_is_a_refusal() {
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found"}}"#;
     peer.respond(404, "Content-Type: application/json\r\n", body).await;
     let (_, why) = ears.ended().await;
-    let WireError::Refused { status: 404, error: Some(error), .. } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: 404, error: Some(error), .. } = why else { panic!("{why:?}") };
     assert_eq!(error.code, -32601);
 }
 
@@ -111,6 +111,6 @@ async fn ids_that_no_session_can_have_are_refused() {
         let header = format!("Content-Type: application/json\r\nMcp-Session-Id: {id}\r\n");
         peer.respond(200, &header, &result(1)).await;
         let (_, why) = ears.ended().await;
-        assert!(matches!(&why, WireError::Misbehaved(why) if why.contains("session id")), "{why:?}");
+        assert!(matches!(&why, TransportError::Misbehaved(why) if why.contains("session id")), "{why:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_client::transport::{Connector, MessageSink, Transport};
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use refmcp_proto::revision::Revision;
 use tokio::sync::mpsc;
 
@@ -15,8 +15,8 @@ use crate::raw_server::{Server, in_time};
 pub(crate) enum Heard {
     Message(Option<u64>, String),
     TooLong(Option<u64>, usize),
-    Ended(u64, WireError),
-    Closed(WireError),
+    Ended(u64, TransportError),
+    Closed(TransportError),
     Noise(String),
 }
 
@@ -31,20 +31,20 @@ impl Recorder {
 }
 
 impl MessageSink for Recorder {
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
         let text = String::from_utf8_lossy(json).into_owned();
         self.record(Heard::Message(exchange.map(|exchange| exchange.0), text));
     }
 
-    fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
+    fn too_long(&self, exchange: Option<ExchangeId>, limit: usize) {
         self.record(Heard::TooLong(exchange.map(|exchange| exchange.0), limit));
     }
 
-    fn ended(&self, exchange: Exchange, why: WireError) {
+    fn ended(&self, exchange: ExchangeId, why: TransportError) {
         self.record(Heard::Ended(exchange.0, why));
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         self.record(Heard::Closed(why));
     }
 
@@ -76,7 +76,7 @@ impl Ears {
     }
 
     /// The end of an exchange that comes next.
-    pub(crate) async fn ended(&mut self) -> (u64, WireError) {
+    pub(crate) async fn ended(&mut self) -> (u64, TransportError) {
         match self.next().await {
             Heard::Ended(exchange, why) => (exchange, why),
             other => panic!("no end: {other:?}"),
@@ -118,28 +118,28 @@ pub(crate) const SESSIONS: Option<Revision> = Some(Revision::LATEST_SESSION);
 pub(crate) const ALONE: Option<Revision> = Some(Revision::LATEST);
 
 /// A request whose id is the number of its exchange.
-pub(crate) fn request(number: u64, method: &str, revision: Option<Revision>) -> Outgoing {
-    Outgoing {
-        exchange: Exchange(number),
-        kind: OutgoingKind::Request { method: method.into(), name: None, mirrored: Vec::new() },
+pub(crate) fn request(number: u64, method: &str, revision: Option<Revision>) -> ClientMessage {
+    ClientMessage {
+        exchange: ExchangeId(number),
+        kind: ClientMessageKind::Request { method: method.into(), name: None, param_headers: Vec::new() },
         json: format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":{{}}}}"#).into(),
         rules: revision.map(Revision::rules),
     }
 }
 
-pub(crate) fn notification(number: u64, method: &str, revision: Option<Revision>) -> Outgoing {
-    Outgoing {
-        exchange: Exchange(number),
-        kind: OutgoingKind::Notification { method: method.into() },
+pub(crate) fn notification(number: u64, method: &str, revision: Option<Revision>) -> ClientMessage {
+    ClientMessage {
+        exchange: ExchangeId(number),
+        kind: ClientMessageKind::Notification { method: method.into() },
         json: format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#).into(),
         rules: revision.map(Revision::rules),
     }
 }
 
-pub(crate) fn answer(number: u64, revision: Option<Revision>) -> Outgoing {
-    Outgoing {
-        exchange: Exchange(number),
-        kind: OutgoingKind::Answer,
+pub(crate) fn answer(number: u64, revision: Option<Revision>) -> ClientMessage {
+    ClientMessage {
+        exchange: ExchangeId(number),
+        kind: ClientMessageKind::Response,
         json: format!(r#"{{"jsonrpc":"2.0","id":"s{number}","result":{{}}}}"#).into(),
         rules: revision.map(Revision::rules),
     }

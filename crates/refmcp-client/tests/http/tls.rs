@@ -14,7 +14,7 @@ use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair, generate_simple_self_signed};
 use refmcp_client::http::{HttpSettings, StreamableHttp};
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
@@ -159,7 +159,7 @@ async fn an_abandoned_request_ends_its_stream_and_no_other() {
     let first = server.next().await;
     transport.clone().send(request(2, "tools/call", ALONE));
     let second = server.next().await;
-    transport.abandon(Exchange(1));
+    transport.abandon(ExchangeId(1));
     in_time("the stream to end", first.answer.closed()).await;
     second.answer.send(piece(&result(2))).await.unwrap();
     assert_eq!(ears.message().await, (Some(2), result(2)));
@@ -194,12 +194,12 @@ async fn nobody_speaks_to_a_stranger() {
     let (transport, mut ears) = connect(&stranger.connector().settings(settings)).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
+    assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     let misnamed = Secure::start("other.test", &["h2"]).await;
     let (transport, mut ears) = connect(&misnamed.connector()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
+    assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
 }
 
 #[tokio::test]
@@ -212,7 +212,10 @@ async fn what_is_no_certificate_cannot_be_trusted() {
     let (transport, mut ears) = connect(&server.connector().settings(settings)).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("given to be trusted")), "{why:?}");
+    assert!(
+        matches!(&why, TransportError::Unreachable(why) if why.contains("given to be trusted")),
+        "{why:?}"
+    );
 }
 
 /// A certificate that is its own authority, as `openssl req -x509` makes it.
@@ -242,7 +245,7 @@ async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
         let (transport, mut ears) = connect(&server.connector()).await;
         transport.clone().send(request(1, "ping", ALONE));
         let (_, why) = ears.ended().await;
-        assert!(matches!(&why, WireError::Unreachable(why) if why.contains("TLS")), "{why:?}");
+        assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     }
     // Another authority of the same name is a stranger.
     let server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
@@ -251,5 +254,5 @@ async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
     let (transport, mut ears) = connect(&stranger.connector()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::Unreachable(why) if why.contains("not trusted here")), "{why:?}");
+    assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("not trusted here")), "{why:?}");
 }

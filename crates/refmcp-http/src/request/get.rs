@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
+use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Revision;
 use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber, Unavailable};
@@ -114,7 +114,7 @@ fn lost(request: Option<&RequestId>) -> Result<Response, Refusal> {
     let Some(id) = request else { return Err(Refusal::bad(Reason::EventId, why)) };
     let (mut json, error) = (Vec::new(), RpcError::internal(why));
     error_log::found(&error);
-    let written = encode::error(&mut json, AnswerTo::Id(id), &error);
+    let written = encode::error(&mut json, ResponseId::Id(id), &error);
     written.map_err(|_| Refusal::fault("the answer cannot be written"))?;
     Ok(sse::single(&String::from_utf8_lossy(&json)))
 }

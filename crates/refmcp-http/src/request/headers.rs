@@ -224,7 +224,7 @@ fn check_arguments(
             .iter()
             .try_fold(arguments.as_ref(), |value, key| value.map(|value| value.get(key)))
             .flatten();
-        let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.header)) else { continue };
+        let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.name)) else { continue };
         match argument {
             None | Some(Value::Null) => {}
             Some(argument) => same_value(headers, &name, argument)?,

@@ -14,8 +14,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use refmcp_proto::engine::mistakes;
-use refmcp_proto::engine::server::{stated_revision, unstated_revision};
+use refmcp_proto::engine::message_checks;
+use refmcp_proto::engine::server::{missing_request_meta, requested_revision};
 use refmcp_proto::jsonrpc::{Incoming, Message, Params, RequestId, RpcError, code, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Method, Resumption, Revision, Rules};
 use refmcp_server::Connection;
@@ -81,7 +81,7 @@ fn take(endpoint: &Arc<Inner>, caller: &Caller, parts: Parts, body: &[u8]) -> Re
             // It may have been a request.
             check_accept(endpoint, &parts.headers)?;
             error_log::found(&fault.error);
-            let finding = mistakes::of_malformed(&fault);
+            let finding = message_checks::malformed(&fault);
             match find(endpoint, caller, &parts.headers) {
                 Ok(session) => session.conversation.note(finding),
                 Err(_) => endpoint.server.record(None, &finding),
@@ -191,7 +191,7 @@ fn one(
         Ok(named) => named,
         Err(why) => return Err(bad_request(Reason::Revision, &message, &RpcError::invalid_request(why))),
     };
-    let stated = params(&message).map(|params| stated_revision(&endpoint.config, params));
+    let stated = params(&message).map(|params| requested_revision(&endpoint.config, params));
     let stated = match stated.transpose() {
         Ok(stated) => stated.flatten(),
         Err(error) => {
@@ -207,7 +207,7 @@ fn one(
         Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => {
             record_mistakes(endpoint, &message);
             match message {
-                Message::Request(_) => Err(bad_request(Reason::Message, &message, &unstated_revision())),
+                Message::Request(_) => Err(bad_request(Reason::Message, &message, &missing_request_meta())),
                 Message::Notification(_) | Message::Response(_) => Ok(accepted()),
             }
         }
@@ -229,7 +229,7 @@ fn params<'a>(message: &'a Message<'_>) -> Option<&'a Params<'a>> {
 
 /// Records what is wrong with a message that no engine takes in.
 fn record_mistakes(endpoint: &Inner, message: &Message<'_>) {
-    mistakes::of_client(message).for_each(|finding| endpoint.server.record(None, &finding));
+    message_checks::client_message(message).for_each(|finding| endpoint.server.record(None, &finding));
 }
 
 fn bad_request(reason: Reason, message: &Message<'_>, error: &RpcError) -> Refusal {

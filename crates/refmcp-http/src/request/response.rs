@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
+use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError, code};
 use refmcp_proto::revision::Lifecycle;
 
@@ -33,7 +33,7 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response {
 /// An error that was found before any engine saw the message. Its id is null where none could be read, as JSON-RPC wants it.
 pub(crate) fn written(id: Option<&RequestId>, error: &RpcError) -> Bytes {
     let mut body = Vec::new();
-    let to = id.map_or(AnswerTo::Null, AnswerTo::Id);
+    let to = id.map_or(ResponseId::Null, ResponseId::Id);
     if encode::error(&mut body, to, error).is_err() {
         body.clear();
     }

@@ -11,7 +11,8 @@ use std::task::{Context, Poll, Waker};
 
 use foldhash::HashMap;
 use refmcp_proto::engine::{
-    CallId, Change, Channel, CloseReason, Dispatch, Kind, Outcome, Output, Sending, ServerEngine, To,
+    CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, MessageKind, MessageTarget,
+    OutgoingMessage, Output, ServerEngine,
 };
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Message, RequestId};
@@ -43,7 +44,7 @@ pub(crate) struct SessionDriver {
     standing: OnceLock<Arc<ResponseStream>>,
     /// Where what was missed can be read again, in sessions that have that.
     log: OnceLock<(Arc<dyn Backplane>, SessionId)>,
-    running: Mutex<HashMap<CallId, (Cancellation, Channel)>>,
+    running: Mutex<HashMap<CallId, (Cancellation, ExchangeId)>>,
     next_outlet: AtomicU64,
     outlet_bytes: usize,
     /// How many read what is said here.
@@ -180,30 +181,30 @@ impl SessionDriver {
     /// Takes in a message of the client.
     pub(crate) fn receive(&self, channel: u64, message: Message<'_>) {
         let now = self.now();
-        self.with_engine(|engine| engine.message(now, Channel(channel), message));
+        self.with_engine(|engine| engine.message(now, ExchangeId(channel), message));
     }
 
     /// Takes in bytes that may be a batch.
     pub(crate) fn receive_bytes(&self, channel: u64, bytes: &[u8]) {
         let now = self.now();
-        self.with_engine(|engine| engine.receive(now, Channel(channel), bytes));
+        self.with_engine(|engine| engine.receive(now, ExchangeId(channel), bytes));
     }
 
     /// Notes what the client did wrong beside its messages, such as a header that is missing.
     pub(crate) fn note(&self, finding: Finding) {
-        self.with_engine(|engine| engine.note_finding(finding));
+        self.with_engine(|engine| engine.record_finding(finding));
     }
 
     /// An exchange has broken off.
     pub(crate) fn close_channel(&self, channel: u64) {
         lock(&self.outlets).remove(&channel);
-        self.with_engine(|engine| engine.close_channel(Channel(channel)));
+        self.with_engine(|engine| engine.close_exchange(ExchangeId(channel)));
     }
 
     /// An exchange cannot be answered: nothing is done for it.
     pub(crate) fn refuse(&self, channel: u64) {
         lock(&self.outlets).remove(&channel);
-        self.with_engine(|engine| engine.cancel_channel(Channel(channel)));
+        self.with_engine(|engine| engine.cancel_exchange(ExchangeId(channel)));
     }
 
     /// Tells of a change.
@@ -290,13 +291,13 @@ impl SessionDriver {
                         cancel.cancel(self.now());
                     }
                 }
-                Output::Silent(Channel(number)) => {
+                Output::NoResponse(ExchangeId(number)) => {
                     if let Some(outlet) = lock(&self.outlets).remove(&number) {
                         outlet.end();
                     }
                 }
                 Output::RootsChanged => self.service.roots_changed(),
-                Output::Note(finding) => self.service.found(&finding),
+                Output::Finding(finding) => self.service.found(&finding),
                 Output::Close(CloseReason::Stale) => {
                     for outlet in lock(&self.outlets).values() {
                         outlet.cut();
@@ -308,19 +309,21 @@ impl SessionDriver {
         (first, more)
     }
 
-    fn deliver(&self, Sending { to, kind, json }: Sending) {
-        if let Kind::Answer { error: Some(code) } = kind {
+    fn deliver(&self, OutgoingMessage { to, kind, json }: OutgoingMessage) {
+        if let MessageKind::Response { error: Some(code) } = kind {
             error_log::answered(self.session().number(), code, &json);
         }
         let message = response_stream::Message { json: json.into(), kind };
         match to {
-            To::Session | To::Channel(Channel(GET_STREAM)) => self.standing().push(message),
-            To::Channel(Channel(number)) => {
+            MessageTarget::Session | MessageTarget::Exchange(ExchangeId(GET_STREAM)) => {
+                self.standing().push(message)
+            }
+            MessageTarget::Exchange(ExchangeId(number)) => {
                 let mut outlets = lock(&self.outlets);
                 // The answer is the last that is said.
                 let outlet = match kind {
-                    Kind::Answer { .. } => outlets.remove(&number),
-                    Kind::Notification | Kind::Request => outlets.get(&number).cloned(),
+                    MessageKind::Response { .. } => outlets.remove(&number),
+                    MessageKind::Notification | MessageKind::Request => outlets.get(&number).cloned(),
                 };
                 drop(outlets);
                 if let Some(outlet) = outlet {
@@ -331,7 +334,7 @@ impl SessionDriver {
     }
 
     fn start(&self, call: Box<Dispatch>) {
-        let (number, channel) = (call.call, call.channel);
+        let (number, channel) = (call.call, call.exchange);
         let RunningCall { inline, cancel, mut work } = self.service.start(call, &self.handle);
         if inline {
             let mut context = Context::from_waker(Waker::noop());
@@ -354,7 +357,7 @@ impl SessionDriver {
         });
     }
 
-    fn finish(&self, call: CallId, outcome: Outcome) {
+    fn finish(&self, call: CallId, outcome: HandlerOutcome) {
         lock(&self.running).remove(&call);
         let now = self.now();
         self.with_engine(|engine| engine.finish(now, call, outcome));

@@ -12,8 +12,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use refmcp_proto::engine::Kind;
-use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
+use refmcp_proto::engine::MessageKind;
+use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{
     self, AppendOutcome, Backplane, Epoch, PostKey, PostOutcome, StreamKey, Unavailable,
@@ -58,15 +58,15 @@ struct State {
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) json: Bytes,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
 }
 
 impl Message {
     /// For an answer: the code, when it is an error.
     pub(crate) fn answer(&self) -> Option<Option<i64>> {
         match self.kind {
-            Kind::Answer { error } => Some(error),
-            Kind::Notification | Kind::Request => None,
+            MessageKind::Response { error } => Some(error),
+            MessageKind::Notification | MessageKind::Request => None,
         }
     }
 }
@@ -258,10 +258,10 @@ impl ResponseStream {
         let mut json = Vec::new();
         let error = RpcError::internal("the answer finds no room in the log of this stream");
         let request = self.request.as_ref().filter(|_| message.answer() != Some(Some(error.code)));
-        let written = request.map(|id| encode::error(&mut json, AnswerTo::Id(id), &error));
+        let written = request.map(|id| encode::error(&mut json, ResponseId::Id(id), &error));
         self.written();
         if message.answer().is_some() && matches!(written, Some(Ok(()))) {
-            let kind = Kind::Answer { error: Some(error.code) };
+            let kind = MessageKind::Response { error: Some(error.code) };
             let mut state = self.state();
             state.bytes += json.len();
             state.waiting.push_front(Message { json: json.into(), kind });
@@ -287,7 +287,7 @@ impl State {
     fn shed(&mut self) {
         if self.log.is_some() {
             let before = self.waiting.len();
-            self.waiting.retain(|message| message.kind != Kind::Notification);
+            self.waiting.retain(|message| message.kind != MessageKind::Notification);
             self.bytes = self.waiting.iter().map(|message| message.json.len()).sum();
             tracing::warn!(dropped = before - self.waiting.len(), "the log is too slow");
         } else {
@@ -406,11 +406,11 @@ mod tests {
     use super::*;
 
     fn note(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: Kind::Notification }
+        Message { json: text.to_owned().into(), kind: MessageKind::Notification }
     }
 
     fn answer(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: Kind::Answer { error: None } }
+        Message { json: text.to_owned().into(), kind: MessageKind::Response { error: None } }
     }
 
     fn text(next: Next) -> String {

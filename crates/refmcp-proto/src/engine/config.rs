@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::server::Senders;
+use super::server::PeerCache;
 use crate::jsonrpc::Limits;
 use crate::model::{CacheScope, Implementation, LogLevel, ServerCapabilities};
 use crate::revision::{Lifecycle, Revision};
@@ -49,7 +49,7 @@ pub struct EngineConfig {
     /// Seals what a client has to carry for us.
     pub sealer: Arc<dyn Sealer>,
     /// Who asked lately without a session.
-    pub senders: Arc<Senders>,
+    pub peer_cache: Arc<PeerCache>,
 }
 
 impl EngineConfig {
@@ -78,7 +78,7 @@ impl EngineConfig {
             log_level: LogLevel::Info,
             cache: (Duration::ZERO, CacheScope::Private),
             sealer,
-            senders: Arc::default(),
+            peer_cache: Arc::default(),
         }
     }
 
@@ -92,7 +92,7 @@ impl EngineConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// Requests between the answer to `initialize` and `initialized`.
-    pub early_requests: Early,
+    pub early_requests: EarlyRequests,
     /// Ids that are already in flight.
     pub duplicate_ids: DuplicateIds,
     /// Whether foreign spellings of a cancellation are understood.
@@ -104,14 +104,15 @@ pub struct Policy {
 impl Policy {
     /// Refuse what the specification does not allow; the default.
     pub const STRICT: Self = Self {
-        early_requests: Early::Refuse,
+        early_requests: EarlyRequests::Refuse,
         duplicate_ids: DuplicateIds::Refuse,
         foreign_cancel: false,
         announce_end: true,
     };
 
     /// Serve what can be understood.
-    pub const LENIENT: Self = Self { early_requests: Early::Serve, foreign_cancel: true, ..Self::STRICT };
+    pub const LENIENT: Self =
+        Self { early_requests: EarlyRequests::Serve, foreign_cancel: true, ..Self::STRICT };
 
     /// The end of every message that refuses what the lenient policy serves: the operator reads there what to do.
     pub const LENIENT_SERVES: &str = "--policy lenient serves it";
@@ -125,7 +126,7 @@ impl Default for Policy {
 
 /// What happens to requests that come before `initialized`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Early {
+pub enum EarlyRequests {
     /// Refused.
     Refuse,
     /// Kept for a while, since `initialized` may have been overtaken.
@@ -148,8 +149,8 @@ pub enum DuplicateIds {
 /// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// An answer of the client to a question; people are slow.
-    pub answer: Duration,
+    /// A response of the client to an input request; people are slow.
+    pub client_response: Duration,
     /// A sealed state that a client carries.
     pub state: Duration,
     /// Silence after which a session is pinged; `None` never pings.
@@ -161,7 +162,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            answer: Duration::from_secs(600),
+            client_response: Duration::from_secs(600),
             state: Duration::from_secs(900),
             ping_after: None,
             pong: Duration::from_secs(30),

@@ -1,4 +1,4 @@
-//! What goes into an engine and what comes out.
+//! Inputs and outputs of a server engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,59 +13,59 @@ use crate::peer::Peer;
 use crate::revision::Method;
 use crate::time::Timestamp;
 
-/// The engine's own number for a call. A client's id is never enough to find one: clients repeat them.
+/// The engine's own number for a call. Clients repeat their request ids, so those never identify one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// Where a message came from and its answer goes: the one pipe, or one of many HTTP exchanges.
+/// Where a message came from and its response goes: the one pipe, or one of many HTTP exchanges. For a client, one
+/// message of its own and what comes back for it; a call has one for each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Channel(pub u64);
+pub struct ExchangeId(pub u64);
 
-/// Something for the driver to do.
+/// Something for the driver of a server to do.
 #[derive(Debug)]
 pub enum Output {
     /// Write a message.
-    Send(Sending),
+    Send(OutgoingMessage),
     /// Run a handler, and report with [`ServerEngine::finish`](super::ServerEngine::finish).
     Run(Box<Dispatch>),
-    /// Stop the work on a call; nobody wants its outcome any more.
+    /// Stop the work on a call; its outcome is not used.
     Cancel(CallId),
-    /// Nothing more is going to be said on this channel, though not every request on it was answered: nobody wants to
-    /// know any more.
-    Silent(Channel),
-    /// The client's roots are no longer what they were.
+    /// Nothing more follows on this exchange, though not every request on it gets a response: they were cancelled.
+    NoResponse(ExchangeId),
+    /// The client's roots have changed.
     RootsChanged,
     /// The peer broke a rule that it had not broken before.
-    Note(Finding),
-    /// End the conversation.
+    Finding(Finding),
+    /// End the connection.
     Close(CloseReason),
 }
 
-/// A message on its way out.
+/// A message of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sending {
-    /// Whom it is for.
-    pub to: To,
+pub struct OutgoingMessage {
+    /// Where it goes.
+    pub to: MessageTarget,
     /// What it is.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The message: JSON without line breaks.
     pub json: Vec<u8>,
 }
 
-/// Whom a message is for.
+/// Where a message of the server goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub enum MessageTarget {
     /// The exchange that a request came in by.
-    Channel(Channel),
-    /// The session, wherever it listens.
+    Exchange(ExchangeId),
+    /// The session, on whichever stream it listens.
     Session,
 }
 
-/// What kind of message leaves.
+/// What a message of the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The last message for a request; with its code when it is an error.
-    Answer {
+pub enum MessageKind {
+    /// The last message for a request.
+    Response {
         /// The code of the error, if it is one.
         error: Option<i64>,
     },
@@ -75,7 +75,7 @@ pub enum Kind {
     Request,
 }
 
-/// Why the engine wants to end.
+/// Why the engine ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// The peer did not answer a ping in time.
@@ -87,138 +87,137 @@ pub enum CloseReason {
 pub struct Dispatch {
     /// The number to report back with.
     pub call: CallId,
-    /// The client's own name for the request, for people who read logs.
+    /// The client's id of the request, for logs.
     pub id: RequestId,
-    /// What is asked for.
+    /// The method.
     pub method: Method,
     /// The parameters: the JSON text of an object.
     pub params: Arc<str>,
     /// The text of the parameters' `_meta`, if there is one.
     pub meta: Option<Arc<str>>,
-    /// Who asks.
+    /// The client.
     pub peer: Arc<Peer>,
-    /// Where the request came in.
-    pub channel: Channel,
-    /// What progress notifications refer to, if the client wants any.
+    /// The exchange that the request came in by.
+    pub exchange: ExchangeId,
+    /// The token for progress notifications, if the client wants any.
     pub progress_token: Option<ProgressToken>,
-    /// From which level on the client wants log messages for this call, when it said so with the request.
+    /// The least level of log messages for this call, where the request names one.
     pub log_level: Option<LogLevel>,
     /// What earlier rounds of this call brought.
-    pub answers: Arc<Answers>,
+    pub replay: Arc<ReplayState>,
     /// How often the handler has run before for this call.
     pub round: u32,
-    /// The state that the client sent back, if it did.
-    pub state: Option<StateUse>,
+    /// The `requestState` that the client sent back, if it did.
+    pub state: Option<RequestStateUse>,
 }
 
-/// A sealed state that came back: enough to see that it comes back only once.
+/// A `requestState` that came back: enough to see that it comes back only once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateUse {
-    /// The sealed text; no two are alike.
+pub struct RequestStateUse {
+    /// The sealed text; each is unique.
     pub sealed: Box<str>,
-    /// Until when it is good for anything.
+    /// When it expires.
     pub expires: Timestamp,
 }
 
 /// What a handler ended with.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum HandlerOutcome {
     /// A result in the newest shape.
     Done(Box<ServerResult>),
     /// No result.
-    Failed(Failure),
-    /// It cannot go on without answers from the client.
-    NeedsInput {
-        /// What it asks, each under its own key.
-        questions: Vec<Question>,
-        /// The keys of those questions whose answers it has used; the other answers are of no use to anybody. `None`
-        /// keeps all there are.
-        answered: Option<BTreeSet<String>>,
+    Failed(CallFailure),
+    /// The handler needs input from the client, and runs again with it.
+    InputRequired {
+        /// What it asks for, each under its own key.
+        requests: Vec<KeyedInputRequest>,
+        /// The keys of the responses that it has used; the others are dropped. `None` keeps all.
+        used: Option<BTreeSet<String>>,
         /// Values of costly steps, kept for the next run.
         once: BTreeMap<String, Value>,
     },
 }
 
-/// A question of a handler.
+/// An input request of a handler.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// What the handler calls it; the same in every run.
+pub struct KeyedInputRequest {
+    /// The handler's key for it; the same in every run.
     pub key: String,
-    /// What is asked.
+    /// The request.
     pub request: InputRequest,
 }
 
-/// Why there is no result, in terms that each revision puts into words of its own.
+/// Why a call has no result; each revision has its own error or result for it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
+pub enum CallFailure {
     /// An error that is the same in every revision.
     #[error(transparent)]
     Rpc(#[from] RpcError),
     /// There is no such resource.
     #[error("resource not found: {uri}")]
     ResourceNotFound {
-        /// The one asked for.
+        /// The requested one.
         uri: String,
     },
     /// The arguments of a tool do not fit its schema.
     #[error("{0}")]
     BadArguments(String),
-    /// The client cannot be asked what must be asked.
+    /// The client does not support an input request that the call needs.
     #[error("the client does not support {what}")]
     MissingCapability {
         /// What it would have to declare.
         needs: Box<ClientCapabilities>,
-        /// The same in words.
+        /// The same for people.
         what: String,
     },
 }
 
-/// What earlier rounds of a call brought.
+/// What earlier rounds of a call brought: a handler that runs again gets it instead of asking again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answers {
-    /// Answers by the keys of their questions.
+pub struct ReplayState {
+    /// Responses by the keys of their input requests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub given: BTreeMap<String, Answer>,
+    pub responses: BTreeMap<String, InputOutcome>,
     /// Values of steps that need not be repeated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub once: BTreeMap<String, Value>,
 }
 
-/// What became of a question.
+/// What became of an input request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
-    /// The client's answer, unread.
-    Given(Value),
-    /// The client answered with an error.
-    Refused(RpcError),
-    /// The client did not answer in time.
+pub enum InputOutcome {
+    /// The client's response, unread.
+    Response(Value),
+    /// The client responded with an error.
+    Error(RpcError),
+    /// The client did not respond in time.
     TimedOut,
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// Grows from one to the next.
+    /// Grows from one notification to the next.
     pub progress: f64,
-    /// What it grows to, if that is known.
+    /// Its final value, if that is known.
     pub total: Option<f64>,
-    /// What is being done.
+    /// What the server is doing.
     pub message: Option<String>,
 }
 
 /// A log message for the client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
-    /// How bad it is.
+pub struct LogMessage {
+    /// The severity.
     pub level: LogLevel,
-    /// Which part of the server speaks.
+    /// The part of the server that logs.
     pub logger: Option<String>,
     /// What happened: any JSON.
     pub data: Value,
 }
 
-/// Something that clients may want to know of.
+/// A change that clients can be notified of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// The list of tools.

@@ -9,12 +9,13 @@ pub mod client;
 mod config;
 mod hash;
 mod io;
-pub mod mistakes;
+pub mod message_checks;
 pub mod server;
 
-pub use config::{DuplicateIds, Early, EngineConfig, Policy, Sealer, Timeouts};
+pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts};
 pub use io::{
-    Answer, Answers, CallId, Change, Channel, CloseReason, Dispatch, Failure, Kind, Note, Outcome, Output,
-    Progress, Question, Sending, StateUse, To,
+    CallFailure, CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, InputOutcome,
+    KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output, Progress,
+    ReplayState, RequestStateUse,
 };
 pub use server::ServerEngine;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::scan::{Fault, Scanner, Wrong};
+use super::scan::{ScanError, ScanErrorKind, Scanner};
 use super::{RequestId, RpcError, excerpt};
 
 /// How large a message may be.
@@ -138,11 +138,11 @@ impl DecodeError {
     }
 }
 
-impl From<Fault> for DecodeError {
-    fn from(fault: Fault) -> Self {
+impl From<ScanError> for DecodeError {
+    fn from(fault: ScanError) -> Self {
         match fault.what {
             // This is JSON, only none that anybody takes.
-            Wrong::DuplicateKey(_) | Wrong::TooDeep(_) | Wrong::LongNumber => {
+            ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber => {
                 Self::invalid(fault.to_string())
             }
             _ => Self::parse(format!("not JSON: {fault}")),
@@ -217,7 +217,7 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Fault> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
         let mut envelope = Self::default();
         scanner.object(|scanner, key| {
             match key {
@@ -315,7 +315,7 @@ struct ParamsSpans {
 }
 
 impl ParamsSpans {
-    fn read(scanner: &mut Scanner<'_>) -> Result<Self, Fault> {
+    fn read(scanner: &mut Scanner<'_>) -> Result<Self, ScanError> {
         let mut spans = Self::default();
         if scanner.peek() == Some(b'{') {
             let start = scanner.position();

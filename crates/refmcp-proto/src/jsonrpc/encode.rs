@@ -5,15 +5,15 @@ use serde_json::Error;
 
 use super::{RequestId, RpcError};
 
-/// What stands for the id of an answer.
+/// The id of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerTo<'a> {
+pub enum ResponseId<'a> {
     /// The request's id.
     Id(&'a RequestId),
     /// The request could not be read: `"id": null`.
     Null,
     /// The request could not be read: no id at all.
-    Nothing,
+    Absent,
 }
 
 /// Appends a request.
@@ -56,15 +56,15 @@ pub fn result(out: &mut Vec<u8>, id: &RequestId, result: &impl Serialize) -> Res
 }
 
 /// Appends an error.
-pub fn error(out: &mut Vec<u8>, to: AnswerTo<'_>, error: &RpcError) -> Result<(), Error> {
+pub fn error(out: &mut Vec<u8>, to: ResponseId<'_>, error: &RpcError) -> Result<(), Error> {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
     match to {
-        AnswerTo::Id(id) => {
+        ResponseId::Id(id) => {
             out.extend_from_slice(b",\"id\":");
             serde_json::to_writer(&mut *out, id)?;
         }
-        AnswerTo::Null => out.extend_from_slice(b",\"id\":null"),
-        AnswerTo::Nothing => {}
+        ResponseId::Null => out.extend_from_slice(b",\"id\":null"),
+        ResponseId::Absent => {}
     }
     out.extend_from_slice(b",\"error\":");
     serde_json::to_writer(&mut *out, error)?;
@@ -100,7 +100,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#
         );
         assert_eq!(
-            text(|out| error(out, AnswerTo::Nothing, &RpcError::parse_error("no"))),
+            text(|out| error(out, ResponseId::Absent, &RpcError::parse_error("no"))),
             r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#
         );
     }

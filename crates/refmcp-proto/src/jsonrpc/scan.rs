@@ -12,16 +12,16 @@ use std::ops::Range;
 /// How far into a text something was found, and what.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
-pub struct Fault {
+pub struct ScanError {
     /// The byte offset in the text.
     pub at: usize,
     /// What is wrong there.
-    pub what: Wrong,
+    pub what: ScanErrorKind,
 }
 
 /// What a scan refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum ScanErrorKind {
     /// The text ends in the middle of a value.
     #[error("the text ends too early")]
     Truncated,
@@ -79,8 +79,8 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
-        self.peek().map_or(Ok(()), |_| Err(self.fault(Wrong::Trailing)))
+    pub(super) fn end(&mut self) -> Result<(), ScanError> {
+        self.peek().map_or(Ok(()), |_| Err(self.fault(ScanErrorKind::Trailing)))
     }
 
     /// The text of a span.
@@ -89,7 +89,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over one value and tells where it stands.
-    pub(super) fn value(&mut self) -> Result<Range<usize>, Fault> {
+    pub(super) fn value(&mut self) -> Result<Range<usize>, ScanError> {
         let first = self.peek();
         let start = self.at;
         match first {
@@ -100,8 +100,8 @@ impl<'a> Scanner<'a> {
             Some(b't') => self.word("true")?,
             Some(b'f') => self.word("false")?,
             Some(b'n') => self.word("null")?,
-            Some(_) => return Err(self.fault(Wrong::Expected("a JSON value"))),
-            None => return Err(self.fault(Wrong::Truncated)),
+            Some(_) => return Err(self.fault(ScanErrorKind::Expected("a JSON value"))),
+            None => return Err(self.fault(ScanErrorKind::Truncated)),
         }
         Ok(start..self.at)
     }
@@ -109,8 +109,8 @@ impl<'a> Scanner<'a> {
     /// Moves over an object; `member` must move over the value of each key it is given.
     pub(super) fn object(
         &mut self,
-        mut member: impl FnMut(&mut Self, &str) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut member: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
         self.take(b'{', "'{'")?;
         self.enter()?;
         let first_key = self.keys.len();
@@ -124,7 +124,10 @@ impl<'a> Scanner<'a> {
                 let key = self.string()?;
                 let seen = self.keys.get(first_key..).unwrap_or_default();
                 if seen.contains(&key) || more_keys.contains(&key) {
-                    return Err(Fault { at: start, what: Wrong::DuplicateKey(super::excerpt(&key)) });
+                    return Err(ScanError {
+                        at: start,
+                        what: ScanErrorKind::DuplicateKey(super::excerpt(&key)),
+                    });
                 }
                 if seen.len() < MANY_KEYS {
                     self.keys.push(key.clone());
@@ -146,8 +149,8 @@ impl<'a> Scanner<'a> {
     /// Moves over an array; `item` must move over each value.
     pub(super) fn array(
         &mut self,
-        mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut item: impl FnMut(&mut Self) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
         self.take(b'[', "'['")?;
         self.enter()?;
         if self.peek() == Some(b']') {
@@ -165,7 +168,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over a string and gives its value.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, ScanError> {
         self.take(b'"', "a string")?;
         let start = self.at;
         let mut unescaped: Option<String> = None;
@@ -182,8 +185,10 @@ impl<'a> Scanner<'a> {
                     into.push(character);
                     copied = self.at;
                 }
-                Some(_) => return Err(self.fault(Wrong::Expected("no control character in a string"))),
-                None => return Err(self.fault(Wrong::Truncated)),
+                Some(_) => {
+                    return Err(self.fault(ScanErrorKind::Expected("no control character in a string")));
+                }
+                None => return Err(self.fault(ScanErrorKind::Truncated)),
             }
         }
         let tail = self.text.get(copied..self.at).unwrap_or_default();
@@ -197,10 +202,10 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn escape(&mut self) -> Result<char, Fault> {
+    fn escape(&mut self) -> Result<char, ScanError> {
         let start = self.at;
         self.at += 1;
-        let kind = self.byte().ok_or_else(|| self.fault(Wrong::Truncated))?;
+        let kind = self.byte().ok_or_else(|| self.fault(ScanErrorKind::Truncated))?;
         self.at += 1;
         Ok(match kind {
             b'"' => '"',
@@ -212,7 +217,7 @@ impl<'a> Scanner<'a> {
             b'r' => '\r',
             b't' => '\t',
             b'u' => {
-                let lone = Fault { at: start, what: Wrong::LoneSurrogate };
+                let lone = ScanError { at: start, what: ScanErrorKind::LoneSurrogate };
                 let first = self.hex4()?;
                 let code = match first {
                     0xD800..0xDC00 => {
@@ -230,23 +235,23 @@ impl<'a> Scanner<'a> {
                 };
                 char::from_u32(code).ok_or(lone)?
             }
-            _ => return Err(Fault { at: start, what: Wrong::Expected("a known escape") }),
+            _ => return Err(ScanError { at: start, what: ScanErrorKind::Expected("a known escape") }),
         })
     }
 
-    fn hex4(&mut self) -> Result<u32, Fault> {
+    fn hex4(&mut self) -> Result<u32, ScanError> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4);
-        let digits = digits.ok_or_else(|| self.fault(Wrong::Truncated))?;
+        let digits = digits.ok_or_else(|| self.fault(ScanErrorKind::Truncated))?;
         let mut code = 0;
         for &digit in digits {
             let value = char::from(digit).to_digit(16);
-            code = code * 16 + value.ok_or_else(|| self.fault(Wrong::Expected("four hex digits")))?;
+            code = code * 16 + value.ok_or_else(|| self.fault(ScanErrorKind::Expected("four hex digits")))?;
         }
         self.at += 4;
         Ok(code)
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
+    fn number(&mut self) -> Result<(), ScanError> {
         let start = self.at;
         if self.byte() == Some(b'-') {
             self.at += 1;
@@ -268,35 +273,35 @@ impl<'a> Scanner<'a> {
             self.digits()?;
         }
         if self.at - start > MAX_NUMBER {
-            return Err(Fault { at: start, what: Wrong::LongNumber });
+            return Err(ScanError { at: start, what: ScanErrorKind::LongNumber });
         }
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Fault> {
+    fn digits(&mut self) -> Result<(), ScanError> {
         let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         match (count, self.byte()) {
-            (0, None) => Err(self.fault(Wrong::Truncated)),
-            (0, Some(_)) => Err(self.fault(Wrong::Expected("a digit"))),
+            (0, None) => Err(self.fault(ScanErrorKind::Truncated)),
+            (0, Some(_)) => Err(self.fault(ScanErrorKind::Expected("a digit"))),
             _ => Ok(()),
         }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
+    fn word(&mut self, word: &'static str) -> Result<(), ScanError> {
         let rest = self.rest();
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
             Ok(())
         } else if word.as_bytes().starts_with(rest) {
-            Err(Fault { at: self.text.len(), what: Wrong::Truncated })
+            Err(ScanError { at: self.text.len(), what: ScanErrorKind::Truncated })
         } else {
-            Err(self.fault(Wrong::Expected(word)))
+            Err(self.fault(ScanErrorKind::Expected(word)))
         }
     }
 
     /// After a member or an item: is there another one?
-    fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, Fault> {
+    fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, ScanError> {
         let next = self.peek();
         match next {
             Some(b',') => {
@@ -307,26 +312,26 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 Ok(false)
             }
-            Some(_) => Err(self.fault(Wrong::Expected(expected))),
-            None => Err(self.fault(Wrong::Truncated)),
+            Some(_) => Err(self.fault(ScanErrorKind::Expected(expected))),
+            None => Err(self.fault(ScanErrorKind::Truncated)),
         }
     }
 
-    fn take(&mut self, wanted: u8, expected: &'static str) -> Result<(), Fault> {
+    fn take(&mut self, wanted: u8, expected: &'static str) -> Result<(), ScanError> {
         match self.peek() {
             Some(byte) if byte == wanted => {
                 self.at += 1;
                 Ok(())
             }
-            Some(_) => Err(self.fault(Wrong::Expected(expected))),
-            None => Err(self.fault(Wrong::Truncated)),
+            Some(_) => Err(self.fault(ScanErrorKind::Expected(expected))),
+            None => Err(self.fault(ScanErrorKind::Truncated)),
         }
     }
 
-    fn enter(&mut self) -> Result<(), Fault> {
+    fn enter(&mut self) -> Result<(), ScanError> {
         self.depth += 1;
         if self.depth > self.max_depth {
-            return Err(self.fault(Wrong::TooDeep(self.max_depth)));
+            return Err(self.fault(ScanErrorKind::TooDeep(self.max_depth)));
         }
         Ok(())
     }
@@ -344,8 +349,8 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    pub(super) fn fault(&self, what: Wrong) -> Fault {
-        Fault { at: self.at, what }
+    pub(super) fn fault(&self, what: ScanErrorKind) -> ScanError {
+        ScanError { at: self.at, what }
     }
 }
 
@@ -353,7 +358,7 @@ impl<'a> Scanner<'a> {
 mod tests {
     use super::*;
 
-    fn scan(text: &str) -> Result<(), Fault> {
+    fn scan(text: &str) -> Result<(), ScanError> {
         let mut scanner = Scanner::new(text, 8);
         scanner.value()?;
         scanner.end()
@@ -380,27 +385,27 @@ mod tests {
     #[test]
     fn refuses_the_rest_at_the_right_byte() {
         let cases = [
-            ("", 0, Wrong::Truncated),
-            ("{\"a\":1,}", 7, Wrong::Expected("a string")),
-            ("[1,]", 3, Wrong::Expected("a JSON value")),
-            ("{\"a\":1,\"a\":2}", 7, Wrong::DuplicateKey("a".into())),
-            ("{\"a\":1,\"\\u0061\":2}", 7, Wrong::DuplicateKey("a".into())),
-            ("[\"\\ud800\"]", 2, Wrong::LoneSurrogate),
-            ("[\"\\ud800\\u0061\"]", 2, Wrong::LoneSurrogate),
-            ("[\"\\udc00\"]", 2, Wrong::LoneSurrogate),
-            ("[\"\\x\"]", 2, Wrong::Expected("a known escape")),
-            ("01", 1, Wrong::Trailing),
-            ("1.", 2, Wrong::Truncated),
-            ("+1", 0, Wrong::Expected("a JSON value")),
-            ("tru", 3, Wrong::Truncated),
-            ("[[[[[[[[[", 9, Wrong::TooDeep(8)),
-            ("{} {}", 3, Wrong::Trailing),
-            ("\"a\nb\"", 2, Wrong::Expected("no control character in a string")),
+            ("", 0, ScanErrorKind::Truncated),
+            ("{\"a\":1,}", 7, ScanErrorKind::Expected("a string")),
+            ("[1,]", 3, ScanErrorKind::Expected("a JSON value")),
+            ("{\"a\":1,\"a\":2}", 7, ScanErrorKind::DuplicateKey("a".into())),
+            ("{\"a\":1,\"\\u0061\":2}", 7, ScanErrorKind::DuplicateKey("a".into())),
+            ("[\"\\ud800\"]", 2, ScanErrorKind::LoneSurrogate),
+            ("[\"\\ud800\\u0061\"]", 2, ScanErrorKind::LoneSurrogate),
+            ("[\"\\udc00\"]", 2, ScanErrorKind::LoneSurrogate),
+            ("[\"\\x\"]", 2, ScanErrorKind::Expected("a known escape")),
+            ("01", 1, ScanErrorKind::Trailing),
+            ("1.", 2, ScanErrorKind::Truncated),
+            ("+1", 0, ScanErrorKind::Expected("a JSON value")),
+            ("tru", 3, ScanErrorKind::Truncated),
+            ("[[[[[[[[[", 9, ScanErrorKind::TooDeep(8)),
+            ("{} {}", 3, ScanErrorKind::Trailing),
+            ("\"a\nb\"", 2, ScanErrorKind::Expected("no control character in a string")),
         ];
         for (text, at, what) in cases {
-            assert_eq!(scan(text), Err(Fault { at, what }), "{text}");
+            assert_eq!(scan(text), Err(ScanError { at, what }), "{text}");
         }
-        assert!(matches!(scan(&"9".repeat(30_000)), Err(Fault { what: Wrong::LongNumber, .. })));
+        assert!(matches!(scan(&"9".repeat(30_000)), Err(ScanError { what: ScanErrorKind::LongNumber, .. })));
     }
 
     #[test]
@@ -408,7 +413,7 @@ mod tests {
         let members: Vec<String> = (0..100_000).map(|n| format!("\"k{n}\":{n}")).collect();
         assert_eq!(scan(&format!("{{{}}}", members.join(","))), Ok(()));
         let twice = format!("{{{},\"k99999\":1}}", members.join(","));
-        assert!(matches!(scan(&twice), Err(Fault { what: Wrong::DuplicateKey(_), .. })));
+        assert!(matches!(scan(&twice), Err(ScanError { what: ScanErrorKind::DuplicateKey(_), .. })));
     }
 
     #[test]

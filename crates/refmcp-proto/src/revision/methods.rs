@@ -49,7 +49,7 @@ struct Row {
     name: &'static str,
     lifecycle: Option<Lifecycle>,
     offered: fn(&ServerCapabilities) -> bool,
-    may_ask: bool,
+    may_request_input: bool,
 }
 
 const ANY: Option<Lifecycle> = None;
@@ -59,21 +59,21 @@ const STATELESS: Option<Lifecycle> = Some(Lifecycle::PerRequest);
 /// Every method of the protocol. None has come or gone between two session revisions, so the lifecycle says it all.
 #[rustfmt::skip]
 static TABLE: [Row; 15] = [
-    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_ask: true },
-    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_ask: false },
-    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_ask: true },
-    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_ask: false },
-    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_ask: false },
-    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_ask: false },
-    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_ask: false },
-    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_ask: true },
-    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_ask: false },
-    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_ask: false },
-    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_ask: false },
-    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_ask: false },
-    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_ask: false },
-    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_ask: false },
-    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_ask: false },
+    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_request_input: true },
+    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_request_input: false },
+    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_request_input: true },
+    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_request_input: false },
+    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_request_input: false },
+    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_request_input: false },
+    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_request_input: false },
+    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_request_input: true },
+    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_request_input: false },
+    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_request_input: false },
+    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_request_input: false },
+    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_request_input: false },
+    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_request_input: false },
+    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_request_input: false },
+    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_request_input: false },
 ];
 
 impl Method {
@@ -101,8 +101,8 @@ impl Method {
     }
 
     /// Whether its handler may put questions to the client.
-    pub fn may_ask(&self) -> bool {
-        self.row().is_some_and(|row| row.may_ask)
+    pub fn may_request_input(&self) -> bool {
+        self.row().is_some_and(|row| row.may_request_input)
     }
 
     /// Whether it gives a list, page by page.

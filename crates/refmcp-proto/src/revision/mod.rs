@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 pub use methods::Method;
 pub use rules::{
-    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
+    BadArguments, Batches, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
     UnreadableId, UrlElicitation,
 };
 

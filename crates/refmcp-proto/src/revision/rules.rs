@@ -15,7 +15,7 @@ pub struct Rules {
     /// Whether several messages may come in one array.
     pub batches: Batches,
     /// What a question to the client becomes on the wire.
-    pub asking: Asking,
+    pub input_mode: InputMode,
     /// What the log level is attached to.
     pub log_scope: LogScope,
     /// Whether requests over HTTP name the revision in a header.
@@ -78,13 +78,13 @@ pub enum Batches {
     Accepted,
 }
 
-/// What a question to the client becomes.
+/// How a server gets input from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
-    /// A request of the server's own.
-    ByRequest,
-    /// A result that asks for input; the client repeats its request with the answers.
-    ByResult,
+pub enum InputMode {
+    /// By a request of its own.
+    ServerRequest,
+    /// By an `input_required` result; the client repeats its request with the responses.
+    InputRequired,
 }
 
 /// What a log level is attached to.

@@ -2,7 +2,7 @@
 
 use super::Revision;
 use super::rules::{
-    Asking, BadArguments, Batches, Elicitation, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
+    BadArguments, Batches, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
     UnreadableId, UrlElicitation,
 };
 use crate::jsonrpc::code;
@@ -11,7 +11,7 @@ pub(super) const RULES: Rules = Rules {
     revision: Revision::V2024_11_05,
     lifecycle: Lifecycle::Handshake,
     batches: Batches::Refused,
-    asking: Asking::ByRequest,
+    input_mode: InputMode::ServerRequest,
     log_scope: LogScope::Session,
     version_header: false,
     resumption: Resumption::ByEventId,

@@ -1,14 +1,14 @@
 //! 2026-07-28: no handshake and no sessions. Each request says who asks, questions travel inside results, changes
 //! reach those who listen, results say how long they keep.
 
-use super::rules::{Asking, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UrlElicitation};
+use super::rules::{InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UrlElicitation};
 use super::{Revision, v2025_11_25};
 use crate::jsonrpc::code;
 
 pub(super) const RULES: Rules = Rules {
     revision: Revision::V2026_07_28,
     lifecycle: Lifecycle::PerRequest,
-    asking: Asking::ByResult,
+    input_mode: InputMode::InputRequired,
     log_scope: LogScope::Request,
     resumption: Resumption::Never,
     structured_output: StructuredOutput::Any,

@@ -7,7 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use refmcp_proto::engine::{
-    Change, Channel, DuplicateIds, Failure, Kind, Outcome, Progress, Question, Sending, To,
+    CallFailure, Change, DuplicateIds, ExchangeId, HandlerOutcome, KeyedInputRequest, MessageKind,
+    MessageTarget, OutgoingMessage, Progress,
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{CallToolResult, InputRequest, keys};
@@ -103,7 +104,7 @@ impl World {
         let mut config = everything();
         config.policy.duplicate_ids = duplicates;
         config.max_rounds = 3;
-        config.timeouts.answer = Duration::from_secs(300);
+        config.timeouts.client_response = Duration::from_secs(300);
         // Handlers that do nothing: how calls go on is for the test to say.
         let mut world = Self { rig: Rig::with_handler(config, |_| Vec::new()), exchanges: Vec::new() };
         let opening = json!({
@@ -119,9 +120,9 @@ impl World {
     }
 
     fn send(&mut self, message: &Value, requests: Vec<(u8, bool)>) {
-        let channel = Channel(self.exchanges.len() as u64 + 1);
+        let exchange = ExchangeId(self.exchanges.len() as u64 + 1);
         self.exchanges.push(Exchange { requests, is_batch: message.is_array(), answered: None });
-        self.rig.send_by(channel, message.to_string().as_bytes());
+        self.rig.send_by(exchange, message.to_string().as_bytes());
     }
 
     fn play(&mut self, event: &Event) {
@@ -167,13 +168,14 @@ impl World {
     fn finish(&mut self, which: &Index, ending: Ending) {
         let Some(call) = pick(which, &self.rig) else { return };
         let outcome = match ending {
-            Ending::Done => Outcome::Done(Box::new(CallToolResult::text("done").into())),
-            Ending::Failed => Outcome::Failed(Failure::Rpc(RpcError::internal("failed"))),
+            Ending::Done => HandlerOutcome::Done(Box::new(CallToolResult::text("done").into())),
+            Ending::Failed => HandlerOutcome::Failed(CallFailure::Rpc(RpcError::internal("failed"))),
             Ending::Asking(count) => {
-                let question = |key: u8| Question { key: key.to_string(), request: InputRequest::Roots };
-                Outcome::NeedsInput {
-                    questions: (0..count).map(question).collect(),
-                    answered: None,
+                let question =
+                    |key: u8| KeyedInputRequest { key: key.to_string(), request: InputRequest::Roots };
+                HandlerOutcome::InputRequired {
+                    requests: (0..count).map(question).collect(),
+                    used: None,
                     once: Default::default(),
                 }
             }
@@ -185,7 +187,7 @@ impl World {
     fn drain(&mut self) {
         while self.rig.engine.in_flight() > 0 {
             while let Some(call) = self.rig.running().first().map(|call| call.call) {
-                self.rig.finish(call, Outcome::Done(Box::new(CallToolResult::text("done").into())));
+                self.rig.finish(call, HandlerOutcome::Done(Box::new(CallToolResult::text("done").into())));
             }
             self.rig.advance(Duration::from_secs(301));
         }
@@ -195,14 +197,14 @@ impl World {
 
     /// Notes what came out; fails when something belongs to an exchange that is over.
     fn note(&mut self) -> Result<(), TestCaseError> {
-        for Sending { to, kind, json } in self.rig.take_sent() {
-            let To::Channel(Channel(number)) = to else { continue };
+        for OutgoingMessage { to, kind, json } in self.rig.take_sent() {
+            let MessageTarget::Exchange(ExchangeId(number)) = to else { continue };
             let Some(exchange) = (number as usize).checked_sub(1).and_then(|at| self.exchanges.get_mut(at))
             else {
                 continue;
             };
             prop_assert!(exchange.answered.is_none(), "after the answer: {}", String::from_utf8_lossy(&json));
-            if matches!(kind, Kind::Answer { .. }) {
+            if matches!(kind, MessageKind::Response { .. }) {
                 let answer: Value = serde_json::from_slice(&json).unwrap();
                 prop_assert_eq!(answer.is_array(), exchange.is_batch);
                 let answers = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);

@@ -94,7 +94,7 @@ fn completed(call: &Call, key: &str, message: &str, form: FormSchema) -> Result<
 
 async fn missing_capability(call: Call, _: NoArguments) -> Result<&'static str, CallError> {
     let needed = CreateMessageParams::new(vec![SamplingMessage::user("")], 1);
-    call.peer().can_answer(&InputRequest::Sample(Box::new(needed)))?;
+    call.peer().check_support(&InputRequest::Sample(Box::new(needed)))?;
     Ok("The client declares sampling")
 }
 

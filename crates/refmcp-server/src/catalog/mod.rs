@@ -11,7 +11,7 @@ use refmcp_proto::engine::Change;
 
 pub(crate) use prompt::Completer;
 pub use prompt::{CompletionRequest, Prompt, PromptArguments};
-pub use refmcp_proto::mirrored::Mirrored;
+pub use refmcp_proto::param_headers::ParamHeader;
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
 pub use tool::{Json, NoArguments, Tool, ToolOutput};
 

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::read_member;
-use refmcp_proto::mirrored::{Mirrored, mirrored};
 use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
+use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_schema::Schema;
 use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
@@ -45,7 +45,7 @@ pub struct Tool {
     pub(crate) inline: bool,
     pub(crate) input: Option<Schema>,
     pub(crate) output: Option<Schema>,
-    pub(crate) mirrored: Vec<Mirrored>,
+    pub(crate) mirrored: Vec<ParamHeader>,
     pub(crate) scopes: Vec<Arc<str>>,
     /// The numbers of its calls, once it is in a catalog that has room for them.
     pub(crate) statistics: Option<Arc<MethodStatistics>>,
@@ -180,7 +180,7 @@ impl Tool {
             return Err(named("input schema", "its type is not \"object\"".to_owned()));
         }
         self.mirrored =
-            mirrored(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
+            param_headers(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
         let input = Schema::compile(&self.definition.input_schema);
         self.input = Some(input.map_err(|fault| named("input schema", fault))?);
         if let Some(schema) = &self.definition.output_schema {

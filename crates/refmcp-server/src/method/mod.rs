@@ -12,7 +12,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::engine::{Dispatch, Outcome};
+use refmcp_proto::engine::{Dispatch, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, read_member};
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
@@ -99,8 +99,8 @@ pub(crate) fn start(
         let recording = Recording::start(&call, subject, tool);
         let _permit = call.server().permit().await;
         let outcome = match CatchPanic(work).await {
-            Some(result) => call.conclude(result.map(|result| Outcome::Done(Box::new(result)))),
-            None => Outcome::Failed(RpcError::internal("the handler failed").into()),
+            Some(result) => call.conclude(result.map(|result| HandlerOutcome::Done(Box::new(result)))),
+            None => HandlerOutcome::Failed(RpcError::internal("the handler failed").into()),
         };
         recording.end(&outcome);
         outcome

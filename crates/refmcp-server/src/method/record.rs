@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::Outcome;
+use refmcp_proto::engine::HandlerOutcome;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
@@ -82,14 +82,14 @@ impl Recording {
     }
 
     /// The call has ended.
-    pub(super) fn end(mut self, outcome: &Outcome) {
+    pub(super) fn end(mut self, outcome: &HandlerOutcome) {
         self.outcome = match outcome {
-            Outcome::Done(result) => match &**result {
+            HandlerOutcome::Done(result) => match &**result {
                 ServerResult::CallTool(result) if result.is_error == Some(true) => CallOutcome::ToolError,
                 _ => CallOutcome::Done,
             },
-            Outcome::Failed(_) => CallOutcome::Failed,
-            Outcome::NeedsInput { .. } => CallOutcome::InputRequired,
+            HandlerOutcome::Failed(_) => CallOutcome::Failed,
+            HandlerOutcome::InputRequired { .. } => CallOutcome::InputRequired,
         };
     }
 

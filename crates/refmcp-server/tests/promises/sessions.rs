@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use refmcp_server::model::LogLevel;
-use refmcp_server::{Call, CallError, NoArguments, Note, Revision, Server, Tool};
+use refmcp_server::{Call, CallError, LogMessage, NoArguments, Revision, Server, Tool};
 use refmcp_testkit::client::{Pair, TestClient};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ async fn a_handler_knows_who_asks() {
 async fn announce(call: Call, _: NoArguments) -> Result<String, CallError> {
     if let Some(session) = call.session() {
         for level in [LogLevel::Debug, LogLevel::Warning] {
-            session.log(Note { level, logger: None, data: json!(level.to_string()) }).await;
+            session.log(LogMessage { level, logger: None, data: json!(level.to_string()) }).await;
         }
     }
     Ok("announced".to_owned())

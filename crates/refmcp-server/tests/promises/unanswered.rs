@@ -24,7 +24,7 @@ async fn confirm_simply(call: Call, _: NoArguments) -> Result<String, CallError>
 
 fn confirming() -> Server {
     let builder = Server::builder("test", "1")
-        .timeouts(Timeouts { answer: Duration::from_secs(30), ..Timeouts::default() });
+        .timeouts(Timeouts { client_response: Duration::from_secs(30), ..Timeouts::default() });
     let tools = [Tool::new("confirm", "Asks", confirm), Tool::new("simply", "Asks", confirm_simply)];
     tools.into_iter().fold(builder, refmcp_server::ServerBuilder::tool).build().unwrap()
 }

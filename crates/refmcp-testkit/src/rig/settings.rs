@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use refmcp_proto::engine::{Change, CloseReason, DuplicateIds, Early, EngineConfig, Note, Policy};
+use refmcp_proto::engine::{
+    Change, CloseReason, DuplicateIds, EarlyRequests, EngineConfig, LogMessage, Policy,
+};
 use refmcp_proto::model::{Implementation, LogLevel};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -28,7 +30,7 @@ fn set(config: &mut EngineConfig, name: &str, value: &str) -> Result<(), String>
                 _ => return Err("strict or lenient".to_owned()),
             }
         }
-        "hold early requests" => config.policy.early_requests = Early::Hold(duration(value)?),
+        "hold early requests" => config.policy.early_requests = EarlyRequests::Hold(duration(value)?),
         "duplicate ids" => {
             config.policy.duplicate_ids = match value {
                 "served" => DuplicateIds::Serve,
@@ -48,7 +50,7 @@ fn set(config: &mut EngineConfig, name: &str, value: &str) -> Result<(), String>
         "most state bytes" => config.max_state_bytes = json_value(value)?,
         "log level" => config.log_level = json_value(&json!(value).to_string())?,
         "cache for" => config.cache.0 = duration(value)?,
-        "answer within" => config.timeouts.answer = duration(value)?,
+        "answer within" => config.timeouts.client_response = duration(value)?,
         "state lasts" => config.timeouts.state = duration(value)?,
         "ping after" => config.timeouts.ping_after = Some(duration(value)?),
         "pong within" => config.timeouts.pong = duration(value)?,
@@ -85,7 +87,8 @@ impl Endpoint for Rig {
             ("change", "resources") => self.changed(&Change::Resources),
             ("change", uri) => self.changed(&Change::Resource(uri.to_owned())),
             ("log", data) => {
-                self.engine.log(None, Note { level: LogLevel::Warning, logger: None, data: json!(data) });
+                self.engine
+                    .log(None, LogMessage { level: LogLevel::Warning, logger: None, data: json!(data) });
             }
             ("wind", "down") => self.engine.wind_down(),
             ("cancel", "all") => self.engine.cancel_all(),

@@ -1,6 +1,6 @@
 //! Resources and prompts, and their lists.
 
-use refmcp_proto::engine::{Dispatch, Failure};
+use refmcp_proto::engine::{CallFailure, Dispatch};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
     Annotations, Content, GetPromptParams, GetPromptResult, Icon, ListPromptsResult,
@@ -33,7 +33,7 @@ pub(super) fn read(call: &Dispatch) -> Step {
             Ok(answers) => done(ReadResourceResult::text(ASKING, answers)),
             Err(open) => ask(open),
         },
-        _ => failed(Failure::ResourceNotFound { uri }),
+        _ => failed(CallFailure::ResourceNotFound { uri }),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn read(call: &Dispatch) -> Step {
 pub(super) fn subscribe(call: &Dispatch) -> Step {
     match params::<SubscribeParams>(call) {
         Ok(params) if params.uri == KNOWN || params.uri == FOLDER => empty(),
-        Ok(params) => failed(Failure::ResourceNotFound { uri: params.uri }),
+        Ok(params) => failed(CallFailure::ResourceNotFound { uri: params.uri }),
         Err(error) => failed(error),
     }
 }

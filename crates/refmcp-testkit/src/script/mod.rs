@@ -10,7 +10,7 @@ mod tools;
 
 use std::collections::BTreeMap;
 
-use refmcp_proto::engine::{Dispatch, Failure, Note, Outcome, Progress, Question};
+use refmcp_proto::engine::{CallFailure, Dispatch, HandlerOutcome, KeyedInputRequest, LogMessage, Progress};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
     CallToolParams, CompleteResult, Completion, CustomResult, EmptyResult, JsonObject, LogLevel, ServerResult,
@@ -25,9 +25,9 @@ pub enum Step {
     /// Reports how far it has come.
     Progress(Progress),
     /// Logs something.
-    Log(Note),
+    Log(LogMessage),
     /// Ends.
-    End(Outcome),
+    End(HandlerOutcome),
 }
 
 /// What the handler for a call does.
@@ -54,23 +54,23 @@ pub fn tag(call: &Dispatch) -> String {
 }
 
 fn done(result: impl Into<ServerResult>) -> Step {
-    Step::End(Outcome::Done(Box::new(result.into())))
+    Step::End(HandlerOutcome::Done(Box::new(result.into())))
 }
 
 fn empty() -> Step {
     done(EmptyResult::default())
 }
 
-fn failed(failure: impl Into<Failure>) -> Step {
-    Step::End(Outcome::Failed(failure.into()))
+fn failed(failure: impl Into<CallFailure>) -> Step {
+    Step::End(HandlerOutcome::Failed(failure.into()))
 }
 
-fn ask(questions: Vec<Question>) -> Step {
-    Step::End(Outcome::NeedsInput { questions, answered: None, once: BTreeMap::new() })
+fn ask(questions: Vec<KeyedInputRequest>) -> Step {
+    Step::End(HandlerOutcome::InputRequired { requests: questions, used: None, once: BTreeMap::new() })
 }
 
 fn log(level: LogLevel, data: &str) -> Step {
-    Step::Log(Note { level, logger: Some("script".to_owned()), data: json!(data) })
+    Step::Log(LogMessage { level, logger: Some("script".to_owned()), data: json!(data) })
 }
 
 fn progress(progress: f64, message: &str) -> Step {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use refmcp_proto::engine::{Answer, Dispatch, Outcome, Question};
+use refmcp_proto::engine::{Dispatch, HandlerOutcome, InputOutcome, KeyedInputRequest};
 use refmcp_proto::model::{
     BooleanSchema, Choices, CreateMessageParams, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
     LogLevel, MultiChoiceSchema, NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema, Tool,
@@ -14,7 +14,7 @@ use super::{Step, ask, log, progress};
 
 /// What calling a tool that asks does; `None` when there is no such tool.
 pub(super) fn call(name: &str, call: &Dispatch) -> Option<Vec<Step>> {
-    let fixed = |questions: Vec<Question>| Some(vec![unless_answered(call, questions)]);
+    let fixed = |questions: Vec<KeyedInputRequest>| Some(vec![unless_answered(call, questions)]);
     match name {
         "ask" => fixed(vec![name_question("name")]),
         "ask_many" => fixed(vec![
@@ -60,18 +60,21 @@ pub(super) fn call(name: &str, call: &Dispatch) -> Option<Vec<Step>> {
 }
 
 /// The questions that have no answer yet; once all have, a result that shows the answers.
-pub(super) fn open_questions(call: &Dispatch, questions: Vec<Question>) -> Result<String, Vec<Question>> {
-    let open: Vec<Question> =
-        questions.into_iter().filter(|question| !call.answers.given.contains_key(&question.key)).collect();
-    if open.is_empty() { Ok(shown(&call.answers.given)) } else { Err(open) }
+pub(super) fn open_questions(
+    call: &Dispatch,
+    questions: Vec<KeyedInputRequest>,
+) -> Result<String, Vec<KeyedInputRequest>> {
+    let open: Vec<KeyedInputRequest> =
+        questions.into_iter().filter(|question| !call.replay.responses.contains_key(&question.key)).collect();
+    if open.is_empty() { Ok(shown(&call.replay.responses)) } else { Err(open) }
 }
 
-pub(super) fn name_question(key: &str) -> Question {
+pub(super) fn name_question(key: &str) -> KeyedInputRequest {
     let form = FormSchema::new().required("name", StringSchema::new());
     question(key, ElicitFormParams::new(format!("Your name ({key})?"), form))
 }
 
-fn unless_answered(call: &Dispatch, questions: Vec<Question>) -> Step {
+fn unless_answered(call: &Dispatch, questions: Vec<KeyedInputRequest>) -> Step {
     match open_questions(call, questions) {
         Ok(answers) => text(&answers),
         Err(open) => ask(open),
@@ -87,8 +90,10 @@ fn ask_twice(call: &Dispatch) -> Step {
 
 /// Asks under the same key until somebody really answers.
 fn ask_again(call: &Dispatch) -> Step {
-    match call.answers.given.get("name") {
-        Some(Answer::Given(answer)) if answer["action"] == "accept" => text(&shown(&call.answers.given)),
+    match call.replay.responses.get("name") {
+        Some(InputOutcome::Response(answer)) if answer["action"] == "accept" => {
+            text(&shown(&call.replay.responses))
+        }
         _ => ask(vec![name_question("name")]),
     }
 }
@@ -96,23 +101,23 @@ fn ask_again(call: &Dispatch) -> Step {
 /// Does something costly before it asks, and only once.
 fn ask_once(call: &Dispatch) -> Step {
     let made = json!(format!("made in round {}", call.round));
-    let made = call.answers.once.get("made").cloned().unwrap_or(made);
+    let made = call.replay.once.get("made").cloned().unwrap_or(made);
     match open_questions(call, vec![name_question("first")])
         .and_then(|_| open_questions(call, vec![name_question("second")]))
     {
         Ok(answers) => text(&format!("{made} {answers}")),
         Err(questions) => {
             let once = BTreeMap::from([("made".to_owned(), made)]);
-            Step::End(Outcome::NeedsInput { questions, answered: None, once })
+            Step::End(HandlerOutcome::InputRequired { requests: questions, used: None, once })
         }
     }
 }
 
-fn shown(answers: &BTreeMap<String, Answer>) -> String {
+fn shown(answers: &BTreeMap<String, InputOutcome>) -> String {
     let shown = answers.iter().map(|(key, answer)| match answer {
-        Answer::Given(value) => format!("{key}: {}", short(value)),
-        Answer::Refused(error) => format!("{key}: refused, {error}"),
-        Answer::TimedOut => format!("{key}: timed out"),
+        InputOutcome::Response(value) => format!("{key}: {}", short(value)),
+        InputOutcome::Error(error) => format!("{key}: refused, {error}"),
+        InputOutcome::TimedOut => format!("{key}: timed out"),
     });
     shown.collect::<Vec<_>>().join("; ")
 }
@@ -123,8 +128,8 @@ fn short(value: &Value) -> String {
     parts.iter().find_map(|part| value.pointer(part)).unwrap_or(value).to_string()
 }
 
-fn question(key: &str, request: impl Into<InputRequest>) -> Question {
-    Question { key: key.to_owned(), request: request.into() }
+fn question(key: &str, request: impl Into<InputRequest>) -> KeyedInputRequest {
+    KeyedInputRequest { key: key.to_owned(), request: request.into() }
 }
 
 fn plain_sampling() -> CreateMessageParams {

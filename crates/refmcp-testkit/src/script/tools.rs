@@ -1,6 +1,6 @@
 //! Tools, each for one situation.
 
-use refmcp_proto::engine::{Dispatch, Failure};
+use refmcp_proto::engine::{CallFailure, Dispatch};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
     Annotations, CallToolResult, Content, Icon, JsonObject, ListToolsResult, LogLevel, Resource,
@@ -51,7 +51,7 @@ pub(super) fn text(text: &str) -> Step {
 fn echo(arguments: &JsonObject) -> Step {
     match arguments.get("message") {
         Some(Value::String(message)) => text(message),
-        _ => failed(Failure::BadArguments("/message: a string is needed".to_owned())),
+        _ => failed(CallFailure::BadArguments("/message: a string is needed".to_owned())),
     }
 }
 

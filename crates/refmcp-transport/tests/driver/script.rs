@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use refmcp_proto::engine::{Answer, Dispatch, Note, Outcome, Progress, Question, ServerEngine};
+use refmcp_proto::engine::{
+    Dispatch, HandlerOutcome, InputOutcome, KeyedInputRequest, LogMessage, Progress, ServerEngine,
+};
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
 use refmcp_testkit::rig::everything;
 use refmcp_transport::changes::ChangeSender;
@@ -58,7 +60,7 @@ impl CallService for Script {
     }
 }
 
-async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc<Gate>) -> Outcome {
+async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc<Gate>) -> HandlerOutcome {
     let arguments = &params["arguments"];
     let number = |name: &str| usize::try_from(arguments[name].as_u64().unwrap_or(0)).unwrap();
     let text = match params["name"].as_str().unwrap() {
@@ -75,7 +77,7 @@ async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc
             let _leaving = Leaving(gate.clone());
             let data = json!("x".repeat(number("bytes")));
             loop {
-                let note = Note { level: LogLevel::Error, logger: None, data: data.clone() };
+                let note = LogMessage { level: LogLevel::Error, logger: None, data: data.clone() };
                 handle.log(Some(call.call), note).await;
                 gate.begun.fetch_add(1, Ordering::SeqCst);
             }
@@ -93,21 +95,21 @@ async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc
             }
             "spun".to_owned()
         }
-        "ask" => match call.answers.given.get("roots") {
-            Some(Answer::Given(roots)) => roots.to_string(),
+        "ask" => match call.replay.responses.get("roots") {
+            Some(InputOutcome::Response(roots)) => roots.to_string(),
             Some(other) => format!("{other:?}"),
             None => {
-                let question = Question { key: "roots".to_owned(), request: InputRequest::Roots };
-                return Outcome::NeedsInput {
-                    questions: vec![question],
-                    answered: None,
+                let question = KeyedInputRequest { key: "roots".to_owned(), request: InputRequest::Roots };
+                return HandlerOutcome::InputRequired {
+                    requests: vec![question],
+                    used: None,
                     once: BTreeMap::new(),
                 };
             }
         },
         other => panic!("no script for {other}"),
     };
-    Outcome::Done(Box::new(CallToolResult::text(text).into()))
+    HandlerOutcome::Done(Box::new(CallToolResult::text(text).into()))
 }
 
 /// The peer of a driver.

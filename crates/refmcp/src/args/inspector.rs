@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use refmcp_client::{Era, redact};
+use refmcp_client::{VersionPolicy, redact};
 use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Method;
 
@@ -92,7 +92,7 @@ pub(super) struct Inspector {
 
     /// Which revisions may be spoken.
     #[arg(long, value_name = "ERA", default_value = "auto")]
-    protocol_era: Era,
+    protocol_era: VersionPolicy,
 
     /// The folder to start the server in.
     #[arg(long, value_name = "DIR")]

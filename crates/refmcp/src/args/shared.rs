@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use refmcp_client::Era;
+use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 
 use super::ServerStderr;
@@ -22,7 +22,7 @@ pub(crate) struct SharedOptions {
 
     /// The protocol version to speak: the date of one, legacy (any with sessions), modern (any without), or auto.
     #[arg(long, alias = "era", default_value = "auto", value_name = "VERSION", help_heading = "Connection")]
-    pub(crate) protocol_version: Era,
+    pub(crate) protocol_version: VersionPolicy,
 
     /// How many seconds the server is waited for in the whole command, from the connection to the last answer;
     /// progress of a call begins them anew.

@@ -1,7 +1,7 @@
 //! Tests of what can be typed and what it means.
 
 use clap::CommandFactory;
-use refmcp_client::Era;
+use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Revision;
 
@@ -250,7 +250,7 @@ fn shared_options_are_read() {
          --output jsonl --trace t --yes --sampler 'llm -m x' --root /a --root /b --log-level warning --no-color \
          --config f --mask-arguments --model gpt-4",
     );
-    assert_eq!((shared.protocol_version, shared.output), (Era::Legacy, OutputFormat::Jsonl));
+    assert_eq!((shared.protocol_version, shared.output), (VersionPolicy::Legacy, OutputFormat::Jsonl));
     assert_eq!((shared.timeout.as_millis(), shared.total_timeout.as_secs()), (1500, 9));
     assert_eq!(shared.headers.iter().map(|header| header.name.as_str()).collect::<Vec<_>>(), ["A", "C"]);
     assert_eq!(shared.env, [("K".to_owned(), "V=W".to_owned())]);
@@ -262,13 +262,13 @@ fn shared_options_are_read() {
     for revision in Revision::ALL {
         assert_eq!(
             client(&format!("info a --protocol-version {}", revision.as_str())).1.protocol_version,
-            Era::Exactly(revision)
+            VersionPolicy::Exactly(revision)
         );
     }
     for (line, expected) in [
-        ("info a", Era::Auto),
-        ("info a --protocol-version modern", Era::Modern),
-        ("info a --era modern", Era::Modern),
+        ("info a", VersionPolicy::Auto),
+        ("info a --protocol-version modern", VersionPolicy::Modern),
+        ("info a --era modern", VersionPolicy::Modern),
     ] {
         assert_eq!(client(line).1.protocol_version, expected, "{line}");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use refmcp_proto::engine::client::Exchange;
+use refmcp_proto::engine::client::ExchangeId;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::revision::{Lifecycle, Revision};
 
@@ -37,15 +37,15 @@ impl Asked {
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    all: BTreeMap<Exchange, Asked>,
+    all: BTreeMap<ExchangeId, Asked>,
     /// Clients may use an id twice at once; what comes for it is for the older one.
-    by_id: HashMap<RequestId, Vec<Exchange>>,
-    by_token: HashMap<RequestId, Exchange>,
+    by_id: HashMap<RequestId, Vec<ExchangeId>>,
+    by_token: HashMap<RequestId, ExchangeId>,
     standing: usize,
 }
 
 impl Waiting {
-    pub(super) fn insert(&mut self, exchange: Exchange, asked: Asked) {
+    pub(super) fn insert(&mut self, exchange: ExchangeId, asked: Asked) {
         self.by_id.entry(asked.id.clone()).or_default().push(exchange);
         if let Some(token) = &asked.token {
             self.by_token.insert(token.clone(), exchange);
@@ -54,27 +54,27 @@ impl Waiting {
         self.all.insert(exchange, asked);
     }
 
-    pub(super) fn get(&self, exchange: Exchange) -> Option<&Asked> {
+    pub(super) fn get(&self, exchange: ExchangeId) -> Option<&Asked> {
         self.all.get(&exchange)
     }
 
     /// The request with an id.
-    pub(super) fn find(&self, id: &RequestId) -> Option<Exchange> {
+    pub(super) fn find(&self, id: &RequestId) -> Option<ExchangeId> {
         self.by_id.get(id).and_then(|named| named.first()).copied()
     }
 
     /// The request that an answer with this id is for, when it came this way.
-    pub(super) fn answered(&self, from: Option<Exchange>, id: &RequestId) -> Option<Exchange> {
+    pub(super) fn answered(&self, from: Option<ExchangeId>, id: &RequestId) -> Option<ExchangeId> {
         let own = from.filter(|from| self.all.get(from).is_some_and(|asked| asked.id == *id));
         own.or_else(|| self.find(id))
     }
 
     /// The request that wants progress under a token.
-    pub(super) fn with_token(&self, token: &RequestId) -> Option<Exchange> {
+    pub(super) fn with_token(&self, token: &RequestId) -> Option<ExchangeId> {
         self.by_token.get(token).copied()
     }
 
-    pub(super) fn remove(&mut self, exchange: Exchange) -> Option<Asked> {
+    pub(super) fn remove(&mut self, exchange: ExchangeId) -> Option<Asked> {
         let asked = self.all.remove(&exchange)?;
         if let Some(named) = self.by_id.get_mut(&asked.id) {
             named.retain(|other| *other != exchange);
@@ -92,7 +92,7 @@ impl Waiting {
     }
 
     /// Takes all of them, in the order in which they were asked.
-    pub(super) fn drain(&mut self) -> BTreeMap<Exchange, Asked> {
+    pub(super) fn drain(&mut self) -> BTreeMap<ExchangeId, Asked> {
         std::mem::take(self).all
     }
 
@@ -121,13 +121,13 @@ mod tests {
     fn an_id_that_is_used_twice_is_answered_twice() {
         let mut waiting = Waiting::default();
         let ping = asked(r#"{"id":1,"method":"ping","params":{"_meta":{"progressToken":"t"}}}"#);
-        waiting.insert(Exchange(1), ping.clone());
-        waiting.insert(Exchange(2), ping);
-        assert_eq!(waiting.answered(Some(Exchange(2)), &RequestId::from(1)), Some(Exchange(2)));
-        assert_eq!(waiting.answered(None, &RequestId::from(1)), Some(Exchange(1)));
-        assert_eq!(waiting.with_token(&RequestId::from("t")), Some(Exchange(2)));
-        assert!(waiting.remove(Exchange(1)).is_some() && waiting.remove(Exchange(1)).is_none());
-        assert_eq!(waiting.find(&RequestId::from(1)), Some(Exchange(2)));
+        waiting.insert(ExchangeId(1), ping.clone());
+        waiting.insert(ExchangeId(2), ping);
+        assert_eq!(waiting.answered(Some(ExchangeId(2)), &RequestId::from(1)), Some(ExchangeId(2)));
+        assert_eq!(waiting.answered(None, &RequestId::from(1)), Some(ExchangeId(1)));
+        assert_eq!(waiting.with_token(&RequestId::from("t")), Some(ExchangeId(2)));
+        assert!(waiting.remove(ExchangeId(1)).is_some() && waiting.remove(ExchangeId(1)).is_none());
+        assert_eq!(waiting.find(&RequestId::from(1)), Some(ExchangeId(2)));
         assert_eq!(waiting.drain().len(), 1);
         assert_eq!((waiting.find(&RequestId::from(1)), waiting.count()), (None, 0));
     }
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn who_listens_is_not_waited_for() {
         let mut waiting = Waiting::default();
-        waiting.insert(Exchange(1), asked(r#"{"id":1,"method":"subscriptions/listen"}"#));
-        waiting.insert(Exchange(2), asked(r#"{"id":2,"method":"ping"}"#));
+        waiting.insert(ExchangeId(1), asked(r#"{"id":1,"method":"subscriptions/listen"}"#));
+        waiting.insert(ExchangeId(2), asked(r#"{"id":2,"method":"ping"}"#));
         assert_eq!((waiting.count(), waiting.ending()), (2, 1));
-        waiting.remove(Exchange(1));
-        waiting.remove(Exchange(2));
+        waiting.remove(ExchangeId(1));
+        waiting.remove(ExchangeId(2));
         assert_eq!((waiting.count(), waiting.ending()), (0, 0));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use refmcp_client::transport::{Connector, Transport};
-use refmcp_proto::engine::client::{Exchange, Outgoing, WireError};
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_proto::engine::client::{ClientMessage, ExchangeId, TransportError};
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Lifecycle;
 
@@ -28,7 +28,7 @@ pub(super) trait Near: Send + Sync + 'static {
     fn hear(&self, heard: Heard<'_>);
 
     /// The client has called a request off; nothing more is going to come for it.
-    fn called_off(&self, _request: Exchange) {}
+    fn called_off(&self, _request: ExchangeId) {}
 
     /// One request fewer waits for its answer.
     fn settled(&self) {}
@@ -43,7 +43,7 @@ pub(super) struct Heard<'a> {
     /// The message, as it came.
     pub(super) json: &'a str,
     /// The request of the client that it belongs to, where that is known.
-    pub(super) belongs_to: Option<Exchange>,
+    pub(super) belongs_to: Option<ExchangeId>,
     /// Whether it is the answer to that.
     pub(super) is_answer: bool,
 }
@@ -61,7 +61,7 @@ pub(super) struct Over {
 pub(super) enum Why {
     /// The server has gone, or cannot be reached.
     #[error(transparent)]
-    Server(WireError),
+    Server(TransportError),
     /// The client leaves more unread than is kept for it.
     #[error("the client leaves more than {most} bytes unread")]
     Unread {
@@ -97,7 +97,10 @@ pub(super) struct State {
 
 impl Crossing {
     /// Connects to the server.
-    pub(super) async fn open(to: Arc<dyn Connector>, near: Arc<dyn Near>) -> Result<Arc<Self>, WireError> {
+    pub(super) async fn open(
+        to: Arc<dyn Connector>,
+        near: Arc<dyn Near>,
+    ) -> Result<Arc<Self>, TransportError> {
         let separate = !to.probe_may_be_ignored();
         let state = State { first_words: FirstWords::of(&*to), ..State::default() };
         let (next, state) = (AtomicU64::new(1), Mutex::new(state));
@@ -112,12 +115,12 @@ impl Crossing {
     }
 
     /// A number for a message that is about to pass.
-    pub(super) fn number(&self) -> Exchange {
-        Exchange(self.next.fetch_add(1, Ordering::Relaxed))
+    pub(super) fn number(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Passes a message of the client on to the server.
-    pub(super) fn pass(&self, exchange: Exchange, message: &Message<'_>) {
+    pub(super) fn pass(&self, exchange: ExchangeId, message: &Message<'_>) {
         if message.is("notifications/cancelled") && self.call_off_alone(message) {
             return;
         }
@@ -134,7 +137,7 @@ impl Crossing {
         if let Some(answered) = message.id.as_ref().filter(|_| message.is_answer()) {
             state.questions.remove(&answered.id);
         }
-        let outgoing = Outgoing {
+        let outgoing = ClientMessage {
             exchange,
             kind: state.learned.kind(message),
             json: in_one_line(message.text).into_owned().into_bytes(),
@@ -170,7 +173,7 @@ impl Crossing {
     }
 
     /// The request that a cancellation names.
-    fn named(&self, cancelled: &Message<'_>) -> Option<Exchange> {
+    fn named(&self, cancelled: &Message<'_>) -> Option<ExchangeId> {
         let named = cancelled.params.request()?;
         let state = self.state();
         let found = state.waiting.find(&named.id)?;
@@ -179,7 +182,7 @@ impl Crossing {
     }
 
     /// Nobody waits for the answer to a request any more; the server is told in the way that fits.
-    pub(super) fn call_off(&self, request: Exchange, reason: &str) {
+    pub(super) fn call_off(&self, request: ExchangeId, reason: &str) {
         let (asked, transport) = {
             let mut state = self.state();
             (state.waiting.remove(request), state.transport.clone())
@@ -198,7 +201,7 @@ impl Crossing {
     pub(super) fn refuse_questions(&self) {
         let questions = std::mem::take(&mut self.state().questions);
         for id in questions {
-            let refusal = words::error(AnswerTo::Id(&id), &blame("the client has gone"));
+            let refusal = words::error(ResponseId::Id(&id), &blame("the client has gone"));
             for message in read(refusal.as_bytes()).unwrap_or_default() {
                 self.pass(self.number(), &message);
             }
@@ -240,7 +243,7 @@ impl Crossing {
         }
     }
 
-    pub(super) fn forget(&self, request: Exchange) {
+    pub(super) fn forget(&self, request: ExchangeId) {
         let forgotten = self.state().waiting.remove(request).is_some();
         if forgotten {
             self.near.settled();
@@ -248,8 +251,8 @@ impl Crossing {
     }
 
     /// Answers a request of the client in the server's place.
-    pub(super) fn answer_for(&self, exchange: Exchange, id: &RequestId, error: &RpcError) {
-        let json = words::error(AnswerTo::Id(id), error);
+    pub(super) fn answer_for(&self, exchange: ExchangeId, id: &RequestId, error: &RpcError) {
+        let json = words::error(ResponseId::Id(id), error);
         self.near.hear(Heard { json: &json, belongs_to: Some(exchange), is_answer: true });
     }
 }
@@ -269,7 +272,7 @@ impl std::fmt::Debug for Crossing {
 pub(super) fn reconnected(
     crossing: &Crossing,
     transport: &Arc<dyn Transport>,
-) -> (Vec<Outgoing>, Option<Arc<dyn Transport>>) {
+) -> (Vec<ClientMessage>, Option<Arc<dyn Transport>>) {
     let mut state = crossing.state();
     state.connected += 1;
     let before = state.transport.replace(transport.clone());

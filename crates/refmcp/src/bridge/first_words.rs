@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use refmcp_client::transport::Connector;
-use refmcp_proto::engine::client::{Exchange, Outgoing, OutgoingKind, WireError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 
 use super::crossing::{Crossing, reconnected};
 use super::server_sink::ServerSink;
@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 8 << 20;
 #[derive(Debug, Default)]
 pub(super) struct FirstWords {
     stage: Stage,
-    kept: BTreeMap<Exchange, Outgoing>,
+    kept: BTreeMap<ExchangeId, ClientMessage>,
     bytes: usize,
 }
 
@@ -50,7 +50,7 @@ impl FirstWords {
     }
 
     /// Keeps a message if need be; gives it back if it is to be sent now.
-    pub(super) fn keep(&mut self, message: Outgoing) -> Option<Outgoing> {
+    pub(super) fn keep(&mut self, message: ClientMessage) -> Option<ClientMessage> {
         if self.stage == Stage::Settled {
             return Some(message);
         }
@@ -73,10 +73,11 @@ impl FirstWords {
 
     /// Takes note that a message came to nothing. Servers that know only the older transport refuse to open a session
     /// over the newer one; whatever else is refused says nothing of that, for they know nothing without a session.
-    pub(super) fn refused(&mut self, exchange: Exchange, why: &WireError) -> Refused {
+    pub(super) fn refused(&mut self, exchange: ExchangeId, why: &TransportError) -> Refused {
         let Some(kept) = self.kept.get(&exchange) else { return Refused::ForGood };
-        let opening = matches!(&kept.kind, OutgoingKind::Request { method, .. } if &**method == "initialize");
-        let older = matches!(why, WireError::Refused { status: 400 | 404 | 405, error: None, .. });
+        let opening =
+            matches!(&kept.kind, ClientMessageKind::Request { method, .. } if &**method == "initialize");
+        let older = matches!(why, TransportError::Refused { status: 400 | 404 | 405, error: None, .. });
         if self.stage == Stage::Changing {
             return Refused::SaidAgain;
         }
@@ -89,7 +90,7 @@ impl FirstWords {
     }
 
     /// It is known how to speak to the server; what was kept is given back.
-    pub(super) fn settled(&mut self) -> Vec<Outgoing> {
+    pub(super) fn settled(&mut self) -> Vec<ClientMessage> {
         self.stage = Stage::Settled;
         self.bytes = 0;
         std::mem::take(&mut self.kept).into_values().collect()
@@ -117,7 +118,7 @@ pub(super) fn say_again(crossing: &Arc<Crossing>) {
                 let name = older.name();
                 let why =
                     format!("{name} takes no messages over streamable HTTP, nor over HTTP+SSE: {fault}");
-                crossing.end(WireError::Unreachable(why));
+                crossing.end(TransportError::Unreachable(why));
             }
         }
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::revision::Lifecycle;
 
@@ -15,7 +15,7 @@ const MOST_QUESTIONS: usize = 10_000;
 
 impl Crossing {
     /// Passes what the server says on to the client.
-    pub(super) fn heard(&self, from: Option<Exchange>, json: &[u8]) {
+    pub(super) fn heard(&self, from: Option<ExchangeId>, json: &[u8]) {
         let messages = match read(json) {
             Ok(messages) => messages,
             Err(fault) => return tracing::warn!(%fault, "the server sent something that is no message"),
@@ -30,7 +30,7 @@ impl Crossing {
         }
     }
 
-    fn answered(&self, from: Option<Exchange>, message: &Message<'_>) {
+    fn answered(&self, from: Option<ExchangeId>, message: &Message<'_>) {
         let (exchange, id) = {
             let mut state = self.state();
             let found = match &message.id {
@@ -58,7 +58,7 @@ impl Crossing {
         }
     }
 
-    fn told(&self, from: Option<Exchange>, message: &Message<'_>) {
+    fn told(&self, from: Option<ExchangeId>, message: &Message<'_>) {
         let belongs_to = {
             let mut state = self.state();
             if let Some(question) = message.asks()
@@ -87,7 +87,7 @@ impl Crossing {
     }
 
     /// Nothing more comes for a message.
-    pub(super) fn ended(self: &Arc<Self>, exchange: Exchange, why: &WireError) {
+    pub(super) fn ended(self: &Arc<Self>, exchange: ExchangeId, why: &TransportError) {
         let (id, reached) = {
             let mut state = self.state();
             match state.first_words.refused(exchange, why) {
@@ -106,19 +106,23 @@ impl Crossing {
                 self.forget(exchange);
             }
             // Wires also say that nothing more comes for what was answered.
-            None if matches!(why, WireError::Closed | WireError::Broken(_) | WireError::Misbehaved(_)) => {
+            None if matches!(
+                why,
+                TransportError::Closed | TransportError::Broken(_) | TransportError::Misbehaved(_)
+            ) =>
+            {
                 tracing::debug!(%why, "nothing more comes for a message");
             }
             None => tracing::warn!(%why, "a message of the client did not reach the server"),
         }
-        let nobody = (matches!(why, WireError::Unreachable(_)) || why.needs_authorization()) && !reached;
-        if nobody || *why == WireError::SessionLost {
+        let nobody = (matches!(why, TransportError::Unreachable(_)) || why.needs_authorization()) && !reached;
+        if nobody || *why == TransportError::SessionLost {
             self.end(why.clone());
         }
     }
 
     /// Nothing more comes at all: whoever waits is told.
-    pub(super) fn end(&self, why: WireError) {
+    pub(super) fn end(&self, why: TransportError) {
         let (waiting, reached) = {
             let mut state = self.state();
             if std::mem::replace(&mut state.over, true) {
@@ -134,9 +138,9 @@ impl Crossing {
 }
 
 /// What the client is told when the way to the server fails.
-fn error_of(why: &WireError) -> RpcError {
+fn error_of(why: &TransportError) -> RpcError {
     match why {
-        WireError::Refused { error: Some(error), .. } => error.clone(),
+        TransportError::Refused { error: Some(error), .. } => error.clone(),
         _ => blame(why),
     }
 }

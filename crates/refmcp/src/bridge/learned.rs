@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use refmcp_proto::engine::client::OutgoingKind;
-use refmcp_proto::mirrored::{Mirrored, mirrored};
+use refmcp_proto::engine::client::ClientMessageKind;
 use refmcp_proto::model::JsonObject;
+use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::revision::{Revision, Rules};
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ const MOST_TOOLS: usize = 10_000;
 pub(super) struct Learned {
     /// What holds in the session.
     pub(super) session: Option<&'static Rules>,
-    marks: HashMap<String, Vec<Mirrored>>,
+    marks: HashMap<String, Vec<ParamHeader>>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ impl Learned {
             let tools = serde_json::from_str(result).map(|list: Tools| list.tools).unwrap_or_default();
             for tool in tools {
                 if self.marks.len() < MOST_TOOLS
-                    && let Ok(marks) = mirrored(&tool.input_schema)
+                    && let Ok(marks) = param_headers(&tool.input_schema)
                 {
                     self.marks.insert(tool.name, marks);
                 }
@@ -73,19 +73,19 @@ impl Learned {
     }
 
     /// What kind of message it is.
-    pub(super) fn kind(&self, message: &Message<'_>) -> OutgoingKind {
-        let Some(method) = &message.method else { return OutgoingKind::Answer };
+    pub(super) fn kind(&self, message: &Message<'_>) -> ClientMessageKind {
+        let Some(method) = &message.method else { return ClientMessageKind::Response };
         if message.id.is_none() {
-            return OutgoingKind::Notification { method: Arc::from(&**method) };
+            return ClientMessageKind::Notification { method: Arc::from(&**method) };
         }
         let name = message.params.name(method);
         let tool = name.as_deref().filter(|_| method == "tools/call");
         let marked = || tool.map(|tool| self.repeated(tool, message));
-        let mirrored = message.repeated.clone().or_else(marked);
-        OutgoingKind::Request {
+        let repeated = message.repeated.clone().or_else(marked);
+        ClientMessageKind::Request {
             method: Arc::from(&**method),
             name: name.map(Arc::from),
-            mirrored: mirrored.unwrap_or_default(),
+            param_headers: repeated.unwrap_or_default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Learned {
         let arguments =
             message.params.arguments().and_then(|text| serde_json::from_str::<JsonObject>(text).ok());
         let Some(arguments) = arguments else { return Vec::new() };
-        let values = marks.iter().filter_map(|mark| Some((mark.header.clone(), mark.value(&arguments)?)));
+        let values = marks.iter().filter_map(|mark| Some((mark.name.clone(), mark.value(&arguments)?)));
         values.collect()
     }
 }
@@ -132,10 +132,11 @@ mod tests {
             r#"{"tools":[{"name":"t","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"Region"}}}}]}"#,
         );
         let call = read(br#"{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"r":"eu"}}}"#);
-        let OutgoingKind::Request { method, name, mirrored } = learned.kind(&call.unwrap()[0]) else {
+        let ClientMessageKind::Request { method, name, param_headers } = learned.kind(&call.unwrap()[0])
+        else {
             panic!()
         };
         assert_eq!((&*method, name.as_deref()), ("tools/call", Some("t")));
-        assert_eq!(mirrored, [("Region".to_owned(), "eu".to_owned())]);
+        assert_eq!(param_headers, [("Region".to_owned(), "eu".to_owned())]);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::transport::Connector;
-use refmcp_proto::engine::client::WireError;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use refmcp_transport::ConnectionEnd;
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -167,12 +167,12 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
                             self.crossing.pass(self.crossing.number(), message);
                         }
                     }
-                    Err(error) => self.outbox.push(&words::error(AnswerTo::Null, &error)),
+                    Err(error) => self.outbox.push(&words::error(ResponseId::Null, &error)),
                 },
                 Frame::TooLong => {
                     let error =
                         RpcError::invalid_request(format!("the message is longer than {MAX_MESSAGE} bytes"));
-                    self.outbox.push(&words::error(AnswerTo::Null, &error));
+                    self.outbox.push(&words::error(ResponseId::Null, &error));
                 }
             }
         }
@@ -202,7 +202,7 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Tells a client that its server cannot be reached, if it asks before long.
-async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W, why: &WireError) {
+async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W, why: &TransportError) {
     let telling = async {
         let mut told = false;
         while !told && reader.fill().await? {
@@ -210,7 +210,7 @@ async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W
                 let Frame::Message(bytes) = frame else { continue };
                 for message in read(bytes).unwrap_or_default() {
                     if let Some(id) = message.asks() {
-                        writer.push(words::error(AnswerTo::Id(id), &blame(why)).as_bytes());
+                        writer.push(words::error(ResponseId::Id(id), &blame(why)).as_bytes());
                         told = true;
                     }
                 }
@@ -230,7 +230,7 @@ async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W
 #[cfg(test)]
 mod tests {
     use refmcp_client::transport::{BoxFuture, MessageSink, Transport};
-    use refmcp_proto::engine::client::Outgoing;
+    use refmcp_proto::engine::client::ClientMessage;
     use refmcp_transport::memory;
 
     use super::*;
@@ -248,10 +248,10 @@ mod tests {
     }
 
     impl Transport for OneAnswer {
-        fn send(self: Arc<Self>, _: Outgoing) {
+        fn send(self: Arc<Self>, _: ClientMessage) {
             tokio::spawn(async move {
                 self.sink.message(None, self.json.as_bytes());
-                self.sink.closed(WireError::Broken("it was tired".to_owned()));
+                self.sink.closed(TransportError::Broken("it was tired".to_owned()));
             });
         }
 
@@ -267,7 +267,7 @@ mod tests {
         fn connect(
             &self,
             sink: Arc<dyn MessageSink>,
-        ) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+        ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
             Box::pin(
                 async move { Ok(Arc::new(OneAnswer { sink, json: self.0.clone() }) as Arc<dyn Transport>) },
             )

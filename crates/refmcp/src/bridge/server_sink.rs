@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use refmcp_client::transport::MessageSink;
-use refmcp_proto::engine::client::{Exchange, WireError};
+use refmcp_proto::engine::client::{ExchangeId, TransportError};
 
 use super::crossing::Crossing;
 
@@ -27,23 +27,23 @@ impl ServerSink {
 }
 
 impl MessageSink for ServerSink {
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
         if let Some(crossing) = self.crossing() {
             crossing.heard(exchange, json);
         }
     }
 
-    fn too_long(&self, _: Option<Exchange>, limit: usize) {
+    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
         tracing::warn!(limit, "the server sent a message that is too long to be passed on");
     }
 
-    fn ended(&self, exchange: Exchange, why: WireError) {
+    fn ended(&self, exchange: ExchangeId, why: TransportError) {
         if let Some(crossing) = self.crossing() {
             crossing.ended(exchange, &why);
         }
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         if let Some(crossing) = self.crossing() {
             crossing.end(why);
         }

@@ -1,12 +1,12 @@
 //! The few messages that a bridge writes itself.
 
-use refmcp_proto::jsonrpc::encode::{self, AnswerTo};
+use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::model::CancelledParams;
 use serde_json::Error;
 
 /// An error in answer to something.
-pub(super) fn error(to: AnswerTo<'_>, error: &RpcError) -> String {
+pub(super) fn error(to: ResponseId<'_>, error: &RpcError) -> String {
     written(|out| encode::error(out, to, error))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use refmcp_client::model::{ServerNotification, SubscriptionFilter};
-use refmcp_client::{CallError, Client, Error, Event, WireError};
+use refmcp_client::{CallError, Client, Error, Event, TransportError};
 use refmcp_proto::revision::Lifecycle;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -172,7 +172,9 @@ async fn listen(mut listening: Listening) {
             pause = FIRST_PAUSE;
         }
         let again = match &ended {
-            Err(Error::Call(CallError::Wire(why @ (WireError::Unreachable(_) | WireError::Broken(_))))) => {
+            Err(Error::Call(CallError::Transport(
+                why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
+            ))) => {
                 let why = one_line(&why.to_string()).into_owned();
                 if listening.trouble.begins(why.clone()) {
                     let name = &listening.name;

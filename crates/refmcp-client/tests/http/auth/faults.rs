@@ -7,8 +7,8 @@ use refmcp_auth::client::{ClientIdentity, GrantKind, PreRegistered, StoreUpdate,
 use refmcp_client::auth::{Authorization, Browser, BrowserError, Store, StoreError, StoreGuard};
 use refmcp_client::http::{AddressScope, Fetcher, StreamableHttp};
 use refmcp_client::transport::BoxFuture;
-use refmcp_client::transport::WireError;
-use refmcp_client::{Client, Era};
+use refmcp_client::transport::TransportError;
+use refmcp_client::{Client, VersionPolicy};
 use url::Url;
 
 use super::person::Person;
@@ -21,7 +21,7 @@ async fn outcome(world: &World, authorization: &Authorization) -> String {
     let (transport, mut ears) = connect(&world.server(authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
-    let WireError::NotAuthorized { why } = why else { panic!("{why:?}") };
+    let TransportError::NotAuthorized { why } = why else { panic!("{why:?}") };
     for secret in ["code-", "token-", "refresh-", "verifier"] {
         assert!(!why.contains(secret), "{why}");
     }
@@ -61,7 +61,7 @@ async fn declined_and_unavailable_browsers() {
     assert!(outcome(&world, &Authorization::new(Unwilling)).await.contains("declined"));
     assert!(outcome(&world, &Authorization::without_browser()).await.contains("nobody"));
     assert!(world.grants().is_empty());
-    let failed = Client::builder("test", "1").era(Era::Legacy);
+    let failed = Client::builder("test", "1").era(VersionPolicy::Legacy);
     let failed = failed.connect(world.server(&Authorization::without_browser())).await.unwrap_err();
     assert!(failed.needs_authorization(), "{failed}");
 }
@@ -81,7 +81,7 @@ async fn all_who_wait_hear_of_one_failure() {
     }
     person.agree();
     for _ in 0..5 {
-        assert!(matches!(ears.ended().await.1, WireError::NotAuthorized { .. }));
+        assert!(matches!(ears.ended().await.1, TransportError::NotAuthorized { .. }));
     }
     assert_eq!(person.visits(), 1);
 }

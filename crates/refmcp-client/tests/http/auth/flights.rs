@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use refmcp_client::auth::{Authorization, Browser, BrowserError, MemoryTokenStore, store_key};
-use refmcp_client::transport::{BoxFuture, WireError};
-use refmcp_client::{CallError, Client, Era, Error};
+use refmcp_client::transport::{BoxFuture, TransportError};
+use refmcp_client::{CallError, Client, Error, VersionPolicy};
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 use url::Url;
@@ -125,7 +125,7 @@ async fn a_request_that_is_dropped_leaves_the_login_to_others() {
     transport.clone().send(request(1, "tools/list", ALONE));
     person.is_asked().await;
     transport.clone().send(request(2, "tools/list", ALONE));
-    transport.abandon(refmcp_client::transport::Exchange(1));
+    transport.abandon(refmcp_client::transport::ExchangeId(1));
     person.agree();
     assert_eq!(ears.message().await.0, Some(2));
     assert_eq!((person.visits(), world.grants().len()), (1, 1));
@@ -184,7 +184,8 @@ async fn a_login_takes_longer_than_the_opening_may() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder = Client::builder("test", "1").era(Era::Legacy).open_timeout(Duration::from_secs(1));
+    let builder =
+        Client::builder("test", "1").era(VersionPolicy::Legacy).open_timeout(Duration::from_secs(1));
     let time = PausedTime::start();
     let (connected, ()) = tokio::join!(builder.connect(server), async {
         person.is_asked().await;
@@ -201,7 +202,7 @@ async fn a_call_ends_at_its_deadline_and_the_login_goes_on() {
     world.state().refresh_tokens = false;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder = Client::builder("test", "1").era(Era::Legacy).timeout(Duration::from_secs(1));
+    let builder = Client::builder("test", "1").era(VersionPolicy::Legacy).timeout(Duration::from_secs(1));
     let time = PausedTime::start();
     let (client, ()) = tokio::join!(builder.connect(server), async {
         person.agree_once();
@@ -230,7 +231,9 @@ async fn a_login_that_takes_too_long_is_given_up() {
     let authorization = Authorization::new(person.clone()).login_timeout(Duration::from_millis(50));
     let (transport, mut ears) = connect(&world.server(&authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
-    let Heard::Ended(1, WireError::NotAuthorized { why }) = ears.next().await else { panic!("it goes on") };
+    let Heard::Ended(1, TransportError::NotAuthorized { why }) = ears.next().await else {
+        panic!("it goes on")
+    };
     assert!(why.contains("in time"), "{why}");
 }
 
@@ -273,7 +276,7 @@ async fn a_browser_that_panics_ends_one_login_and_not_all() {
     let (transport, mut ears) = connect(&world.server(&Authorization::new(clumsy))).await;
     transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::NotAuthorized { why } if why.contains("broken off")), "{why:?}");
+    assert!(matches!(&why, TransportError::NotAuthorized { why } if why.contains("broken off")), "{why:?}");
     transport.clone().send(request(2, "tools/list", ALONE));
     answers(&mut ears, 1).await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::Method;
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::{HttpSse, StreamableHttp};
-use refmcp_client::transport::{Connector, Transport, WireError};
+use refmcp_client::transport::{Connector, Transport, TransportError};
 use refmcp_proto::revision::Revision;
 
 use super::person::Person;
@@ -132,7 +132,7 @@ async fn a_header_that_was_set_by_hand_goes_before() {
     let (transport, mut ears) = connect(&server.header("Authorization", "Bearer mine").unwrap()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(why, WireError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
+    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
     assert_eq!((person.visits(), tokens(&world, "/mcp")), (0, vec![Some("Bearer mine".to_owned())]));
 }
 
@@ -152,7 +152,7 @@ async fn refusals_that_are_not_about_tokens_are_told() {
         transport.clone().send(request(number, "ping", ALONE));
         let (mut peer, _) = server.request().await;
         peer.respond(status, &format!("{challenge}Connection: close\r\n"), "").await;
-        let Heard::Ended(_, WireError::Unauthorized { status: told, .. }) = ears.next().await else {
+        let Heard::Ended(_, TransportError::Unauthorized { status: told, .. }) = ears.next().await else {
             panic!("not told")
         };
         assert_eq!(told, status);

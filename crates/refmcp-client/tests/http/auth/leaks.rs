@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::{HttpSettings, StreamableHttp};
-use refmcp_client::transport::WireError;
+use refmcp_client::transport::TransportError;
 
 use super::person::Person;
 use super::world::World;
@@ -36,7 +36,7 @@ async fn nothing_follows_a_redirection_to_another_origin() {
         assert_eq!((seen.header("mcp-session-id"), seen.header("x-api-key")), (Some("s1"), Some("mine")));
         peer.respond(status, &format!("Location: {}\r\n", elsewhere.url()), "").await;
         let (_, why) = ears.ended().await;
-        assert!(matches!(why, WireError::Refused { status: told, .. } if told == status), "{why:?}");
+        assert!(matches!(why, TransportError::Refused { status: told, .. } if told == status), "{why:?}");
         assert!(elsewhere.is_left_alone(Duration::from_millis(20)).await);
         let fetched = world.state().came.clone();
         assert!(fetched.iter().all(|came| came.header("authorization").is_none()));
@@ -119,7 +119,7 @@ async fn who_is_not_near_cannot_send_us_to_what_is() {
     let about = format!("{}/.well-known/oauth-protected-resource/mcp", world.origin);
     peer.respond(401, &format!("WWW-Authenticate: Bearer resource_metadata=\"{about}\"\r\n"), "").await;
     let (_, why) = ears.ended().await;
-    assert!(matches!(&why, WireError::NotAuthorized { why } if why.contains("strangers")), "{why:?}");
+    assert!(matches!(&why, TransportError::NotAuthorized { why } if why.contains("strangers")), "{why:?}");
     assert_eq!((world.state().came.len(), person.visits()), (0, 0));
 }
 

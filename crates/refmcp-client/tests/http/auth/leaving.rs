@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::auth::{Authorization, MemoryTokenStore, Store, store_key};
-use refmcp_client::transport::{Transport, WireError};
+use refmcp_client::transport::{Transport, TransportError};
 use tokio::time::timeout;
 
 use super::person::Person;
@@ -102,6 +102,6 @@ async fn a_login_of_others_that_fails_does_not_end_a_request() {
     let mut heard = [ears.next().await, ears.next().await];
     heard.sort_by_key(|heard| matches!(heard, Heard::Message(..)));
     let [failed, answered] = heard;
-    assert!(matches!(failed, Heard::Ended(2, WireError::NotAuthorized { .. })), "{failed:?}");
+    assert!(matches!(failed, Heard::Ended(2, TransportError::NotAuthorized { .. })), "{failed:?}");
     assert_eq!(answered, Heard::Message(Some(3), result(3)));
 }

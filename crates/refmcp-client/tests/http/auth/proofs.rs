@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use refmcp_auth::dpop::token_digest;
 use refmcp_client::auth::{Authorization, MemoryTokenStore};
-use refmcp_client::transport::WireError;
+use refmcp_client::transport::TransportError;
 
 use super::person::Person;
 use super::world::{World, proof};
@@ -98,6 +98,6 @@ async fn stale_proofs_are_made_again_a_few_times_and_lead_to_no_login() {
     assert_eq!(heard, Heard::Message(Some(2), result(2)));
     assert_eq!((world.came_to("/mcp").len(), world.grants().len(), person.visits()), (4, 0, 1));
     let (world, person, heard) = with_stale_proofs(usize::MAX).await;
-    assert!(matches!(heard, Heard::Ended(2, WireError::Unauthorized { status: 401, .. })), "{heard:?}");
+    assert!(matches!(heard, Heard::Ended(2, TransportError::Unauthorized { status: 401, .. })), "{heard:?}");
     assert_eq!((world.came_to("/mcp").len(), world.grants().len(), person.visits()), (4, 0, 1));
 }

@@ -2,7 +2,7 @@
 
 use refmcp_auth::Scopes;
 use refmcp_client::auth::Authorization;
-use refmcp_client::transport::WireError;
+use refmcp_client::transport::TransportError;
 
 use super::person::Person;
 use super::world::World;
@@ -52,7 +52,9 @@ async fn what_is_not_granted_is_not_asked_for_again_and_again() {
     let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (_, why) = ears.ended().await;
-    let WireError::Unauthorized { status: 403, challenge: Some(challenge) } = why else { panic!("{why:?}") };
+    let TransportError::Unauthorized { status: 403, challenge: Some(challenge) } = why else {
+        panic!("{why:?}")
+    };
     assert!(challenge.contains("tools:call"));
     assert_eq!(person.visits(), 2, "once to come in, once for more");
 }
@@ -67,7 +69,7 @@ async fn a_server_that_refuses_every_token_is_left_after_three() {
     let (transport, mut ears) = connect(&world.server(&authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = ears.ended().await;
-    assert!(matches!(why, WireError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
+    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
     // Before each login but the first it is asked whether the client is still known.
     assert_eq!((world.came_to("/mcp").len(), world.grants().len(), person.visits()), (4, 5, 3));
 }

@@ -2,7 +2,7 @@
 
 use futures_util::{SinkExt, StreamExt};
 use refmcp_client::auth::Authorization;
-use refmcp_client::transport::{Connector, WireError};
+use refmcp_client::transport::{Connector, TransportError};
 use refmcp_client::websocket::WebSocket;
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
@@ -60,6 +60,6 @@ async fn a_header_that_was_set_by_hand_goes_before() {
         peer.respond(401, "WWW-Authenticate: Bearer\r\n", "").await;
     });
     let why = connected.unwrap_err();
-    assert!(matches!(why, WireError::Unauthorized { status: 401, .. }), "{why:?}");
+    assert!(matches!(why, TransportError::Unauthorized { status: 401, .. }), "{why:?}");
     assert_eq!(person.visits(), 0);
 }

@@ -8,12 +8,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::config::{CallOptions, Input};
+use super::config::{CallOptions, InputHandling};
 use super::handshake::Phase;
-use super::io::{Answered, Ask, CallError, ClientOutput, Exchange, Outgoing, OutgoingKind, QuestionId};
+use super::io::{
+    CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId,
+};
 use super::questions::Pending;
 use super::{ClientEngine, exchange_of, write};
-use crate::engine::CallId;
+use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Response, RpcError, excerpt, without_place};
 use crate::model::{InputRequiredResult, ResultType};
 use crate::revision::{Lifecycle, Method, Revision};
@@ -27,7 +29,7 @@ pub(super) struct Call {
     params: Box<str>,
     options: CallOptions,
     /// The message it waits for an answer to; none while it waits for the conversation or for the host.
-    exchange: Option<Exchange>,
+    exchange: Option<ExchangeId>,
     begun: Timestamp,
     idle_by: Timestamp,
     total_by: Timestamp,
@@ -41,7 +43,7 @@ pub(super) struct Call {
 
 impl Call {
     /// The message whose answer it waits for; none where that may take for ever.
-    pub(super) fn awaited(&self) -> Option<Exchange> {
+    pub(super) fn awaited(&self) -> Option<ExchangeId> {
         self.exchange.filter(|_| !self.endless)
     }
 }
@@ -49,7 +51,7 @@ impl Call {
 /// What a call needs before it can be repeated.
 #[derive(Debug)]
 struct Collecting {
-    missing: BTreeMap<QuestionId, String>,
+    missing: BTreeMap<ServerRequestId, String>,
     answers: BTreeMap<String, Value>,
     state: Option<String>,
 }
@@ -111,10 +113,10 @@ impl ClientEngine {
 
     /// Sends a call that has waited for the conversation.
     pub(super) fn send_call(&mut self, now: Timestamp, id: CallId) {
-        self.send_first(now, id, Exchange(id.0));
+        self.send_first(now, id, ExchangeId(id.0));
     }
 
-    fn send_first(&mut self, now: Timestamp, id: CallId, exchange: Exchange) {
+    fn send_first(&mut self, now: Timestamp, id: CallId, exchange: ExchangeId) {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;
         let Some(call) = self.calls.get(&id) else { return };
@@ -128,7 +130,7 @@ impl ClientEngine {
         self.send_round(now, id, exchange, revision);
     }
 
-    fn send_round(&mut self, now: Timestamp, id: CallId, exchange: Exchange, revision: Revision) {
+    fn send_round(&mut self, now: Timestamp, id: CallId, exchange: ExchangeId, revision: Revision) {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let rules = revision.rules();
         let input = call.input.take();
@@ -144,16 +146,21 @@ impl ClientEngine {
         draft.write(&mut json, rules, &self.standing_meta);
         call.exchange = Some(exchange);
         call.idle_by = now + call.options.idle;
-        let kind = OutgoingKind::Request {
+        let kind = ClientMessageKind::Request {
             method: call.method.clone(),
             name: call.name.clone(),
-            mirrored: call.options.mirrored.clone(),
+            param_headers: call.options.param_headers.clone(),
         };
-        self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules: Some(rules) }));
+        self.outputs.push_back(ClientOutput::Send(ClientMessage {
+            exchange,
+            kind,
+            json,
+            rules: Some(rules),
+        }));
     }
 
     /// An answer has come.
-    pub(super) fn response(&mut self, now: Timestamp, from: Option<Exchange>, response: Response<'_>) {
+    pub(super) fn response(&mut self, now: Timestamp, from: Option<ExchangeId>, response: Response<'_>) {
         let answered = match &response.id {
             Some(id) => exchange_of(id),
             // The server could not read a request: with an exchange of its own it is clear which.
@@ -180,7 +187,7 @@ impl ClientEngine {
             Ok(text) => match self.kind_of(text) {
                 ResultType::Complete => {
                     self.check_tool_result(id, text);
-                    self.finish(id, Ok(Answered::Result(text.into())));
+                    self.finish(id, Ok(CallResult::Complete(text.into())));
                 }
                 ResultType::InputRequired => self.round(now, id, text),
                 ResultType::Other(name) => {
@@ -234,8 +241,8 @@ impl ClientEngine {
             }
         };
         let Some(call) = self.calls.get_mut(&id) else { return };
-        if call.options.input == Input::Manual {
-            return self.finish(id, Ok(Answered::InputRequired(Box::new(result))));
+        if call.options.input == InputHandling::Manual {
+            return self.finish(id, Ok(CallResult::InputRequired(Box::new(result))));
         }
         call.rounds += 1;
         if call.rounds > self.config.max_rounds {
@@ -248,8 +255,8 @@ impl ClientEngine {
             let what = "it asks for input and does not say which".to_owned();
             return self.finish(id, Err(CallError::Protocol(what)));
         }
-        if requests.len() + self.questions.len() > self.config.max_questions {
-            let what = format!("it asks more than {} questions at once", self.config.max_questions);
+        if requests.len() + self.questions.len() > self.config.max_server_requests {
+            let what = format!("it asks more than {} questions at once", self.config.max_server_requests);
             return self.finish(id, Err(CallError::Protocol(what)));
         }
         if let Some(undeclared) = requests.values().find(|request| !self.can_answer(request)) {
@@ -261,7 +268,11 @@ impl ClientEngine {
             let question = self.next_question();
             missing.insert(question, key);
             self.questions.insert(question, Pending::OfCall(id));
-            self.outputs.push_back(ClientOutput::Ask(Ask { question, call: Some(id), request }));
+            self.outputs.push_back(ClientOutput::Request(ServerRequest {
+                id: question,
+                call: Some(id),
+                request,
+            }));
         }
         let collecting = Collecting { missing, answers: BTreeMap::new(), state: result.request_state };
         if let Some(call) = self.calls.get_mut(&id) {
@@ -275,7 +286,7 @@ impl ClientEngine {
         &mut self,
         now: Timestamp,
         id: CallId,
-        question: QuestionId,
+        question: ServerRequestId,
         answer: Result<Value, RpcError>,
     ) {
         let Some(input) = self.calls.get_mut(&id).and_then(|call| call.input.as_mut()) else { return };
@@ -314,7 +325,7 @@ impl ClientEngine {
     }
 
     /// The call that an exchange belongs to and that still waits for it.
-    pub(super) fn call_of(&self, exchange: Exchange) -> Option<CallId> {
+    pub(super) fn call_of(&self, exchange: ExchangeId) -> Option<CallId> {
         let id = self.later_rounds.get(&exchange).copied().unwrap_or(CallId(exchange.0));
         self.calls.get(&id).filter(|call| call.exchange == Some(exchange)).map(|_| id)
     }
@@ -354,7 +365,7 @@ impl ClientEngine {
     }
 
     /// Ends a call; whatever it has asked is no longer wanted.
-    pub(super) fn finish(&mut self, id: CallId, outcome: Result<Answered, CallError>) {
+    pub(super) fn finish(&mut self, id: CallId, outcome: Result<CallResult, CallError>) {
         let Some(call) = self.calls.remove(&id) else { return };
         if call.rounds > 0 {
             self.later_rounds.retain(|_, of| *of != id);

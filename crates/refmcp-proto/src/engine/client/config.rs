@@ -10,7 +10,7 @@ use crate::revision::{Lifecycle, Revision};
 
 /// Which revisions a client is willing to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Era {
+pub enum VersionPolicy {
     /// The newest that the server speaks: asks it, and opens a session where it does not understand the question.
     #[default]
     Auto,
@@ -22,7 +22,7 @@ pub enum Era {
     Exactly(Revision),
 }
 
-impl Era {
+impl VersionPolicy {
     /// The revisions that are meant, newest first.
     pub fn revisions(self) -> Vec<Revision> {
         match self {
@@ -39,7 +39,7 @@ impl Era {
     }
 }
 
-impl fmt::Display for Era {
+impl fmt::Display for VersionPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auto => "auto",
@@ -50,32 +50,32 @@ impl fmt::Display for Era {
     }
 }
 
-/// A word that names no era.
+/// A word that names no version_policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("neither auto, legacy, modern nor a revision: {}", Revision::ALL.map(Revision::as_str).join(", "))]
-pub struct UnknownEra;
+pub struct UnknownVersionPolicy;
 
-impl FromStr for Era {
-    type Err = UnknownEra;
+impl FromStr for VersionPolicy {
+    type Err = UnknownVersionPolicy;
 
-    fn from_str(text: &str) -> Result<Self, UnknownEra> {
+    fn from_str(text: &str) -> Result<Self, UnknownVersionPolicy> {
         match text {
             "auto" => Ok(Self::Auto),
             "legacy" => Ok(Self::Legacy),
             "modern" => Ok(Self::Modern),
-            date => date.parse().map(Self::Exactly).map_err(|_| UnknownEra),
+            date => date.parse().map(Self::Exactly).map_err(|_| UnknownVersionPolicy),
         }
     }
 }
 
-/// How messages get to the server, as far as the conversation depends on it.
+/// The transport, as far as the protocol depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
-    /// One pipe for everything: what a server does not know it may just ignore.
+pub enum TransportKind {
+    /// One pipe for all messages: a server may ignore a request that it does not know.
     #[default]
     Pipe,
-    /// An exchange of its own for every message: each has an end, and ending it early says that nobody wants it.
-    Exchanges,
+    /// Each message is an HTTP exchange: each has an end, and closing it early cancels it.
+    Http,
 }
 
 /// Who a client is and how patient.
@@ -86,9 +86,9 @@ pub struct ClientConfig {
     /// What the host can do for servers.
     pub capabilities: ClientCapabilities,
     /// Which revisions it is willing to speak.
-    pub era: Era,
+    pub version_policy: VersionPolicy,
     /// How its messages travel.
-    pub way: Way,
+    pub transport: TransportKind,
     /// How large messages of the server may be.
     pub limits: Limits,
     /// How long a server that may just ignore the question which revisions it speaks is waited for.
@@ -98,7 +98,7 @@ pub struct ClientConfig {
     /// How often one call may be asked for input.
     pub max_rounds: u32,
     /// How many questions of the server may be open at once.
-    pub max_questions: usize,
+    pub max_server_requests: usize,
 }
 
 impl ClientConfig {
@@ -107,13 +107,13 @@ impl ClientConfig {
         Self {
             info,
             capabilities: ClientCapabilities::default(),
-            era: Era::default(),
-            way: Way::default(),
+            version_policy: VersionPolicy::default(),
+            transport: TransportKind::default(),
             limits: Limits { message_bytes: 64 << 20, ..Limits::default() },
             probe_timeout: Duration::from_secs(5),
             open_timeout: Duration::from_secs(60),
             max_rounds: 16,
-            max_questions: 64,
+            max_server_requests: 64,
         }
     }
 }
@@ -131,11 +131,11 @@ pub struct CallOptions {
     /// From which level on log messages are wanted, where that is said with each request.
     pub log_level: Option<LogLevel>,
     /// Who brings what the server asks for.
-    pub input: Input,
+    pub input: InputHandling,
     /// Further members of `_meta`.
     pub meta: JsonObject,
     /// Arguments that headers repeat, by their names in the headers.
-    pub mirrored: Vec<(String, String)>,
+    pub param_headers: Vec<(String, String)>,
     /// Sends it even where the revision that is spoken does not have it.
     pub unchecked: bool,
 }
@@ -147,9 +147,9 @@ impl Default for CallOptions {
             total: Duration::from_secs(600),
             progress: false,
             log_level: None,
-            input: Input::Automatic,
+            input: InputHandling::Automatic,
             meta: JsonObject::new(),
-            mirrored: Vec::new(),
+            param_headers: Vec::new(),
             unchecked: false,
         }
     }
@@ -157,7 +157,7 @@ impl Default for CallOptions {
 
 /// Who brings what a server asks for by its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum InputHandling {
     /// The host is asked, and the request repeated with the answers.
     Automatic,
     /// Whoever called.
@@ -171,10 +171,13 @@ mod tests {
     #[test]
     fn eras_have_names() {
         for (name, count) in [("auto", 5), ("legacy", 4), ("modern", 1), ("2025-06-18", 1)] {
-            let era: Era = name.parse().unwrap();
-            assert_eq!((era.to_string().as_str(), era.revisions().len()), (name, count));
+            let version_policy: VersionPolicy = name.parse().unwrap();
+            assert_eq!(
+                (version_policy.to_string().as_str(), version_policy.revisions().len()),
+                (name, count)
+            );
         }
-        let fault = "newest".parse::<Era>().unwrap_err().to_string();
+        let fault = "newest".parse::<VersionPolicy>().unwrap_err().to_string();
         assert!(fault.contains("2026-07-28"), "{fault}");
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::config::Way;
-use super::io::{CallError, ClientOutput, Exchange, OpenError, Outgoing, OutgoingKind, WireError};
+use super::config::TransportKind;
+use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
 use super::opening::{self, Attempt, Evidence, Verdict};
 use super::server_facts::ServerFacts;
 use super::{ClientEngine, write};
+use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
 use crate::revision::{Revision, Rules};
@@ -28,7 +29,7 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opening {
     pub(super) attempt: Attempt,
-    pub(super) exchange: Exchange,
+    pub(super) exchange: ExchangeId,
     since: Timestamp,
     until: Timestamp,
     /// Whether one of its kind was made before, or the server said that it would be understood.
@@ -40,7 +41,7 @@ pub(super) struct Opening {
 impl ClientEngine {
     /// Begins to open the conversation.
     pub fn open(&mut self, now: Timestamp) {
-        self.attempt(now, opening::first(self.config.era), false, 1);
+        self.attempt(now, opening::first(self.config.version_policy), false, 1);
     }
 
     /// The revisions agreed on, forgotten: the session is opened anew, and whoever called before is told that nobody
@@ -48,10 +49,10 @@ impl ClientEngine {
     pub(super) fn session_lost(&mut self, now: Timestamp) {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;
-        self.fail_calls(&CallError::Wire(WireError::SessionLost));
+        self.fail_calls(&CallError::Transport(TransportError::SessionLost));
         self.withdraw_questions();
         if std::mem::replace(&mut self.reopened, true) {
-            return self.give_up(OpenError::Wire(WireError::SessionLost));
+            return self.give_up(OpenError::Transport(TransportError::SessionLost));
         }
         self.attempt(now, Attempt::Initialize(revision), false, 1);
     }
@@ -59,9 +60,10 @@ impl ClientEngine {
     fn attempt(&mut self, now: Timestamp, attempt: Attempt, again: bool, number: u32) {
         let exchange = self.next_exchange();
         self.opened_by = exchange;
-        let may_be_ignored = matches!(attempt, Attempt::Discover(_)) && self.config.way == Way::Pipe;
+        let may_be_ignored =
+            matches!(attempt, Attempt::Discover(_)) && self.config.transport == TransportKind::Pipe;
         // Where silence means nothing but that the server is slow, it may be as slow as with anything else.
-        let goes_on = may_be_ignored && opening::goes_on_after_silence(self.config.era, again);
+        let goes_on = may_be_ignored && opening::goes_on_after_silence(self.config.version_policy, again);
         // A server that ignores the question needs its share of the time to open a session.
         let probe = self.config.probe_timeout.min(self.config.open_timeout / 2);
         let patience = if goes_on { probe } else { self.config.open_timeout };
@@ -69,8 +71,9 @@ impl ClientEngine {
             Attempt::Discover(revision) => self.discover(exchange, revision),
             Attempt::Initialize(revision) => self.initialize(exchange, revision),
         };
-        let kind = OutgoingKind::Request { method: method.into(), name: None, mirrored: Vec::new() };
-        self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules }));
+        let kind =
+            ClientMessageKind::Request { method: method.into(), name: None, param_headers: Vec::new() };
+        self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules }));
         let until = now + patience;
         self.remind(until);
         self.phase = Phase::Opening(Opening { attempt, exchange, since: now, until, again, number });
@@ -78,7 +81,7 @@ impl ClientEngine {
 
     fn discover(
         &self,
-        exchange: Exchange,
+        exchange: ExchangeId,
         revision: Revision,
     ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
         let rules = revision.rules();
@@ -98,7 +101,7 @@ impl ClientEngine {
 
     fn initialize(
         &self,
-        exchange: Exchange,
+        exchange: ExchangeId,
         revision: Revision,
     ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
         let method = "initialize";
@@ -117,7 +120,7 @@ impl ClientEngine {
     pub(super) fn opening_answered(
         &mut self,
         now: Timestamp,
-        exchange: Exchange,
+        exchange: ExchangeId,
         result: &Result<&str, RpcError>,
     ) -> bool {
         let Phase::Opening(opening) = self.phase else { return false };
@@ -143,7 +146,12 @@ impl ClientEngine {
     }
 
     /// The exchange of the opening has ended without an answer; whether it was that one.
-    pub(super) fn opening_ended(&mut self, now: Timestamp, exchange: Exchange, why: &WireError) -> bool {
+    pub(super) fn opening_ended(
+        &mut self,
+        now: Timestamp,
+        exchange: ExchangeId,
+        why: &TransportError,
+    ) -> bool {
         let Phase::Opening(opening) = self.phase else { return false };
         if opening.exchange == exchange {
             self.conclude(now, opening, Evidence::Wire(why.clone()), None);
@@ -169,11 +177,14 @@ impl ClientEngine {
         server: Option<ServerFacts>,
     ) {
         let verdict = match opening.attempt {
-            Attempt::Discover(_) => {
-                opening::after_discover(self.config.era, self.config.way, opening.again, evidence)
-            }
+            Attempt::Discover(_) => opening::after_discover(
+                self.config.version_policy,
+                self.config.transport,
+                opening.again,
+                evidence,
+            ),
             Attempt::Initialize(asked) => {
-                opening::after_initialize(self.config.era, asked, opening.again, evidence)
+                opening::after_initialize(self.config.version_policy, asked, opening.again, evidence)
             }
         };
         match (verdict, server) {
@@ -217,7 +228,7 @@ impl ClientEngine {
     pub(super) fn give_up(&mut self, why: OpenError) {
         let was_open = matches!(self.phase, Phase::Open(_));
         let error = match &why {
-            OpenError::Wire(fault) if was_open => CallError::Wire(fault.clone()),
+            OpenError::Transport(fault) if was_open => CallError::Transport(fault.clone()),
             why => CallError::NotOpen(why.clone()),
         };
         self.waiting.clear();

@@ -1,14 +1,14 @@
 //! What the server says by itself.
 
-use super::io::{Answered, ClientOutput, Exchange};
+use super::io::{CallResult, ClientOutput};
 use super::{ClientEngine, exchange_of};
-use crate::engine::CallId;
+use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Notification, RequestId, without_place};
 use crate::model::ServerNotification;
 use crate::time::Timestamp;
 
 impl ClientEngine {
-    pub(super) fn hear(&mut self, now: Timestamp, from: Option<Exchange>, heard: &Notification<'_>) {
+    pub(super) fn hear(&mut self, now: Timestamp, from: Option<ExchangeId>, heard: &Notification<'_>) {
         let notification = match ServerNotification::read(&heard.method, heard.params.text) {
             Ok(notification) => notification,
             Err(fault) => {
@@ -45,7 +45,7 @@ impl ClientEngine {
                     .or_else(|| from.and_then(|from| self.call_of(from)))
             }
         };
-        self.outputs.push_back(ClientOutput::Heard(call, Box::new(notification)));
+        self.outputs.push_back(ClientOutput::Notification(call, Box::new(notification)));
     }
 
     /// The server has called off a question of its own, or what we were listening to.
@@ -54,7 +54,7 @@ impl ClientEngine {
             && self.is_stateless()
             && let Some(call) = self.call_by_id(id)
         {
-            self.finish(call, Ok(Answered::Result("{}".into())));
+            self.finish(call, Ok(CallResult::Complete("{}".into())));
         }
     }
 

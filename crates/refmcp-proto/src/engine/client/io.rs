@@ -1,99 +1,95 @@
-//! What goes into a client engine and what comes out.
+//! Inputs, outputs and errors of a client engine.
 
 use std::sync::Arc;
 
 use super::server_facts::ServerFacts;
-use crate::engine::CallId;
+use crate::engine::{CallId, ExchangeId};
 use crate::finding::Finding;
 use crate::jsonrpc::RpcError;
 use crate::model::{InputRequest, InputRequiredResult, ServerNotification};
 use crate::revision::Rules;
 
-/// One message of ours on its way, and whatever comes back for it. A call may take several, one for each round.
+/// A request of the server, or one of the input requests of its result, that the host has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Exchange(pub u64);
-
-/// A question of the server that the host has to answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QuestionId(pub u64);
+pub struct ServerRequestId(pub u64);
 
 /// Something for the driver of a client to do.
 #[derive(Debug)]
 pub enum ClientOutput {
     /// Write a message.
-    Send(Outgoing),
-    /// Nobody wants what may still come for this exchange: where it has a connection of its own, end that.
-    Abandon(Exchange),
-    /// The conversation is open; calls are on their way.
+    Send(ClientMessage),
+    /// What may still come for this exchange is not used: where it has a connection of its own, close that.
+    Abandon(ExchangeId),
+    /// The connection is open, and calls that waited for it are sent.
     Opened(Arc<ServerFacts>),
-    /// The conversation cannot be opened, or has come to its end.
+    /// The connection cannot be opened, or has ended.
     Closed(OpenError),
     /// A call has ended.
-    Done(CallId, Result<Answered, CallError>),
-    /// The server asks something; report with [`ClientEngine::answer`](super::ClientEngine::answer).
-    Ask(Ask),
-    /// The answer to a question is no longer wanted.
-    Withdrawn(QuestionId),
-    /// The server told something; with the call that it belongs to, where it does.
-    Heard(Option<CallId>, Box<ServerNotification>),
+    Done(CallId, Result<CallResult, CallError>),
+    /// The server needs input; report with [`ClientEngine::respond`](super::ClientEngine::respond).
+    Request(ServerRequest),
+    /// The server no longer needs the response to a request.
+    RequestCancelled(ServerRequestId),
+    /// A notification, with the call that it belongs to, if any.
+    Notification(Option<CallId>, Box<ServerNotification>),
     /// The server broke a rule that it had not broken before.
-    Note(Finding),
-    /// Something came that is no message, or an answer to nothing, or a request for what was not offered; what it was, for
-    /// a person.
+    Finding(Finding),
+    /// Something was ignored: input that is no message, a response to no request, a request for what was not offered.
+    /// The text is for people.
     Ignored(String),
 }
 
-/// A message on its way out.
+/// A message of the client.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
-    /// Its number; no two messages have the same.
-    pub exchange: Exchange,
+pub struct ClientMessage {
+    /// Its number; each message has its own.
+    pub exchange: ExchangeId,
     /// What it is.
-    pub kind: OutgoingKind,
+    pub kind: ClientMessageKind,
     /// The message: JSON without line breaks.
     pub json: Vec<u8>,
-    /// What holds in the revision that is spoken; nothing while that is not agreed.
+    /// The rules of the negotiated revision; none before that.
     pub rules: Option<&'static Rules>,
 }
 
-/// What kind of message leaves, and what headers say of it where there are headers.
+/// What a message of the client is, and what its HTTP headers repeat of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OutgoingKind {
-    /// A request: an answer comes back.
+pub enum ClientMessageKind {
+    /// A request.
     Request {
-        /// What is asked for.
+        /// The method.
         method: Arc<str>,
-        /// The name of the tool or prompt, or the address of the resource.
+        /// The name of the tool or prompt, or the URI of the resource.
         name: Option<Arc<str>>,
-        /// Arguments that headers repeat: the name of the header without its prefix, and the value.
-        mirrored: Vec<(String, String)>,
+        /// Parameters mirrored in `Mcp-Param-*` headers: the name without the prefix, and the value.
+        param_headers: Vec<(String, String)>,
     },
     /// A notification.
     Notification {
-        /// What it tells.
+        /// The method.
         method: Arc<str>,
     },
-    /// The answer to a question of the server.
-    Answer,
+    /// The response to a request of the server.
+    Response,
 }
 
-/// A question of the server.
+/// Input that the server needs: by a request of its own, or by a result that requires input.
 #[derive(Debug)]
-pub struct Ask {
-    /// The number to answer with.
-    pub question: QuestionId,
+pub struct ServerRequest {
+    /// The number to respond with.
+    pub id: ServerRequestId,
     /// The call it belongs to, where that is known.
     pub call: Option<CallId>,
-    /// What is asked.
+    /// The request.
     pub request: InputRequest,
 }
 
 /// What a call ended with.
 #[derive(Debug)]
-pub enum Answered {
+pub enum CallResult {
     /// The text of the result, an object, unread.
-    Result(Box<str>),
-    /// The server needs something first, and whoever called wants to bring it by hand.
+    Complete(Box<str>),
+    /// The server requires input, and [`InputHandling::Manual`](super::InputHandling::Manual) leaves it to the caller.
     InputRequired(Box<InputRequiredResult>),
 }
 
@@ -135,7 +131,7 @@ pub enum CallError {
     },
     /// The way to the server failed; whether the call was carried out is unknown.
     #[error(transparent)]
-    Wire(#[from] WireError),
+    Transport(#[from] TransportError),
     /// There is no conversation.
     #[error("the conversation is not open: {0}")]
     NotOpen(#[from] OpenError),
@@ -144,7 +140,7 @@ pub enum CallError {
 /// What went wrong on the way to the server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WireError {
+pub enum TransportError {
     /// Nobody answers there.
     #[error("cannot reach the server: {0}")]
     Unreachable(String),
@@ -186,7 +182,7 @@ pub enum WireError {
     Closed,
 }
 
-impl WireError {
+impl TransportError {
     /// Whether the server wants to know who asks.
     pub fn needs_authorization(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::NotAuthorized { .. })
@@ -219,7 +215,7 @@ pub enum OpenError {
     },
     /// The way to the server failed.
     #[error(transparent)]
-    Wire(#[from] WireError),
+    Transport(#[from] TransportError),
 }
 
 fn body_of(body: &str) -> String {

@@ -11,11 +11,12 @@
 
 use std::time::Duration;
 
-use super::config::Way;
+use super::config::TransportKind;
 use super::handshake::Phase;
-use super::io::{CallError, ClientOutput, Exchange, OpenError, Outgoing, OutgoingKind, WireError};
+use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
 use super::opening::{Attempt, Evidence};
 use super::{ClientEngine, id_of};
+use crate::engine::ExchangeId;
 use crate::jsonrpc::{encode, excerpt};
 use crate::model::JsonObject;
 use crate::time::Timestamp;
@@ -39,7 +40,7 @@ pub(super) struct Junk {
     /// The beginning of the latest line.
     last: Option<String>,
     /// A request that is going to end for want of a readable answer, when, and why.
-    suspect: Option<(Exchange, Timestamp, String)>,
+    suspect: Option<(ExchangeId, Timestamp, String)>,
     /// When the server is pinged, unless it says more.
     ping_at: Option<Timestamp>,
     /// When something was last sent while the server was quiet.
@@ -49,11 +50,11 @@ pub(super) struct Junk {
 
 impl ClientEngine {
     /// A line came that is not even meant as a message.
-    pub fn noise(&mut self, now: Timestamp, line: &str) {
+    pub fn ignored_input(&mut self, now: Timestamp, line: &str) {
         if matches!(self.phase, Phase::Closed(_)) {
             return;
         }
-        if self.config.way != Way::Pipe || line.trim().is_empty() {
+        if self.config.transport != TransportKind::Pipe || line.trim().is_empty() {
             return self.note("RPC-01", format!("not a message: {line}"));
         }
         let line = excerpt(line);
@@ -85,11 +86,11 @@ impl ClientEngine {
     /// Something came that is meant as a message, and is none.
     pub(super) fn malformed(&mut self, now: Timestamp, fault: &str, line: &str) {
         if !is_meant_as_answer(line) {
-            return self.noise(now, line);
+            return self.ignored_input(now, line);
         }
         let what = format!("it sent an answer that cannot be read, {fault}: {}", excerpt(line));
         self.ignore("RPC-01", what.clone());
-        let meant = id_in(line).map(Exchange).filter(|exchange| self.waits_for(*exchange));
+        let meant = id_in(line).map(ExchangeId).filter(|exchange| self.waits_for(*exchange));
         self.suspect_answer(now, meant, what);
     }
 
@@ -107,21 +108,21 @@ impl ClientEngine {
         self.suspect_answer(now, None, what);
     }
 
-    fn suspect_answer(&mut self, now: Timestamp, meant: Option<Exchange>, what: String) {
-        if self.config.way == Way::Pipe
+    fn suspect_answer(&mut self, now: Timestamp, meant: Option<ExchangeId>, what: String) {
+        if self.config.transport == TransportKind::Pipe
             && let Some(exchange) = meant.or_else(|| self.only_waiting())
         {
             self.suspect(exchange, now + GRACE, what);
         }
     }
 
-    fn suspect(&mut self, exchange: Exchange, at: Timestamp, what: String) {
+    fn suspect(&mut self, exchange: ExchangeId, at: Timestamp, what: String) {
         self.junk.suspect = Some((exchange, at, what));
         self.remind(at);
     }
 
     /// The request that an answer without a usable id is for: the only one that waits for an answer.
-    pub(super) fn only_waiting(&self) -> Option<Exchange> {
+    pub(super) fn only_waiting(&self) -> Option<ExchangeId> {
         if let Phase::Opening(opening) = self.phase {
             return Some(opening.exchange);
         }
@@ -129,7 +130,7 @@ impl ClientEngine {
         waiting.next().filter(|_| waiting.next().is_none())
     }
 
-    fn waits_for(&self, exchange: Exchange) -> bool {
+    fn waits_for(&self, exchange: ExchangeId) -> bool {
         let opens = matches!(self.phase, Phase::Opening(opening) if opening.exchange == exchange);
         opens || self.call_of(exchange).is_some()
     }
@@ -161,7 +162,7 @@ impl ClientEngine {
         }
     }
 
-    fn end_suspect(&mut self, now: Timestamp, exchange: Exchange, what: String) {
+    fn end_suspect(&mut self, now: Timestamp, exchange: ExchangeId, what: String) {
         match self.phase {
             Phase::Opening(opening) if opening.exchange == exchange => {
                 self.conclude(now, opening, Evidence::Nonsense(what), None);
@@ -183,8 +184,9 @@ impl ClientEngine {
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
         if encode::request(&mut json, &id_of(exchange), "ping", &JsonObject::new()).is_ok() {
-            let kind = OutgoingKind::Request { method: "ping".into(), name: None, mirrored: Vec::new() };
-            self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules: None }));
+            let kind =
+                ClientMessageKind::Request { method: "ping".into(), name: None, param_headers: Vec::new() };
+            self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules: None }));
             self.junk.sent_in_quiet = Some(now);
         }
     }
@@ -198,9 +200,9 @@ impl ClientEngine {
             OpenError::TimedOut { .. } => {
                 OpenError::Protocol(format!("{why}, and wrote what is no message: {line}"))
             }
-            OpenError::Wire(WireError::Broken(how)) => {
+            OpenError::Transport(TransportError::Broken(how)) => {
                 let how = format!("{how}; it wrote what is no message: {line}");
-                OpenError::Wire(WireError::Broken(how))
+                OpenError::Transport(TransportError::Broken(how))
             }
             why => why,
         }

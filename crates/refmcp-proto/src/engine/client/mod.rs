@@ -33,17 +33,20 @@ use questions::Pending;
 
 use crate::engine::CallId;
 use crate::engine::hash::Quick;
-use crate::engine::mistakes;
+use crate::engine::message_checks;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
 use crate::model::CancelledParams;
 use crate::revision::{Lifecycle, Rules};
 use crate::time::Timestamp;
 
-pub use config::{CallOptions, ClientConfig, Era, Input, UnknownEra, Way};
+pub use super::ExchangeId;
+pub use config::{
+    CallOptions, ClientConfig, InputHandling, TransportKind, UnknownVersionPolicy, VersionPolicy,
+};
 pub use io::{
-    Answered, Ask, CallError, ClientOutput, Exchange, OpenError, Outgoing, OutgoingKind, QuestionId,
-    WireError,
+    CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerRequest,
+    ServerRequestId, TransportError,
 };
 pub use server_facts::ServerFacts;
 
@@ -53,7 +56,7 @@ pub struct ClientEngine {
     config: Arc<ClientConfig>,
     phase: Phase,
     /// The exchange that opened, or is about to open, the conversation.
-    opened_by: Exchange,
+    opened_by: ExchangeId,
     /// Whether the session was opened anew and nothing has come of it yet.
     reopened: bool,
     /// What all requests say in `_meta`.
@@ -61,10 +64,10 @@ pub struct ClientEngine {
     last_number: u64,
     calls: HashMap<CallId, Call, Quick>,
     /// The calls of exchanges that are not a call's first.
-    later_rounds: HashMap<Exchange, CallId, Quick>,
+    later_rounds: HashMap<ExchangeId, CallId, Quick>,
     /// Calls that wait until the conversation is open, in their order.
     waiting: Vec<CallId>,
-    questions: HashMap<QuestionId, Pending, Quick>,
+    questions: HashMap<ServerRequestId, Pending, Quick>,
     last_question: u64,
     /// No deadline is earlier than this.
     next_deadline: Option<Timestamp>,
@@ -79,7 +82,7 @@ impl ClientEngine {
         Self {
             config,
             phase: Phase::New,
-            opened_by: Exchange(0),
+            opened_by: ExchangeId(0),
             reopened: false,
             standing_meta: Vec::new(),
             last_number: 0,
@@ -132,7 +135,7 @@ impl ClientEngine {
     }
 
     /// Takes in bytes of the server: for an exchange, or from a stream for everything.
-    pub fn receive(&mut self, now: Timestamp, from: Option<Exchange>, bytes: &[u8]) {
+    pub fn receive(&mut self, now: Timestamp, from: Option<ExchangeId>, bytes: &[u8]) {
         match decode(bytes, &self.config.limits.clone()) {
             Ok(Incoming::One(message)) => self.message(now, from, message),
             Ok(Incoming::Batch(messages)) => {
@@ -147,7 +150,7 @@ impl ClientEngine {
         }
     }
 
-    fn not_a_message(&mut self, now: Timestamp, from: Option<Exchange>, fault: &str, bytes: &[u8]) {
+    fn not_a_message(&mut self, now: Timestamp, from: Option<ExchangeId>, fault: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         match from {
             Some(_) => self.unreadable(now, from, &format!("{fault}: {}", excerpt(&text))),
@@ -156,9 +159,9 @@ impl ClientEngine {
     }
 
     /// Takes in a message of the server.
-    pub fn message(&mut self, now: Timestamp, from: Option<Exchange>, message: Message<'_>) {
+    pub fn message(&mut self, now: Timestamp, from: Option<ExchangeId>, message: Message<'_>) {
         self.speaks();
-        for finding in mistakes::of_server(&message) {
+        for finding in message_checks::server_message(&message) {
             self.note(finding.rule, finding.what);
         }
         match message {
@@ -170,35 +173,35 @@ impl ClientEngine {
 
     /// Something came that is no message, such as one that is too long to be kept. Where it came for one exchange alone,
     /// that is what its call gets.
-    pub fn unreadable(&mut self, now: Timestamp, from: Option<Exchange>, what: &str) {
+    pub fn unreadable(&mut self, now: Timestamp, from: Option<ExchangeId>, what: &str) {
         let Some(exchange) = from else { return self.too_long(now, what) };
         self.note("RPC-01", format!("not a message: {what}"));
-        self.ended(now, exchange, WireError::Misbehaved(format!("it sent what is no message: {what}")));
+        self.ended(now, exchange, TransportError::Misbehaved(format!("it sent what is no message: {what}")));
     }
 
     /// Nothing more comes for an exchange.
-    pub fn ended(&mut self, now: Timestamp, exchange: Exchange, why: WireError) {
+    pub fn ended(&mut self, now: Timestamp, exchange: ExchangeId, why: TransportError) {
         if self.opening_ended(now, exchange, &why) {
             return;
         }
         // What was sent in an earlier session says nothing about this one.
         let of_this_session = exchange > self.opened_by && matches!(self.phase, Phase::Open(_));
-        if why == WireError::SessionLost && of_this_session {
+        if why == TransportError::SessionLost && of_this_session {
             return self.session_lost(now);
         }
         if let Some(call) = self.call_of(exchange) {
             let error = match why {
-                WireError::Refused { error: Some(error), .. } => CallError::Rpc(error),
-                why => CallError::Wire(why),
+                TransportError::Refused { error: Some(error), .. } => CallError::Rpc(error),
+                why => CallError::Transport(why),
             };
             self.finish(call, Err(error));
         }
     }
 
     /// Nothing more comes at all.
-    pub fn closed(&mut self, why: WireError) {
+    pub fn closed(&mut self, why: TransportError) {
         if !matches!(self.phase, Phase::Closed(_)) {
-            let why = self.with_junk(OpenError::Wire(why));
+            let why = self.with_junk(OpenError::Transport(why));
             self.give_up(why);
         }
     }
@@ -222,16 +225,21 @@ impl ClientEngine {
         // Writing values of the model into memory does not fail.
         if encode::notification(&mut json, method, params).is_ok() {
             let exchange = self.next_exchange();
-            let kind = OutgoingKind::Notification { method: method.into() };
-            self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules: Some(rules) }));
+            let kind = ClientMessageKind::Notification { method: method.into() };
+            self.outputs.push_back(ClientOutput::Send(ClientMessage {
+                exchange,
+                kind,
+                json,
+                rules: Some(rules),
+            }));
         }
     }
 
     /// Tells the server, in the way its revision wants, that nobody waits for an exchange any more.
-    fn call_off(&mut self, exchange: Exchange, reason: &str) {
+    fn call_off(&mut self, exchange: ExchangeId, reason: &str) {
         if let Phase::Open(server) = &self.phase {
             let rules = server.rules();
-            if rules.lifecycle == Lifecycle::Handshake || self.config.way == Way::Pipe {
+            if rules.lifecycle == Lifecycle::Handshake || self.config.transport == TransportKind::Pipe {
                 let cancelled = CancelledParams::new(id_of(exchange)).reason(reason);
                 self.send_notification(rules, "notifications/cancelled", Some(&cancelled));
             }
@@ -239,9 +247,9 @@ impl ClientEngine {
         self.outputs.push_back(ClientOutput::Abandon(exchange));
     }
 
-    fn next_exchange(&mut self) -> Exchange {
+    fn next_exchange(&mut self) -> ExchangeId {
         self.last_number += 1;
-        Exchange(self.last_number)
+        ExchangeId(self.last_number)
     }
 
     fn remind(&mut self, at: Timestamp) {
@@ -250,19 +258,19 @@ impl ClientEngine {
 
     fn note(&mut self, rule: &'static str, what: impl Into<std::borrow::Cow<'static, str>>) {
         let finding = Finding { rule, what: what.into() };
-        if self.findings.note(&finding) {
-            self.outputs.push_back(ClientOutput::Note(finding));
+        if self.findings.record(&finding) {
+            self.outputs.push_back(ClientOutput::Finding(finding));
         }
     }
 }
 
-fn id_of(exchange: Exchange) -> RequestId {
+fn id_of(exchange: ExchangeId) -> RequestId {
     RequestId::Integer(exchange.0.cast_signed())
 }
 
-fn exchange_of(id: &RequestId) -> Option<Exchange> {
+fn exchange_of(id: &RequestId) -> Option<ExchangeId> {
     match id {
-        RequestId::Integer(number) => u64::try_from(*number).ok().map(Exchange),
+        RequestId::Integer(number) => u64::try_from(*number).ok().map(ExchangeId),
         RequestId::Digits(_) | RequestId::Text(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! How a conversation is opened: which revision is tried, and what an answer to the attempt means.
 
-use super::config::{Era, Way};
-use super::io::{OpenError, WireError};
+use super::config::{TransportKind, VersionPolicy};
+use super::io::{OpenError, TransportError};
 use crate::jsonrpc::{RpcError, code};
 use crate::model::UnsupportedVersionData;
 use crate::revision::{Lifecycle, Revision};
@@ -25,7 +25,7 @@ pub(super) enum Evidence {
     /// It answered with an error.
     Error(RpcError),
     /// The way failed, or refused.
-    Wire(WireError),
+    Wire(TransportError),
     /// Nothing came in time.
     Silence {
         /// How long it was waited for.
@@ -45,83 +45,96 @@ pub(super) enum Verdict {
 }
 
 /// What is tried first.
-pub(super) fn first(era: Era) -> Attempt {
-    if let Some(revision) = era.with(Lifecycle::PerRequest).next() {
+pub(super) fn first(version_policy: VersionPolicy) -> Attempt {
+    if let Some(revision) = version_policy.with(Lifecycle::PerRequest).next() {
         return Attempt::Discover(revision);
     }
-    Attempt::Initialize(era.with(Lifecycle::Handshake).next().unwrap_or(Revision::LATEST_SESSION))
+    Attempt::Initialize(version_policy.with(Lifecycle::Handshake).next().unwrap_or(Revision::LATEST_SESSION))
 }
 
 /// What follows from the answer to a question which revisions the server speaks. `again`: whether it was asked before
 /// in this very revision.
-pub(super) fn after_discover(era: Era, way: Way, again: bool, evidence: Evidence) -> Verdict {
-    let older = era.with(Lifecycle::Handshake).next().map(Attempt::Initialize);
+pub(super) fn after_discover(
+    version_policy: VersionPolicy,
+    way: TransportKind,
+    again: bool,
+    evidence: Evidence,
+) -> Verdict {
+    let older = version_policy.with(Lifecycle::Handshake).next().map(Attempt::Initialize);
     match evidence {
-        Evidence::Speaks(theirs) => choose(era, &theirs, Some(Verdict::Speak)),
+        Evidence::Speaks(theirs) => choose(version_policy, &theirs, Some(Verdict::Speak)),
         Evidence::Error(error) => match error.code {
             code::UNSUPPORTED_VERSION => {
                 let ask_in = |revision| Verdict::Try(Attempt::Discover(revision));
-                choose(era, &supported(&error), (!again).then_some(ask_in))
+                choose(version_policy, &supported(&error), (!again).then_some(ask_in))
             }
-            // Only servers of that era know these: an older revision would not help.
+            // Only servers of that version_policy know these: an older revision would not help.
             code::HEADER_MISMATCH | code::MISSING_CAPABILITY => Verdict::GiveUp(OpenError::Refused(error)),
             _ => older.map_or_else(|| Verdict::GiveUp(OpenError::Refused(error)), Verdict::Try),
         },
         Evidence::Nonsense(what) => {
             older.map_or_else(|| Verdict::GiveUp(OpenError::Protocol(what)), Verdict::Try)
         }
-        Evidence::Wire(WireError::Refused { status, error, body })
+        Evidence::Wire(TransportError::Refused { status, error, body })
             if matches!(status, 400 | 404 | 405 | 406 | 415) =>
         {
             match (error, older) {
-                (Some(error), _) => after_discover(era, way, again, Evidence::Error(error)),
+                (Some(error), _) => after_discover(version_policy, way, again, Evidence::Error(error)),
                 (None, Some(older)) => Verdict::Try(older),
-                (None, None) => Verdict::GiveUp(WireError::Refused { status, error: None, body }.into()),
+                (None, None) => Verdict::GiveUp(TransportError::Refused { status, error: None, body }.into()),
             }
         }
         Evidence::Wire(fault) => Verdict::GiveUp(fault.into()),
         Evidence::Silence { after_millis } => match (way, older) {
-            (Way::Pipe, Some(older)) if !again => Verdict::Try(older),
+            (TransportKind::Pipe, Some(older)) if !again => Verdict::Try(older),
             _ => Verdict::GiveUp(OpenError::TimedOut { after_millis }),
         },
     }
 }
 
 /// Whether there is something to try after a question which revisions the server speaks that was ignored.
-pub(super) fn goes_on_after_silence(era: Era, again: bool) -> bool {
-    !again && era.with(Lifecycle::Handshake).next().is_some()
+pub(super) fn goes_on_after_silence(version_policy: VersionPolicy, again: bool) -> bool {
+    !again && version_policy.with(Lifecycle::Handshake).next().is_some()
 }
 
 /// What follows from the answer to an attempt to open a session in `asked`. `again`: whether another one was tried
 /// before.
-pub(super) fn after_initialize(era: Era, asked: Revision, again: bool, evidence: Evidence) -> Verdict {
+pub(super) fn after_initialize(
+    version_policy: VersionPolicy,
+    asked: Revision,
+    again: bool,
+    evidence: Evidence,
+) -> Verdict {
     match evidence {
         Evidence::Speaks(theirs) => {
-            let agreed = era
+            let agreed = version_policy
                 .with(Lifecycle::Handshake)
                 .find(|revision| theirs.iter().any(|name| name == revision.as_str()));
-            agreed.map_or_else(|| no_common(era, theirs), Verdict::Speak)
+            agreed.map_or_else(|| no_common(version_policy, theirs), Verdict::Speak)
         }
         Evidence::Error(error) => {
             let theirs = supported(&error);
             if theirs.is_empty() {
                 return Verdict::GiveUp(OpenError::Refused(error));
             }
-            let other = era
+            let other = version_policy
                 .with(Lifecycle::Handshake)
                 .find(|revision| *revision != asked && theirs.iter().any(|name| name == revision.as_str()));
             if let (Some(other), false) = (other, again) {
                 return Verdict::Try(Attempt::Initialize(other));
             }
             // A server that was too slow to say so when it was asked: it has understood the question by now.
-            let stateless = era
+            let stateless = version_policy
                 .with(Lifecycle::PerRequest)
                 .find(|revision| theirs.iter().any(|name| name == revision.as_str()));
-            stateless.map_or_else(|| no_common(era, theirs), |it| Verdict::Try(Attempt::Discover(it)))
+            stateless
+                .map_or_else(|| no_common(version_policy, theirs), |it| Verdict::Try(Attempt::Discover(it)))
         }
         Evidence::Nonsense(what) => Verdict::GiveUp(OpenError::Protocol(what)),
-        Evidence::Wire(WireError::Refused { error: Some(error), .. }) if !supported(&error).is_empty() => {
-            after_initialize(era, asked, again, Evidence::Error(error))
+        Evidence::Wire(TransportError::Refused { error: Some(error), .. })
+            if !supported(&error).is_empty() =>
+        {
+            after_initialize(version_policy, asked, again, Evidence::Error(error))
         }
         Evidence::Wire(fault) => Verdict::GiveUp(fault.into()),
         Evidence::Silence { after_millis } => Verdict::GiveUp(OpenError::TimedOut { after_millis }),
@@ -130,18 +143,25 @@ pub(super) fn after_initialize(era: Era, asked: Revision, again: bool, evidence:
 
 /// Goes on with the newest revision that both sides speak: with one that needs no session in the way that is given, if
 /// any is.
-fn choose(era: Era, theirs: &[String], stateless: Option<impl Fn(Revision) -> Verdict>) -> Verdict {
-    let common =
-        |lifecycle| era.with(lifecycle).find(|revision| theirs.iter().any(|name| name == revision.as_str()));
+fn choose(
+    version_policy: VersionPolicy,
+    theirs: &[String],
+    stateless: Option<impl Fn(Revision) -> Verdict>,
+) -> Verdict {
+    let common = |lifecycle| {
+        version_policy.with(lifecycle).find(|revision| theirs.iter().any(|name| name == revision.as_str()))
+    };
     if let (Some(revision), Some(go_on)) = (common(Lifecycle::PerRequest), stateless) {
         return go_on(revision);
     }
-    common(Lifecycle::Handshake)
-        .map_or_else(|| no_common(era, theirs.to_vec()), |it| Verdict::Try(Attempt::Initialize(it)))
+    common(Lifecycle::Handshake).map_or_else(
+        || no_common(version_policy, theirs.to_vec()),
+        |it| Verdict::Try(Attempt::Initialize(it)),
+    )
 }
 
-fn no_common(era: Era, theirs: Vec<String>) -> Verdict {
-    let ours = era.revisions().into_iter().map(Revision::as_str).collect();
+fn no_common(version_policy: VersionPolicy, theirs: Vec<String>) -> Verdict {
+    let ours = version_policy.revisions().into_iter().map(Revision::as_str).collect();
     Verdict::GiveUp(OpenError::NoCommonRevision { ours, theirs })
 }
 
@@ -171,7 +191,7 @@ mod tests {
 
     fn refused(status: u16, error: Option<i64>) -> Evidence {
         let error = error.map(|code| RpcError::new(code, "no"));
-        Evidence::Wire(WireError::Refused { status, error, body: String::new() })
+        Evidence::Wire(TransportError::Refused { status, error, body: String::new() })
     }
 
     fn speaks(names: &[&str]) -> Evidence {
@@ -198,7 +218,7 @@ mod tests {
         ];
         for (evidence, verdict) in cases {
             assert_eq!(
-                after_discover(Era::Auto, Way::Pipe, false, evidence.clone()),
+                after_discover(VersionPolicy::Auto, TransportKind::Pipe, false, evidence.clone()),
                 verdict,
                 "{evidence:?}"
             );
@@ -209,15 +229,15 @@ mod tests {
             error(-32022, &["2099-01-01"]),
             refused(500, None),
             refused(400, Some(-32020)),
-            Evidence::Wire(WireError::Unauthorized { status: 401, challenge: None }),
-            Evidence::Wire(WireError::Unreachable("gone".into())),
+            Evidence::Wire(TransportError::Unauthorized { status: 401, challenge: None }),
+            Evidence::Wire(TransportError::Unreachable("gone".into())),
         ] {
-            let verdict = after_discover(Era::Auto, Way::Exchanges, false, hopeless.clone());
+            let verdict = after_discover(VersionPolicy::Auto, TransportKind::Http, false, hopeless.clone());
             assert!(matches!(verdict, Verdict::GiveUp(_)), "{hopeless:?}: {verdict:?}");
         }
         let silence = Evidence::Silence { after_millis: 1 };
         assert_eq!(
-            after_discover(Era::Auto, Way::Exchanges, false, silence),
+            after_discover(VersionPolicy::Auto, TransportKind::Http, false, silence),
             Verdict::GiveUp(OpenError::TimedOut { after_millis: 1 }),
             "an exchange that is not answered says nothing about revisions"
         );
@@ -225,19 +245,23 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_back_what_it_names_is_left() {
-        let verdict = after_discover(Era::Auto, Way::Pipe, true, error(-32022, &["2026-07-28"]));
+        let verdict =
+            after_discover(VersionPolicy::Auto, TransportKind::Pipe, true, error(-32022, &["2026-07-28"]));
         assert!(matches!(verdict, Verdict::GiveUp(OpenError::NoCommonRevision { .. })), "{verdict:?}");
     }
 
     #[test]
     fn only_what_is_allowed_is_tried() {
-        assert_eq!(first(Era::Exactly(Revision::V2025_03_26)), Attempt::Initialize(Revision::V2025_03_26));
-        assert_eq!(first(Era::Legacy), Attempt::Initialize(SESSION));
-        assert_eq!(first(Era::Modern), Attempt::Discover(MODERN));
-        let verdict = after_discover(Era::Modern, Way::Pipe, false, error(-32601, &[]));
+        assert_eq!(
+            first(VersionPolicy::Exactly(Revision::V2025_03_26)),
+            Attempt::Initialize(Revision::V2025_03_26)
+        );
+        assert_eq!(first(VersionPolicy::Legacy), Attempt::Initialize(SESSION));
+        assert_eq!(first(VersionPolicy::Modern), Attempt::Discover(MODERN));
+        let verdict = after_discover(VersionPolicy::Modern, TransportKind::Pipe, false, error(-32601, &[]));
         assert!(matches!(verdict, Verdict::GiveUp(OpenError::Refused(_))), "{verdict:?}");
         let verdict = after_initialize(
-            Era::Exactly(Revision::V2025_03_26),
+            VersionPolicy::Exactly(Revision::V2025_03_26),
             Revision::V2025_03_26,
             false,
             speaks(&["2024-11-05"]),
@@ -249,16 +273,16 @@ mod tests {
     #[test]
     fn a_session_is_opened_in_what_the_server_prefers() {
         assert_eq!(
-            after_initialize(Era::Auto, SESSION, false, speaks(&["2024-11-05"])),
+            after_initialize(VersionPolicy::Auto, SESSION, false, speaks(&["2024-11-05"])),
             Verdict::Speak(Revision::V2024_11_05)
         );
         let other = error(-32602, &["2025-03-26"]);
         assert_eq!(
-            after_initialize(Era::Auto, SESSION, false, other.clone()),
+            after_initialize(VersionPolicy::Auto, SESSION, false, other.clone()),
             Verdict::Try(Attempt::Initialize(Revision::V2025_03_26))
         );
-        assert!(matches!(after_initialize(Era::Auto, SESSION, true, other), Verdict::GiveUp(_)));
-        let newest = after_initialize(Era::Auto, SESSION, false, speaks(&["2026-07-28"]));
+        assert!(matches!(after_initialize(VersionPolicy::Auto, SESSION, true, other), Verdict::GiveUp(_)));
+        let newest = after_initialize(VersionPolicy::Auto, SESSION, false, speaks(&["2026-07-28"]));
         assert!(matches!(newest, Verdict::GiveUp(_)), "no handshake opens that one");
     }
 
@@ -266,10 +290,13 @@ mod tests {
     fn a_server_that_was_too_slow_to_be_understood_is_asked_once_more() {
         let needs_none = error(-32022, &["2026-07-28"]);
         let ask = Verdict::Try(Attempt::Discover(MODERN));
-        assert_eq!(after_initialize(Era::Auto, SESSION, false, needs_none.clone()), ask);
-        assert!(matches!(after_initialize(Era::Legacy, SESSION, false, needs_none), Verdict::GiveUp(_)));
+        assert_eq!(after_initialize(VersionPolicy::Auto, SESSION, false, needs_none.clone()), ask);
+        assert!(matches!(
+            after_initialize(VersionPolicy::Legacy, SESSION, false, needs_none),
+            Verdict::GiveUp(_)
+        ));
         let silence = Evidence::Silence { after_millis: 1 };
-        let verdict = after_discover(Era::Auto, Way::Pipe, true, silence);
+        let verdict = after_discover(VersionPolicy::Auto, TransportKind::Pipe, true, silence);
         assert_eq!(verdict, Verdict::GiveUp(OpenError::TimedOut { after_millis: 1 }));
     }
 }

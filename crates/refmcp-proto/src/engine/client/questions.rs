@@ -3,11 +3,11 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::config::Way;
-use super::io::{Ask, ClientOutput, Exchange, Outgoing, OutgoingKind, QuestionId};
+use super::config::TransportKind;
+use super::io::{ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId};
 use super::{ClientEngine, handshake::Phase};
-use crate::engine::CallId;
-use crate::jsonrpc::encode::{self, AnswerTo};
+use crate::engine::{CallId, ExchangeId};
+use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt, without_place};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
 use crate::time::Timestamp;
@@ -23,7 +23,7 @@ pub(super) enum Pending {
 
 impl ClientEngine {
     /// The host has answered.
-    pub fn answer(&mut self, now: Timestamp, question: QuestionId, answer: Result<Value, RpcError>) {
+    pub fn respond(&mut self, now: Timestamp, question: ServerRequestId, answer: Result<Value, RpcError>) {
         match self.questions.remove(&question) {
             Some(Pending::OfCall(call)) => self.collected(now, call, question, answer),
             Some(Pending::OfServer(id, call)) => {
@@ -38,7 +38,7 @@ impl ClientEngine {
     }
 
     /// The server asks something by a request of its own.
-    pub(super) fn question(&mut self, now: Timestamp, from: Option<Exchange>, request: &Request<'_>) {
+    pub(super) fn question(&mut self, now: Timestamp, from: Option<ExchangeId>, request: &Request<'_>) {
         let call = from.and_then(|from| self.call_of(from));
         if let Some(call) = call {
             self.moved(now, call);
@@ -48,7 +48,11 @@ impl ClientEngine {
             Ok(Some(asked)) => {
                 let question = self.next_question();
                 self.questions.insert(question, Pending::OfServer(request.id.clone(), call));
-                return self.outputs.push_back(ClientOutput::Ask(Ask { question, call, request: asked }));
+                return self.outputs.push_back(ClientOutput::Request(ServerRequest {
+                    id: question,
+                    call,
+                    request: asked,
+                }));
             }
             Err(refusal) => refusal,
         };
@@ -80,7 +84,7 @@ impl ClientEngine {
             self.outputs.push_back(ClientOutput::Ignored(what));
             return Err(RpcError::method_not_found(&request.method));
         }
-        if self.questions.len() >= self.config.max_questions {
+        if self.questions.len() >= self.config.max_server_requests {
             return Err(RpcError::internal("too many questions are open"));
         }
         Ok(Some(asked))
@@ -108,7 +112,7 @@ impl ClientEngine {
         });
         if let Some(question) = found {
             self.questions.remove(&question);
-            self.outputs.push_back(ClientOutput::Withdrawn(question));
+            self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
         found.is_some()
     }
@@ -118,23 +122,23 @@ impl ClientEngine {
             Pending::OfCall(of) => *of == call,
             Pending::OfServer(_, of) => *of == Some(call),
         };
-        let gone: Vec<QuestionId> =
+        let gone: Vec<ServerRequestId> =
             self.questions.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
         for question in gone {
             self.questions.remove(&question);
-            self.outputs.push_back(ClientOutput::Withdrawn(question));
+            self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
     }
 
     pub(super) fn withdraw_questions(&mut self) {
         for (question, _) in self.questions.drain() {
-            self.outputs.push_back(ClientOutput::Withdrawn(question));
+            self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
     }
 
-    pub(super) fn next_question(&mut self) -> QuestionId {
+    pub(super) fn next_question(&mut self) -> ServerRequestId {
         self.last_question += 1;
-        QuestionId(self.last_question)
+        ServerRequestId(self.last_question)
     }
 
     fn reply(&mut self, id: &RequestId, answer: Result<&Value, &RpcError>) {
@@ -143,19 +147,19 @@ impl ClientEngine {
             _ => None,
         };
         // Without a session there is nowhere to post an answer to; a pipe takes one.
-        if self.is_stateless() && self.config.way == Way::Exchanges {
+        if self.is_stateless() && self.config.transport == TransportKind::Http {
             return;
         }
         let mut json = Vec::new();
         let written = match answer {
             Ok(result) => encode::result(&mut json, id, result),
-            Err(error) => encode::error(&mut json, AnswerTo::Id(id), error),
+            Err(error) => encode::error(&mut json, ResponseId::Id(id), error),
         };
         // Writing JSON into memory does not fail.
         if written.is_ok() {
             let exchange = self.next_exchange();
-            let kind = OutgoingKind::Answer;
-            self.outputs.push_back(ClientOutput::Send(Outgoing { exchange, kind, json, rules }));
+            let kind = ClientMessageKind::Response;
+            self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules }));
         }
     }
 }

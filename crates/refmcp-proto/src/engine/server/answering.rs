@@ -1,15 +1,15 @@
-//! Answers, from results and errors to the bytes that leave.
+//! Responses, from results and errors to the bytes that leave.
 
-use super::super::io::{Channel, Kind, Output, Sending, To};
+use super::super::io::{ExchangeId, MessageKind, MessageTarget, OutgoingMessage, Output};
 use super::batches::BatchId;
 use super::{ReplyTo, ServerEngine};
-use crate::jsonrpc::encode::{self, AnswerTo};
+use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{RequestId, RpcError};
 use crate::model::ServerResult;
 use crate::revision::{Rules, UnreadableId, lower};
 
 impl ServerEngine {
-    /// Answers with a result, in the shape that these rules want.
+    /// Responds with a result, in the shape that these rules want.
     pub(super) fn answer(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
         lower::result(rules, &self.config, &mut result);
         let mut json = Vec::with_capacity(256);
@@ -26,18 +26,22 @@ impl ServerEngine {
         self.send_answer(to, json, Some(error.code));
     }
 
-    /// Answers a message whose id could not be read.
-    pub(super) fn answer_unreadable(&mut self, channel: Channel, error: &RpcError) {
+    /// Responds to a message whose id could not be read.
+    pub(super) fn answer_unreadable(&mut self, exchange: ExchangeId, error: &RpcError) {
         let json = self.encode_error(None, error);
-        let kind = Kind::Answer { error: Some(error.code) };
-        self.outputs.push_back(Output::Send(Sending { to: To::Channel(channel), kind, json }));
+        let kind = MessageKind::Response { error: Some(error.code) };
+        self.outputs.push_back(Output::Send(OutgoingMessage {
+            to: MessageTarget::Exchange(exchange),
+            kind,
+            json,
+        }));
     }
 
     pub(super) fn encode_error(&self, id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
         let to = match (id, self.rules().unreadable_id) {
-            (Some(id), _) => AnswerTo::Id(id),
-            (None, UnreadableId::Null) => AnswerTo::Null,
-            (None, UnreadableId::Absent) => AnswerTo::Nothing,
+            (Some(id), _) => ResponseId::Id(id),
+            (None, UnreadableId::Null) => ResponseId::Null,
+            (None, UnreadableId::Absent) => ResponseId::Absent,
         };
         let mut json = Vec::with_capacity(192);
         if encode::error(&mut json, to, error).is_err() {
@@ -54,28 +58,36 @@ impl ServerEngine {
                 self.flush_batch(batch);
             }
             None => {
-                let kind = Kind::Answer { error };
-                self.outputs.push_back(Output::Send(Sending { to: To::Channel(to.channel), kind, json }));
+                let kind = MessageKind::Response { error };
+                self.outputs.push_back(Output::Send(OutgoingMessage {
+                    to: MessageTarget::Exchange(to.exchange),
+                    kind,
+                    json,
+                }));
             }
         }
     }
 
     pub(super) fn flush_batch(&mut self, batch: BatchId) {
-        if let Some((channel, json)) = self.batches.take_complete(batch) {
-            let kind = Kind::Answer { error: None };
-            self.outputs.push_back(Output::Send(Sending { to: To::Channel(channel), kind, json }));
+        if let Some((exchange, json)) = self.batches.take_complete(batch) {
+            let kind = MessageKind::Response { error: None };
+            self.outputs.push_back(Output::Send(OutgoingMessage {
+                to: MessageTarget::Exchange(exchange),
+                kind,
+                json,
+            }));
         }
     }
 
     pub(super) fn send(
         &mut self,
-        to: To,
-        kind: Kind,
+        to: MessageTarget,
+        kind: MessageKind,
         write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) {
         let mut json = Vec::with_capacity(192);
         if write(&mut json).is_ok() {
-            self.outputs.push_back(Output::Send(Sending { to, kind, json }));
+            self.outputs.push_back(Output::Send(OutgoingMessage { to, kind, json }));
         }
     }
 }

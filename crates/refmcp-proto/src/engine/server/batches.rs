@@ -1,8 +1,8 @@
-//! Answers to a batch, collected until all are there: they travel together, as their requests did.
+//! Responses to a batch, collected until all are there: they travel together, as their requests did.
 
 use std::collections::BTreeMap;
 
-use crate::engine::Channel;
+use crate::engine::ExchangeId;
 
 /// The engine's number for a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,18 +16,18 @@ pub(super) struct Batches {
 
 #[derive(Debug)]
 struct Batch {
-    channel: Channel,
+    exchange: ExchangeId,
     missing: usize,
     /// The answers so far, as the beginning of a JSON array.
     answers: Vec<u8>,
 }
 
 impl Batches {
-    pub(super) fn open(&mut self, channel: Channel) -> BatchId {
+    pub(super) fn open(&mut self, exchange: ExchangeId) -> BatchId {
         let id = BatchId(self.next);
         self.next += 1;
         // One is missing until the batch has been read to its end, so that it is not complete before.
-        self.open.insert(id, Batch { channel, missing: 1, answers: Vec::new() });
+        self.open.insert(id, Batch { exchange, missing: 1, answers: Vec::new() });
         id
     }
 
@@ -45,7 +45,7 @@ impl Batches {
     }
 
     /// Counts one answer, or the end of the batch, or a request that will get none; gives the whole when it was the last.
-    pub(super) fn take_complete(&mut self, id: BatchId) -> Option<(Channel, Vec<u8>)> {
+    pub(super) fn take_complete(&mut self, id: BatchId) -> Option<(ExchangeId, Vec<u8>)> {
         let batch = self.open.get_mut(&id)?;
         batch.missing = batch.missing.saturating_sub(1);
         if batch.missing > 0 {
@@ -56,6 +56,6 @@ impl Batches {
             return None;
         }
         batch.answers.push(b']');
-        Some((batch.channel, batch.answers))
+        Some((batch.exchange, batch.answers))
     }
 }

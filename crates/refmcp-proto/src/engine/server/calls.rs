@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::hash::Quick;
 use crate::engine::{
-    Answers, CallId, Channel, Dispatch, DuplicateIds, Failure, Outcome, Output, Policy, StateUse,
+    CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
+    RequestStateUse,
 };
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
@@ -27,7 +28,7 @@ pub(super) struct Call {
     meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
-    pub(super) answers: Arc<Answers>,
+    pub(super) answers: Arc<ReplayState>,
     pub(super) round: u32,
     /// Questions to the client that have not been answered.
     pub(super) open_questions: usize,
@@ -40,7 +41,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn dispatch(&self, call: CallId, state: Option<StateUse>) -> Box<Dispatch> {
+    pub(super) fn dispatch(&self, call: CallId, state: Option<RequestStateUse>) -> Box<Dispatch> {
         Box::new(Dispatch {
             call,
             id: self.to.id.clone(),
@@ -48,10 +49,10 @@ impl Call {
             params: self.params.clone(),
             meta: self.meta.clone(),
             peer: self.peer.clone(),
-            channel: self.to.channel,
+            exchange: self.to.exchange,
             progress_token: self.progress_token.clone(),
             log_level: self.log_level,
-            answers: self.answers.clone(),
+            replay: self.answers.clone(),
             round: self.round,
             state,
         })
@@ -120,8 +121,8 @@ impl Calls {
         self.numbers(|call| call.to.id == *id)
     }
 
-    fn on_channel(&self, channel: Channel) -> Vec<CallId> {
-        self.numbers(|call| call.to.channel == channel)
+    fn on_exchange(&self, exchange: ExchangeId) -> Vec<CallId> {
+        self.numbers(|call| call.to.exchange == exchange)
     }
 
     fn numbers(&self, wanted: impl Fn(&Call) -> bool) -> Vec<CallId> {
@@ -229,23 +230,23 @@ impl ServerEngine {
     }
 
     /// Takes the outcome of a call. One that was cancelled meanwhile is dropped.
-    pub fn finish(&mut self, now: Timestamp, call: CallId, outcome: Outcome) {
+    pub fn finish(&mut self, now: Timestamp, call: CallId, outcome: HandlerOutcome) {
         match outcome {
-            Outcome::NeedsInput { questions, answered, once } => {
-                self.keep_answers(call, answered.as_ref(), once);
-                self.ask(now, call, questions);
+            HandlerOutcome::InputRequired { requests, used, once } => {
+                self.keep_answers(call, used.as_ref(), once);
+                self.ask(now, call, requests);
             }
-            Outcome::Done(result) => {
+            HandlerOutcome::Done(result) => {
                 if let Some(call) = self.calls.close(call) {
                     self.remember_subscription(&call, &result);
                     self.answer(&call.to, call.peer.rules(), *result);
                 }
             }
-            Outcome::Failed(failure) => self.fail(call, failure),
+            HandlerOutcome::Failed(failure) => self.fail(call, failure),
         }
     }
 
-    pub(super) fn fail(&mut self, call: CallId, failure: Failure) {
+    pub(super) fn fail(&mut self, call: CallId, failure: CallFailure) {
         let Some(call) = self.calls.close(call) else { return };
         match lower::failure(call.peer.rules(), &call.method, failure) {
             Ok(result) => self.answer(&call.to, call.peer.rules(), result),
@@ -287,21 +288,21 @@ impl ServerEngine {
             self.cancel(call, "the request was cancelled");
         }
         let listening = self.listeners.extract_if(.., |listener| listener.to.id == *id);
-        let listening = listening.map(|listener| listener.to.channel);
-        let held = self.held.extract_if(.., |held| held.id == *id).map(|held| held.channel);
-        let channels: Vec<Channel> = listening.chain(held).collect();
-        for channel in channels {
-            self.fall_silent(channel);
+        let listening = listening.map(|listener| listener.to.exchange);
+        let held = self.held.extract_if(.., |held| held.id == *id).map(|held| held.exchange);
+        let exchanges: Vec<ExchangeId> = listening.chain(held).collect();
+        for exchange in exchanges {
+            self.fall_silent(exchange);
         }
     }
 
-    /// Says that a channel has nothing to wait for any more, if that is so.
-    fn fall_silent(&mut self, channel: Channel) {
-        let awaited = !self.calls.on_channel(channel).is_empty()
-            || self.listeners.iter().any(|listener| listener.to.channel == channel)
-            || self.held.iter().any(|held| held.channel == channel);
+    /// Says that a exchange has nothing to wait for any more, if that is so.
+    fn fall_silent(&mut self, exchange: ExchangeId) {
+        let awaited = !self.calls.on_exchange(exchange).is_empty()
+            || self.listeners.iter().any(|listener| listener.to.exchange == exchange)
+            || self.held.iter().any(|held| held.exchange == exchange);
         if !awaited {
-            self.outputs.push_back(Output::Silent(channel));
+            self.outputs.push_back(Output::NoResponse(exchange));
         }
     }
 
@@ -312,32 +313,32 @@ impl ServerEngine {
         if let Some(batch) = call.to.batch {
             self.flush_batch(batch);
         }
-        self.fall_silent(call.to.channel);
+        self.fall_silent(call.to.exchange);
     }
 
     /// An exchange is gone. Where requests stand for themselves nobody can fetch its answer any more, so its work
     /// is cancelled; in a session the answer can still be fetched.
-    pub fn close_channel(&mut self, channel: Channel) {
-        for number in self.calls.on_channel(channel) {
+    pub fn close_exchange(&mut self, exchange: ExchangeId) {
+        for number in self.calls.on_exchange(exchange) {
             let lifecycle = self.peer_of(number).map(|peer| peer.rules().lifecycle);
             if lifecycle == Some(Lifecycle::PerRequest) {
                 self.cancel(number, "the connection was closed");
             }
         }
-        self.listeners.retain(|listener| listener.to.channel != channel);
+        self.listeners.retain(|listener| listener.to.exchange != exchange);
     }
 
-    /// Nobody can be told the answers to what came in by this channel: its work is cancelled, whatever the lifecycle.
-    pub fn cancel_channel(&mut self, channel: Channel) {
-        for number in self.calls.on_channel(channel) {
+    /// Nobody can be told the answers to what came in by this exchange: its work is cancelled, whatever the lifecycle.
+    pub fn cancel_exchange(&mut self, exchange: ExchangeId) {
+        for number in self.calls.on_exchange(exchange) {
             self.cancel(number, "there is no way to answer");
         }
-        self.held.retain(|held| held.channel != channel);
-        self.listeners.retain(|listener| listener.to.channel != channel);
+        self.held.retain(|held| held.exchange != exchange);
+        self.listeners.retain(|listener| listener.to.exchange != exchange);
     }
 
     /// The client will say nothing more: calls that wait for its answers have nothing to wait for.
-    pub fn abandon_questions(&mut self) {
+    pub fn close_input(&mut self) {
         self.nobody_answers = true;
         let waiting = self.calls.open.iter().filter(|(_, call)| call.open_questions > 0);
         let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();

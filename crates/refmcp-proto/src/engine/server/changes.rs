@@ -1,7 +1,7 @@
 //! Who hears of what has changed: sessions, by what they subscribed to, and listeners, by what they asked for.
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Change, Kind, To};
+use crate::engine::{Change, MessageKind, MessageTarget};
 use crate::jsonrpc::{Request, RequestId, RpcError, encode};
 use crate::model::{
     AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
@@ -36,7 +36,7 @@ impl ServerEngine {
     /// and hear nothing of it.
     pub fn session_changed(&mut self, change: &Change) {
         if self.is_ready() && self.session_wants(change) {
-            self.send_change(To::Session, change, None);
+            self.send_change(MessageTarget::Session, change, None);
         }
     }
 
@@ -47,10 +47,10 @@ impl ServerEngine {
             .listeners
             .iter()
             .filter(|listener| listener.wants(change))
-            .map(|listener| (listener.to.channel, listener.to.id.clone()))
+            .map(|listener| (listener.to.exchange, listener.to.id.clone()))
             .collect();
-        for (channel, id) in wanting {
-            self.send_change(To::Channel(channel), change, Some(id));
+        for (exchange, id) in wanting {
+            self.send_change(MessageTarget::Exchange(exchange), change, Some(id));
         }
     }
 
@@ -65,7 +65,7 @@ impl ServerEngine {
         announced == Some(true)
     }
 
-    fn send_change(&mut self, to: To, change: &Change, subscription: Option<RequestId>) {
+    fn send_change(&mut self, to: MessageTarget, change: &Change, subscription: Option<RequestId>) {
         let meta =
             subscription.map(|id| NotificationMeta { subscription_id: Some(id), ..Default::default() });
         let method = match change {
@@ -74,7 +74,7 @@ impl ServerEngine {
             Change::Resources => "notifications/resources/list_changed",
             Change::Resource(_) => "notifications/resources/updated",
         };
-        self.send(to, Kind::Notification, |json| match change {
+        self.send(to, MessageKind::Notification, |json| match change {
             Change::Resource(uri) => {
                 let params = ResourceUpdatedParams { meta, ..ResourceUpdatedParams::new(uri) };
                 encode::notification(json, method, Some(&params))
@@ -105,7 +105,7 @@ impl ServerEngine {
             ..Default::default()
         };
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
-        self.send(To::Channel(to.channel), Kind::Notification, |json| {
+        self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
             encode::notification(json, "notifications/subscriptions/acknowledged", Some(&acknowledged))
         });
         Ok(())
@@ -140,7 +140,7 @@ impl ServerEngine {
             let id = Some(listener.to.id.clone());
             if self.config.policy.announce_end {
                 let params = CancelledParams { request_id: id.clone(), ..Default::default() };
-                self.send(To::Channel(listener.to.channel), Kind::Notification, |json| {
+                self.send(MessageTarget::Exchange(listener.to.exchange), MessageKind::Notification, |json| {
                     encode::notification(json, "notifications/cancelled", Some(&params))
                 });
             }

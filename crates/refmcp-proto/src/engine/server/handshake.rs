@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Channel, Early, Policy};
+use crate::engine::{EarlyRequests, ExchangeId, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -43,7 +43,7 @@ impl Phase {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) until: Timestamp,
-    pub(super) channel: Channel,
+    pub(super) exchange: ExchangeId,
     pub(super) id: RequestId,
     method: String,
     params: Option<String>,
@@ -83,7 +83,7 @@ impl ServerEngine {
     /// The peer that opens a session. Copies of one program say the same of themselves, and are kept once.
     fn opening_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
-        if let Some(peer) = self.config.senders.find("initialize", text, None) {
+        if let Some(peer) = self.config.peer_cache.find("initialize", text, None) {
             return Ok(peer);
         }
         self.check_version_member(request)?;
@@ -95,7 +95,7 @@ impl ServerEngine {
         let mut capabilities = params.capabilities;
         lift::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
-        self.config.senders.remember("initialize", text, None, peer.clone());
+        self.config.peer_cache.remember("initialize", text, None, peer.clone());
         Ok(peer)
     }
 
@@ -134,7 +134,7 @@ impl ServerEngine {
                     let (text, meta) = (held.params.as_deref(), held.meta.as_deref());
                     let params = Params { text, meta, ..Params::default() };
                     let request = Request { id: held.id, method: held.method.into(), params };
-                    self.message(now, held.channel, Message::Request(request));
+                    self.message(now, held.exchange, Message::Request(request));
                 }
             }
         }
@@ -148,15 +148,15 @@ impl ServerEngine {
         request: &Request<'_>,
     ) -> Result<bool, RpcError> {
         match self.config.policy.early_requests {
-            Early::Serve => {
+            EarlyRequests::Serve => {
                 self.note("LIFE-02", TOO_EARLY);
                 Ok(true)
             }
-            Early::Hold(time) if to.batch.is_none() => {
+            EarlyRequests::Hold(time) if to.batch.is_none() => {
                 self.check_room()?;
                 self.held.push(Held {
                     until: now + time,
-                    channel: to.channel,
+                    exchange: to.exchange,
                     id: to.id.clone(),
                     method: request.method.to_string(),
                     params: request.params.text.map(str::to_owned),
@@ -164,7 +164,7 @@ impl ServerEngine {
                 });
                 Ok(false)
             }
-            Early::Refuse | Early::Hold(_) => {
+            EarlyRequests::Refuse | EarlyRequests::Hold(_) => {
                 self.note("LIFE-02", TOO_EARLY);
                 Err(too_early(&request.method))
             }
@@ -177,7 +177,7 @@ impl ServerEngine {
         let late: Vec<Held> = late;
         for held in late {
             self.note("LIFE-02", TOO_EARLY);
-            let to = ReplyTo { channel: held.channel, id: held.id, batch: None };
+            let to = ReplyTo { exchange: held.exchange, id: held.id, batch: None };
             self.answer_error(&to, &too_early(&held.method));
         }
     }

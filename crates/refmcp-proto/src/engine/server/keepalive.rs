@@ -1,7 +1,7 @@
 //! Whether the peer is still there: a ping after silence, and the end of the session when it is not answered.
 
 use super::ServerEngine;
-use crate::engine::{CloseReason, Kind, Output, Timeouts, To};
+use crate::engine::{CloseReason, MessageKind, MessageTarget, Output, Timeouts};
 use crate::jsonrpc::{RequestId, encode};
 use crate::model::JsonObject;
 use crate::time::Timestamp;
@@ -58,6 +58,8 @@ impl ServerEngine {
         }
         let id = self.questions.new_id();
         self.keepalive.out = Some((id.clone(), now + self.config.timeouts.pong));
-        self.send(To::Session, Kind::Request, |json| encode::request(json, &id, "ping", &JsonObject::new()));
+        self.send(MessageTarget::Session, MessageKind::Request, |json| {
+            encode::request(json, &id, "ping", &JsonObject::new())
+        });
     }
 }

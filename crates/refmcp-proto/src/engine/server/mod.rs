@@ -32,7 +32,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::EngineConfig;
-use super::io::{Answers, CallId, Channel, Output};
+use super::io::{CallId, ExchangeId, Output, ReplayState};
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, decode};
 use crate::model::LogLevel;
@@ -44,7 +44,7 @@ use calls::Calls;
 use changes::Listener;
 use handshake::{Held, Phase};
 use keepalive::Keepalive;
-pub use per_request::{Senders, stated_revision, unstated_revision};
+pub use per_request::{PeerCache, missing_request_meta, requested_revision};
 use rounds::Questions;
 use routing::read_params;
 
@@ -53,7 +53,7 @@ use routing::read_params;
 /// In: [`receive`](Self::receive) bytes or [`message`](Self::message), [`finish`](Self::finish) a call,
 /// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
 /// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
-/// [`close_channel`](Self::close_channel), [`wind_down`](Self::wind_down).
+/// [`close_exchange`](Self::close_exchange), [`wind_down`](Self::wind_down).
 /// Out: [`poll`](Self::poll) until it is empty, and call [`tick`](Self::tick) at [`deadline`](Self::deadline).
 #[derive(Debug)]
 pub struct ServerEngine {
@@ -74,13 +74,13 @@ pub struct ServerEngine {
     /// The client will say nothing more.
     nobody_answers: bool,
     /// What calls have that have not asked anything.
-    no_answers: Arc<Answers>,
+    no_answers: Arc<ReplayState>,
 }
 
 /// Where an answer goes.
 #[derive(Debug, Clone, PartialEq)]
 struct ReplyTo {
-    channel: Channel,
+    exchange: ExchangeId,
     id: RequestId,
     batch: Option<BatchId>,
 }
@@ -134,27 +134,27 @@ impl ServerEngine {
     }
 
     /// Takes in the bytes of one message, or of one batch.
-    pub fn receive(&mut self, now: Timestamp, channel: Channel, bytes: &[u8]) {
+    pub fn receive(&mut self, now: Timestamp, exchange: ExchangeId, bytes: &[u8]) {
         let limits = self.config.limits;
         match decode(bytes, &limits) {
-            Ok(Incoming::One(message)) => self.message(now, channel, message),
-            Ok(Incoming::Batch(messages)) => self.batch(now, channel, messages),
-            Err(fault) => self.malformed(channel, &fault),
+            Ok(Incoming::One(message)) => self.message(now, exchange, message),
+            Ok(Incoming::Batch(messages)) => self.batch(now, exchange, messages),
+            Err(fault) => self.malformed(exchange, &fault),
         }
     }
 
     /// Takes in a message that was dropped unread because it was too long.
-    pub fn receive_too_long(&mut self, channel: Channel) {
-        self.malformed(channel, &DecodeError::too_long(self.config.limits.message_bytes));
+    pub fn receive_too_long(&mut self, exchange: ExchangeId) {
+        self.malformed(exchange, &DecodeError::too_long(self.config.limits.message_bytes));
     }
 
     /// Takes in one message.
-    pub fn message(&mut self, now: Timestamp, channel: Channel, message: Message<'_>) {
+    pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
         self.keepalive.heard(now, &self.config.timeouts);
         self.note_mistakes(&message);
         match message {
             Message::Request(request) => {
-                let to = ReplyTo { channel, id: request.id.clone(), batch: None };
+                let to = ReplyTo { exchange, id: request.id.clone(), batch: None };
                 self.request(now, &to, &request);
             }
             Message::Notification(notification) => self.notification(now, &notification),
@@ -198,13 +198,13 @@ impl ServerEngine {
     }
 
     fn note(&mut self, rule: &'static str, what: impl Into<Cow<'static, str>>) {
-        self.note_finding(Finding { rule, what: what.into() });
+        self.record_finding(Finding { rule, what: what.into() });
     }
 
     /// Notes what the transport saw and no message shows, such as a header that is missing.
-    pub fn note_finding(&mut self, finding: Finding) {
-        if self.findings.note(&finding) {
-            self.outputs.push_back(Output::Note(finding));
+    pub fn record_finding(&mut self, finding: Finding) {
+        if self.findings.record(&finding) {
+            self.outputs.push_back(Output::Finding(finding));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Progress and log messages: who wants them, and no repetition when a handler runs again.
 
 use super::ServerEngine;
-use crate::engine::{CallId, Kind, Note, Progress, To};
+use crate::engine::{CallId, LogMessage, MessageKind, MessageTarget, Progress};
 use crate::jsonrpc::encode;
 use crate::model::{LogParams, ProgressParams, plain_number};
 use crate::revision::LogScope;
@@ -21,14 +21,14 @@ impl ServerEngine {
             total: progress.total.and_then(plain_number),
             ..ProgressParams::new(token.clone(), value)
         };
-        let to = To::Channel(call.to.channel);
-        self.send(to, Kind::Notification, |json| {
+        let to = MessageTarget::Exchange(call.to.exchange);
+        self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, "notifications/progress", Some(&params))
         });
     }
 
     /// Sends a log message, for a call or for the session as a whole, if the client wants it.
-    pub fn log(&mut self, call: Option<CallId>, note: Note) {
+    pub fn log(&mut self, call: Option<CallId>, note: LogMessage) {
         if self.config.capabilities.logging.is_none() {
             return;
         }
@@ -44,16 +44,16 @@ impl ServerEngine {
                     LogScope::Session => Some(self.log_level),
                     LogScope::Request => call.log_level,
                 };
-                (To::Channel(call.to.channel), least)
+                (MessageTarget::Exchange(call.to.exchange), least)
             }
             // Without a session there is nowhere to send what belongs to no request.
-            None => (To::Session, self.phase.peer().map(|_| self.log_level)),
+            None => (MessageTarget::Session, self.phase.peer().map(|_| self.log_level)),
         };
         if least.is_none_or(|least| note.level < least) {
             return;
         }
         let params = LogParams { logger: note.logger, ..LogParams::new(note.level, note.data) };
-        self.send(to, Kind::Notification, |json| {
+        self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, "notifications/message", Some(&params))
         });
     }

@@ -36,22 +36,22 @@ pub(super) struct MetaHead<'a> {
 ///
 /// The key is the whole text that a peer was made from, so nothing is ever taken over from another sender.
 #[derive(Default)]
-pub struct Senders {
+pub struct PeerCache {
     described: Mutex<VecDeque<Sender>>,
     verbatim: Mutex<Verbatim>,
 }
 
-impl fmt::Debug for Senders {
+impl fmt::Debug for PeerCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What clients say of themselves is theirs.
-        f.write_str("Senders(..)")
+        f.write_str("PeerCache(..)")
     }
 }
 
-/// Whole texts of `_meta`, which for many senders are the same in all their requests.
+/// Whole texts of `_meta`, which for many peer_cache are the same in all their requests.
 #[derive(Debug, Default)]
 struct Verbatim {
-    known: VecDeque<(Box<str>, Said)>,
+    known: VecDeque<(Box<str>, RequestMeta)>,
     /// Hashes of texts that were read once: those with a trace or a number of their own never come again, and would only
     /// push out the rest.
     once: VecDeque<u64>,
@@ -59,7 +59,7 @@ struct Verbatim {
 
 /// What a request says about its sender and what they want to be told.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct RequestMeta {
     pub(super) peer: Arc<Peer>,
     pub(super) log_level: Option<LogLevel>,
 }
@@ -72,22 +72,22 @@ struct Sender {
     peer: Arc<Peer>,
 }
 
-/// Senders that are remembered.
+/// PeerCache that are remembered.
 const REMEMBERED: usize = 16;
 
 /// Longer descriptions are not worth their room.
 const LONGEST: usize = 4096;
 
-impl Senders {
+impl PeerCache {
     /// What this `_meta` says, if one of the same words was read before.
-    fn said(&self, meta: Option<&str>) -> Option<Said> {
+    fn said(&self, meta: Option<&str>) -> Option<RequestMeta> {
         let meta = meta?;
         let verbatim = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
         verbatim.known.iter().find(|(text, _)| **text == *meta).map(|(_, said)| said.clone())
     }
 
     /// Remembers what a `_meta` says that comes for the second time.
-    fn remember_said(&self, meta: &str, said: &Said) {
+    fn remember_said(&self, meta: &str, said: &RequestMeta) {
         if meta.len() > LONGEST {
             return;
         }
@@ -188,14 +188,14 @@ impl<'a> MetaHead<'a> {
 
 impl EngineConfig {
     /// What this `_meta` says, if it is known and its revision is spoken here.
-    pub(super) fn said(&self, meta: Option<&str>) -> Option<Said> {
-        self.senders.said(meta).filter(|said| self.revisions.contains(&said.peer.revision))
+    pub(super) fn said(&self, meta: Option<&str>) -> Option<RequestMeta> {
+        self.peer_cache.said(meta).filter(|said| self.revisions.contains(&said.peer.revision))
     }
 }
 
 /// The revision that a request names for itself, if it is one that stands for itself: either nothing of what such a
 /// request must carry is there, or all of it.
-pub fn stated_revision(
+pub fn requested_revision(
     config: &EngineConfig,
     params: &Params<'_>,
 ) -> Result<Option<Cow<'static, str>>, RpcError> {
@@ -208,7 +208,7 @@ pub fn stated_revision(
         (None, None) => Ok(None),
         (Some(version), Some(capabilities)) => {
             let info = head.client_info.map(RawValue::get);
-            if let Some(peer) = config.senders.find(version.get(), capabilities.get(), info) {
+            if let Some(peer) = config.peer_cache.find(version.get(), capabilities.get(), info) {
                 return Ok(Some(peer.revision.as_str().into()));
             }
             let _: ClientCapabilities = member(capabilities, keys::CLIENT_CAPABILITIES)?;
@@ -219,7 +219,7 @@ pub fn stated_revision(
 }
 
 /// The error for a request that should stand for itself and does not say who sends it.
-pub fn unstated_revision() -> RpcError {
+pub fn missing_request_meta() -> RpcError {
     MetaHead::missing()
 }
 
@@ -229,11 +229,11 @@ fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, Rp
 
 impl ServerEngine {
     /// What a request says about its sender.
-    pub(super) fn read_said(&self, meta: Option<&str>, head: &MetaHead<'_>) -> Result<Said, RpcError> {
-        let said = Said { peer: self.sender(head)?, log_level: head.log_level()? };
+    pub(super) fn read_said(&self, meta: Option<&str>, head: &MetaHead<'_>) -> Result<RequestMeta, RpcError> {
+        let said = RequestMeta { peer: self.sender(head)?, log_level: head.log_level()? };
         // A token is no part of what is remembered.
         if let Some(meta) = meta.filter(|_| head.progress_token.is_none()) {
-            self.config.senders.remember_said(meta, &said);
+            self.config.peer_cache.remember_said(meta, &said);
         }
         Ok(said)
     }
@@ -244,12 +244,12 @@ impl ServerEngine {
             return Err(MetaHead::missing());
         };
         let info = head.client_info.map(RawValue::get);
-        let senders = &self.config.senders;
-        if let Some(peer) = senders.find(version.get(), capabilities.get(), info) {
+        let peer_cache = &self.config.peer_cache;
+        if let Some(peer) = peer_cache.find(version.get(), capabilities.get(), info) {
             return Ok(peer);
         }
         let peer = Arc::new(self.read_sender(version, capabilities, head.client_info)?);
-        senders.remember(version.get(), capabilities.get(), info, peer.clone());
+        peer_cache.remember(version.get(), capabilities.get(), info, peer.clone());
         Ok(peer)
     }
 
@@ -289,23 +289,23 @@ mod tests {
 
     #[test]
     fn only_what_is_said_again_is_remembered() {
-        let senders = Senders::default();
+        let peer_cache = PeerCache::default();
         let (revision, capabilities, info) = (Revision::LATEST, ClientCapabilities::default(), None);
-        let said = Said { peer: Arc::new(Peer { revision, capabilities, info }), log_level: None };
-        let is_known = |meta: &str| senders.said(Some(meta)).is_some();
+        let said = RequestMeta { peer: Arc::new(Peer { revision, capabilities, info }), log_level: None };
+        let is_known = |meta: &str| peer_cache.said(Some(meta)).is_some();
         for (times, known) in [false, true, true].into_iter().enumerate() {
-            senders.remember_said("again", &said);
+            peer_cache.remember_said("again", &said);
             assert_eq!(is_known("again"), known, "{times}");
         }
         for number in 0..100 {
-            senders.remember_said(&format!("only once: {number}"), &said);
+            peer_cache.remember_said(&format!("only once: {number}"), &said);
             assert!(!is_known(&format!("only once: {number}")));
         }
-        assert!(is_known("again") && senders.said(None).is_none());
+        assert!(is_known("again") && peer_cache.said(None).is_none());
         assert!(!is_known("agai") && !is_known("again "));
         let long = "x".repeat(LONGEST + 1);
-        (0..3).for_each(|_| senders.remember_said(&long, &said));
+        (0..3).for_each(|_| peer_cache.remember_said(&long, &said));
         assert!(!is_known(&long));
-        assert_eq!(senders.verbatim.lock().unwrap().known.len(), 1, "once is enough");
+        assert_eq!(peer_cache.verbatim.lock().unwrap().known.len(), 1, "once is enough");
     }
 }

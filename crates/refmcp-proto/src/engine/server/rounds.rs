@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::ServerEngine;
 use super::calls::nobody_left;
-use crate::engine::{Answer, CallId, Kind, Output, Question, To};
+use crate::engine::{CallId, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequests, InputRequiredResult};
-use crate::revision::{Asking, lower};
+use crate::revision::{InputMode, lower};
 use crate::time::Timestamp;
 
 /// The questions that are out.
@@ -73,31 +73,31 @@ impl ServerEngine {
         let answers = Arc::make_mut(&mut call.answers);
         answers.once.extend(once);
         if let Some(used) = used {
-            answers.given.retain(|key, _| used.contains(key));
+            answers.responses.retain(|key, _| used.contains(key));
         }
     }
 
     /// A handler wants to know something before it goes on.
-    pub(super) fn ask(&mut self, now: Timestamp, number: CallId, questions: Vec<Question>) {
+    pub(super) fn ask(&mut self, now: Timestamp, number: CallId, questions: Vec<KeyedInputRequest>) {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
         if call.round >= most {
             return self
                 .fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
         }
-        if !call.method.may_ask() || questions.is_empty() {
+        if !call.method.may_request_input() || questions.is_empty() {
             let error = RpcError::internal("the handler asked where it may not, or asked nothing");
             return self.fail(number, error.into());
         }
         let answers = Arc::make_mut(&mut call.answers);
         for question in &questions {
             // One that is asked again was not answered well enough.
-            answers.given.remove(&question.key);
+            answers.responses.remove(&question.key);
         }
         let peer = call.peer.clone();
         let mut lowered = Vec::with_capacity(questions.len());
         for question in questions {
-            let fits = peer.can_answer(&question.request);
+            let fits = peer.check_support(&question.request);
             match fits.and_then(|()| lower::question(peer.rules(), question.request)) {
                 Ok(mut request) => {
                     lower::leave_out_context(&peer.capabilities, &mut request);
@@ -106,9 +106,9 @@ impl ServerEngine {
                 Err(failure) => return self.fail(number, failure),
             }
         }
-        match peer.rules().asking {
-            Asking::ByRequest => self.ask_by_request(now, number, lowered),
-            Asking::ByResult => self.ask_by_result(now, number, lowered),
+        match peer.rules().input_mode {
+            InputMode::ServerRequest => self.ask_by_request(now, number, lowered),
+            InputMode::InputRequired => self.ask_by_result(now, number, lowered),
         }
     }
 
@@ -123,12 +123,12 @@ impl ServerEngine {
         }
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_questions = questions.len();
-        let to = To::Channel(call.to.channel);
+        let to = MessageTarget::Exchange(call.to.exchange);
         for (key, mut request) in questions {
-            let until = now + self.config.timeouts.answer;
+            let until = now + self.config.timeouts.client_response;
             let id = self.questions.open(Open { call: number, key, until });
             lower::name_url_visit(&mut request, &id);
-            self.send(to, Kind::Request, |json| {
+            self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
             });
         }
@@ -174,17 +174,17 @@ impl ServerEngine {
         };
         let answer = match response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(
-                |fault| Answer::Refused(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
-                Answer::Given,
+                |fault| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
+                InputOutcome::Response,
             ),
-            Err(error) => Answer::Refused(error),
+            Err(error) => InputOutcome::Error(error),
         };
         self.record(question.call, question.key, answer);
     }
 
-    fn record(&mut self, number: CallId, key: String, answer: Answer) {
+    fn record(&mut self, number: CallId, key: String, answer: InputOutcome) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        Arc::make_mut(&mut call.answers).given.insert(key, answer);
+        Arc::make_mut(&mut call.answers).responses.insert(key, answer);
         call.open_questions = call.open_questions.saturating_sub(1);
         if call.open_questions == 0 {
             call.round += 1;
@@ -201,7 +201,7 @@ impl ServerEngine {
             }
             let Some(question) = self.questions.close(number) else { continue };
             self.withdraw(number, question.call, "no answer in time");
-            self.record(question.call, question.key, Answer::TimedOut);
+            self.record(question.call, question.key, InputOutcome::TimedOut);
         }
     }
 
@@ -214,13 +214,16 @@ impl ServerEngine {
     }
 
     fn withdraw(&mut self, number: i64, call: CallId, why: &'static str) {
-        let to = self.calls.get(call).map_or(To::Session, |call| To::Channel(call.to.channel));
+        let to = self
+            .calls
+            .get(call)
+            .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.to.exchange));
         let params = CancelledParams {
             request_id: Some(RequestId::Integer(number)),
             reason: Some(why.to_owned()),
             ..CancelledParams::default()
         };
-        self.send(to, Kind::Notification, |json| {
+        self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, "notifications/cancelled", Some(&params))
         });
     }

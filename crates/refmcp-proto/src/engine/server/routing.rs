@@ -1,10 +1,10 @@
 //! Where a message leads, by what it is and by who has sent it.
 
-use super::super::io::{Channel, Output};
+use super::super::io::{ExchangeId, Output};
 use super::handshake::Phase;
-use super::per_request::{MetaHead, Said};
+use super::per_request::{MetaHead, RequestMeta};
 use super::{ReplyTo, ServerEngine};
-use crate::engine::mistakes;
+use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
 use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules};
@@ -15,7 +15,7 @@ impl ServerEngine {
         let method = Method::known(&request.method).or_else(|| {
             self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
         });
-        let led = match (&method, mistakes::meant_notification(&request.method)) {
+        let led = match (&method, message_checks::meant_notification(&request.method)) {
             (None, Some(meant)) => {
                 self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
             }
@@ -60,7 +60,7 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
         head: &MetaHead<'_>,
-        said: Option<Said>,
+        said: Option<RequestMeta>,
     ) -> Result<(), RpcError> {
         if to.batch.is_some() {
             self.note(
@@ -69,7 +69,7 @@ impl ServerEngine {
             );
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
-        let Said { peer, log_level } = match said {
+        let RequestMeta { peer, log_level } = match said {
             Some(said) => said,
             None => self.read_said(request.params.meta, head)?,
         };
@@ -173,23 +173,23 @@ impl ServerEngine {
     pub(super) fn batch(
         &mut self,
         now: Timestamp,
-        channel: Channel,
+        exchange: ExchangeId,
         messages: Vec<Result<Message<'_>, DecodeError>>,
     ) {
         self.keepalive.heard(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
             self.note("RPC-10", "a batch where the revision has none; send each message on its own");
             let error = RpcError::invalid_request("batches are not accepted here");
-            return self.answer_unreadable(channel, &error);
+            return self.answer_unreadable(exchange, &error);
         }
-        let batch = self.batches.open(channel);
+        let batch = self.batches.open(exchange);
         for message in messages {
             if let Ok(message) = &message {
                 self.note_mistakes(message);
             }
             match message {
                 Ok(Message::Request(request)) => {
-                    let to = ReplyTo { channel, id: request.id.clone(), batch: Some(batch) };
+                    let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
                     if request.method == "initialize" {
                         self.note("RPC-09", "initialize inside a batch; send it as a message of its own");
@@ -213,22 +213,22 @@ impl ServerEngine {
 
     /// Notes what is wrong with a message whatever becomes of it.
     pub(super) fn note_mistakes(&mut self, message: &Message<'_>) {
-        for finding in mistakes::of_client(message) {
+        for finding in message_checks::client_message(message) {
             self.note(finding.rule, finding.what);
         }
     }
 
-    pub(super) fn malformed(&mut self, channel: Channel, fault: &DecodeError) {
-        self.note_finding(mistakes::of_malformed(fault));
+    pub(super) fn malformed(&mut self, exchange: ExchangeId, fault: &DecodeError) {
+        self.record_finding(message_checks::malformed(fault));
         if !fault.answer {
             return;
         }
         match &fault.id {
             Some(id) => {
-                let to = ReplyTo { channel, id: id.clone(), batch: None };
+                let to = ReplyTo { exchange, id: id.clone(), batch: None };
                 self.answer_error(&to, &fault.error);
             }
-            None => self.answer_unreadable(channel, &fault.error),
+            None => self.answer_unreadable(exchange, &fault.error),
         }
     }
 }

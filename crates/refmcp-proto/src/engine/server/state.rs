@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::calls::Call;
 use super::{ServerEngine, read_params};
-use crate::engine::{Answer, Answers, Failure, StateUse};
+use crate::engine::{CallFailure, InputOutcome, ReplayState, RequestStateUse};
 use crate::jsonrpc::{Request, RpcError, excerpt};
 use crate::peer::Peer;
-use crate::revision::{Asking, Method};
+use crate::revision::{InputMode, Method};
 use crate::time::Timestamp;
 
 /// The content of a `requestState`.
@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 struct State {
     expires: u64,
     round: u32,
-    answers: Answers,
+    answers: ReplayState,
     logs: u32,
     progress: Option<f64>,
 }
@@ -26,11 +26,11 @@ struct State {
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     /// `None` for a call that begins.
-    pub(super) answers: Option<Answers>,
+    pub(super) answers: Option<ReplayState>,
     pub(super) round: u32,
     pub(super) logs: u32,
     pub(super) progress: Option<f64>,
-    pub(super) state: Option<StateUse>,
+    pub(super) state: Option<RequestStateUse>,
 }
 
 impl ServerEngine {
@@ -43,7 +43,7 @@ impl ServerEngine {
         request: &Request<'_>,
     ) -> Result<Carried, RpcError> {
         let mut carried = Carried::default();
-        if !method.may_ask() || peer.rules().asking != Asking::ByResult {
+        if !method.may_request_input() || peer.rules().input_mode != InputMode::InputRequired {
             return Ok(carried);
         }
         if let Some(text) = request.params.request_state.filter(|text| *text != "null") {
@@ -57,7 +57,7 @@ impl ServerEngine {
             carried.logs = state.logs;
             carried.progress = state.progress;
             let expires = Timestamp::from_millis(state.expires);
-            carried.state = Some(StateUse { sealed: sealed.into(), expires });
+            carried.state = Some(RequestStateUse { sealed: sealed.into(), expires });
         }
         if let Some(text) = request.params.input_responses.filter(|text| *text != "null") {
             let responses: Map<String, Value> = serde_json::from_str(text)
@@ -67,7 +67,12 @@ impl ServerEngine {
                     let text = format!("inputResponses[\"{}\"] is not an object", excerpt(&key));
                     return Err(RpcError::invalid_params(text));
                 }
-                carried.answers.get_or_insert_default().given.entry(key).or_insert(Answer::Given(response));
+                carried
+                    .answers
+                    .get_or_insert_default()
+                    .responses
+                    .entry(key)
+                    .or_insert(InputOutcome::Response(response));
             }
         }
         Ok(carried)
@@ -90,8 +95,8 @@ impl ServerEngine {
     }
 
     /// Seals what the call knows so far.
-    pub(super) fn seal_state(&self, now: Timestamp, call: &Call) -> Result<String, Failure> {
-        let internal = |why: &str| Failure::Rpc(RpcError::internal(format!("the call's state {why}")));
+    pub(super) fn seal_state(&self, now: Timestamp, call: &Call) -> Result<String, CallFailure> {
+        let internal = |why: &str| CallFailure::Rpc(RpcError::internal(format!("the call's state {why}")));
         let state = State {
             expires: (now + self.config.timeouts.state).as_millis(),
             round: call.round,

@@ -1,15 +1,15 @@
 //! Questions to the client.
 
-use crate::engine::Failure;
+use crate::engine::CallFailure;
 use crate::jsonrpc::RequestId;
 use crate::model::{
     ClientCapabilities, CreateMessageParams, ElicitFormParams, ElicitParams, FieldSchema, IncludeContext,
     InputRequest, OneOrMany,
 };
-use crate::revision::{Asking, Elicitation, Rules, UrlElicitation};
+use crate::revision::{Elicitation, InputMode, Rules, UrlElicitation};
 
 /// A question in the shape that these rules know, or why it cannot be asked.
-pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, Failure> {
+pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, CallFailure> {
     Ok(match request {
         InputRequest::Roots => InputRequest::Roots,
         InputRequest::Sample(mut params) => {
@@ -48,7 +48,7 @@ pub fn leave_out_context(capabilities: &ClientCapabilities, request: &mut InputR
     }
 }
 
-fn form(rules: &Rules, params: &mut ElicitFormParams) -> Result<(), Failure> {
+fn form(rules: &Rules, params: &mut ElicitFormParams) -> Result<(), CallFailure> {
     match rules.elicitation {
         Elicitation::Unknown => return Err(unsupported("elicitation")),
         Elicitation::Forms => return Ok(()),
@@ -67,8 +67,8 @@ fn form(rules: &Rules, params: &mut ElicitFormParams) -> Result<(), Failure> {
     Ok(())
 }
 
-fn sampling(rules: &Rules, params: &mut CreateMessageParams) -> Result<(), Failure> {
-    if rules.asking == Asking::ByResult {
+fn sampling(rules: &Rules, params: &mut CreateMessageParams) -> Result<(), CallFailure> {
+    if rules.input_mode == InputMode::InputRequired {
         params.meta = None;
     }
     for message in &mut params.messages {
@@ -86,6 +86,6 @@ fn sampling(rules: &Rules, params: &mut CreateMessageParams) -> Result<(), Failu
     Ok(())
 }
 
-fn unsupported(what: &str) -> Failure {
-    Failure::MissingCapability { needs: Box::new(ClientCapabilities::default()), what: what.to_owned() }
+fn unsupported(what: &str) -> CallFailure {
+    CallFailure::MissingCapability { needs: Box::new(ClientCapabilities::default()), what: what.to_owned() }
 }

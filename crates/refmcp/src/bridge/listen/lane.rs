@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
-use refmcp_client::WireError;
-use refmcp_proto::engine::client::Exchange;
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_client::TransportError;
+use refmcp_proto::engine::client::ExchangeId;
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use refmcp_proto::jsonrpc::{RpcError, code};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit};
 
@@ -38,7 +38,7 @@ struct Lane {
 
 #[derive(Debug, Default)]
 struct Guests {
-    open: Mutex<BTreeMap<Exchange, Guest>>,
+    open: Mutex<BTreeMap<ExchangeId, Guest>>,
     over: AtomicBool,
     /// Whether there is only one, so that everything is for it.
     single: bool,
@@ -73,7 +73,7 @@ impl Guest {
 }
 
 impl Guests {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<Exchange, Guest>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<ExchangeId, Guest>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,7 +106,11 @@ impl Near for Guests {
 }
 
 impl Lane {
-    async fn open(common: &Common, slot: OwnedSemaphorePermit, single: bool) -> Result<Arc<Self>, WireError> {
+    async fn open(
+        common: &Common,
+        slot: OwnedSemaphorePermit,
+        single: bool,
+    ) -> Result<Arc<Self>, TransportError> {
         let guests = Arc::new(Guests { single, ..Guests::default() });
         let crossing = Crossing::open(common.to.clone(), guests.clone()).await?;
         Ok(Arc::new(Self { crossing, guests, _slot: slot }))
@@ -120,8 +124,8 @@ impl Lanes {
 
     /// A connection for a request.
     async fn lane(&self, message: &Message<'_>) -> Result<Arc<Lane>, Refusal> {
-        let unreachable = |why: WireError| {
-            let id = message.id.as_ref().map_or(AnswerTo::Null, |named| AnswerTo::Id(&named.id));
+        let unreachable = |why: TransportError| {
+            let id = message.id.as_ref().map_or(ResponseId::Null, |named| ResponseId::Id(&named.id));
             refuse_with(StatusCode::BAD_GATEWAY, id, &blame(why))
         };
         let slot = || self.common.slots.clone().try_acquire_owned().map_err(|_| full());
@@ -149,7 +153,7 @@ impl Lanes {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         };
         headers::check_mirrored(headers, message)
-            .map_err(|error| refuse_with(StatusCode::BAD_REQUEST, AnswerTo::Id(&id.id), &error))?;
+            .map_err(|error| refuse_with(StatusCode::BAD_REQUEST, ResponseId::Id(&id.id), &error))?;
         let lane = self.lane(message).await?;
         let (feed, exchange) = (Feed::new(), lane.crossing.number());
         let token = message.meta.token.as_ref();
@@ -189,7 +193,7 @@ impl Lanes {
 #[derive(Debug)]
 struct Leaves {
     lane: Arc<Lane>,
-    exchange: Exchange,
+    exchange: ExchangeId,
 }
 
 impl Drop for Leaves {
@@ -255,7 +259,7 @@ mod tests {
 
     #[test]
     fn errors_that_matter_to_intermediaries_have_a_status() {
-        let status = |code: i64| status_of(&words::error(AnswerTo::Null, &RpcError::new(code, "x")));
+        let status = |code: i64| status_of(&words::error(ResponseId::Null, &RpcError::new(code, "x")));
         assert_eq!(status(code::METHOD_NOT_FOUND), StatusCode::NOT_FOUND);
         assert_eq!(status(code::UNSUPPORTED_VERSION), StatusCode::BAD_REQUEST);
         assert_eq!(status(code::INTERNAL_ERROR), StatusCode::OK);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::feed::Feed;
@@ -126,7 +126,7 @@ impl Older {
                 }
             }
             Err(error) => {
-                stream.feed.push(&words::error(AnswerTo::Null, &error));
+                stream.feed.push(&words::error(ResponseId::Null, &error));
             }
         }
         Ok(reply::empty(StatusCode::ACCEPTED))

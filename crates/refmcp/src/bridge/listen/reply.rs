@@ -13,7 +13,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use tokio::time::timeout;
 
 use super::feed::{Feed, Next};
@@ -40,7 +40,7 @@ pub(super) fn refuse(status: StatusCode, why: impl std::fmt::Display) -> Refusal
 }
 
 /// Turns a request away with an error of the protocol.
-pub(super) fn refuse_with(status: StatusCode, to: AnswerTo<'_>, error: &RpcError) -> Refusal {
+pub(super) fn refuse_with(status: StatusCode, to: ResponseId<'_>, error: &RpcError) -> Refusal {
     Box::new(json(status, words::error(to, error)))
 }
 

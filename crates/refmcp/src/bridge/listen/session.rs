@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use refmcp_client::WireError;
-use refmcp_proto::engine::client::Exchange;
+use refmcp_client::TransportError;
+use refmcp_proto::engine::client::ExchangeId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ struct Ways {
 #[derive(Debug)]
 struct State {
     /// Requests of the client, and where their answers go.
-    asked: BTreeMap<Exchange, Arc<Feed>>,
+    asked: BTreeMap<ExchangeId, Arc<Feed>>,
     /// The stream for what belongs to no request.
     standing: Option<Arc<Feed>>,
     held: VecDeque<Box<str>>,
@@ -51,7 +51,7 @@ impl Ways {
 
 impl State {
     /// Sends what is no answer by the best way there is, or keeps it until there is one.
-    fn tell(&mut self, json: &str, belongs_to: Option<Exchange>) {
+    fn tell(&mut self, json: &str, belongs_to: Option<ExchangeId>) {
         let own = belongs_to.and_then(|exchange| self.asked.get(&exchange));
         if own.into_iter().chain(&self.standing).chain(self.asked.values()).any(|feed| feed.push(json)) {
             return;
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    fn answer(&mut self, exchange: Exchange, json: &str) {
+    fn answer(&mut self, exchange: ExchangeId, json: &str) {
         let Some(feed) = self.asked.remove(&exchange) else { return };
         // Several requests of one body share a response.
         let shared = self.asked.values().any(|other| Arc::ptr_eq(other, &feed));
@@ -95,7 +95,7 @@ impl Near for Ways {
         }
     }
 
-    fn called_off(&self, request: Exchange) {
+    fn called_off(&self, request: ExchangeId) {
         if let Some(feed) = self.state().asked.remove(&request) {
             feed.end();
         }
@@ -113,7 +113,10 @@ impl Near for Ways {
 
 impl Session {
     /// Connects a client to a server.
-    pub(super) async fn open(common: &Common, slot: OwnedSemaphorePermit) -> Result<Arc<Self>, WireError> {
+    pub(super) async fn open(
+        common: &Common,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Arc<Self>, TransportError> {
         let state = State {
             asked: BTreeMap::new(),
             standing: None,

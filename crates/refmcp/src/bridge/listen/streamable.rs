@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use refmcp_proto::engine::server::unstated_revision;
+use refmcp_proto::engine::server::missing_request_meta;
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::jsonrpc::encode::AnswerTo;
+use refmcp_proto::jsonrpc::encode::ResponseId;
 use tokio::time::{sleep, timeout};
 
 use super::feed::{Feed, Next};
@@ -116,13 +116,13 @@ impl Streamable {
         headers::check_takes_answers(request.headers())?;
         let headers = request.headers().clone();
         let bytes = body(request).await?;
-        let messages = read(&bytes).map_err(|error| bad(AnswerTo::Null, &error))?;
+        let messages = read(&bytes).map_err(|error| bad(ResponseId::Null, &error))?;
         match messages.as_slice() {
             [message] if message.method.is_some() && message.meta.revision.is_some() => {
                 Box::pin(self.lanes.post(&headers, message)).await
             }
             [message] if headers::names_stateless(&headers) => match message.asks() {
-                Some(id) => Err(bad(AnswerTo::Id(id), &unstated_revision())),
+                Some(id) => Err(bad(ResponseId::Id(id), &missing_request_meta())),
                 None => Ok(reply::empty(StatusCode::ACCEPTED)),
             },
             [message] if message.is("initialize") => self.open(message).await,
@@ -137,7 +137,7 @@ impl Streamable {
     async fn open(self: &Arc<Self>, message: &Message<'_>) -> Answered {
         let slot = self.common.slots.clone().try_acquire_owned().map_err(|_| full())?;
         let session = Session::open(&self.common, slot).await.map_err(|why| {
-            let to = message.asks().map_or(AnswerTo::Null, AnswerTo::Id);
+            let to = message.asks().map_or(ResponseId::Null, ResponseId::Id);
             refuse_with(StatusCode::BAD_GATEWAY, to, &blame(why))
         })?;
         let id = headers::new_id()?;
@@ -197,7 +197,7 @@ async fn respond(session: &Arc<Session>, messages: &[Message<'_>]) -> Response<B
     }
 }
 
-fn bad(to: AnswerTo<'_>, error: &RpcError) -> Refusal {
+fn bad(to: ResponseId<'_>, error: &RpcError) -> Refusal {
     refuse_with(StatusCode::BAD_REQUEST, to, error)
 }
 

@@ -7,7 +7,7 @@ use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
 use refmcp_client::model::ServerCapabilities;
 use refmcp_client::redact::Secrets;
-use refmcp_client::transport::WireError;
+use refmcp_client::transport::TransportError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
 
@@ -25,12 +25,12 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines, secret
         _ => ExitReason::Unreachable,
     };
     let wanted = match fault.why() {
-        OpenError::Wire(why) => wanted(why),
+        OpenError::Transport(why) => wanted(why),
         _ => String::new(),
     };
     let what = last_lines.added_to(&format!("{fault}{wanted}"));
     let what = secrets.masked(&what);
-    let is_of_wire = matches!(fault.why(), OpenError::Wire(_)) || !last_lines.is_empty();
+    let is_of_wire = matches!(fault.why(), OpenError::Transport(_)) || !last_lines.is_empty();
     ExitError::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
     let reason = match fault {
         _ if fault.needs_authorization() => ExitReason::Authorization,
         Error::Call(
-            CallError::Wire(_)
+            CallError::Transport(_)
             | CallError::NotOpen(_)
             | CallError::TimedOut { .. }
             | CallError::Protocol(_)
@@ -51,7 +51,7 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
         _ => ExitReason::Failed,
     };
     let more = match fault {
-        Error::Call(CallError::Wire(why) | CallError::NotOpen(OpenError::Wire(why))) => {
+        Error::Call(CallError::Transport(why) | CallError::NotOpen(OpenError::Transport(why))) => {
             // What a program last wrote may be several lines.
             let what = format!("{fault}{}", wanted(why));
             return ExitError::new(reason, multi_line(&what)).answered(fault.rpc()).into();
@@ -113,8 +113,8 @@ fn capability(method: &str, declared: &ServerCapabilities) -> Option<(&'static s
 }
 
 /// The scopes that a server wants which said that a token is not enough.
-fn wanted(why: &WireError) -> String {
-    let WireError::Unauthorized { challenge: Some(challenge), .. } = why else { return String::new() };
+fn wanted(why: &TransportError) -> String {
+    let TransportError::Unauthorized { challenge: Some(challenge), .. } = why else { return String::new() };
     let challenges = Challenge::parse_all(challenge);
     let mut about_scopes = challenges.iter().filter(|one| one.get("error") == Some("insufficient_scope"));
     let named = about_scopes.find_map(|one| one.get("scope"));
@@ -142,7 +142,7 @@ mod tests {
     fn a_token_that_is_not_enough_says_for_what_it_should_be() {
         let unauthorized = |challenge: &str| {
             let challenge = Some(challenge.to_owned());
-            CallError::Wire(WireError::Unauthorized { status: 403, challenge })
+            CallError::Transport(TransportError::Unauthorized { status: 403, challenge })
         };
         let said = |challenge: &str| of_request(&unauthorized(challenge).into()).to_string();
         let fault = said("Basic, Bearer error=\"insufficient_scope\", scope=\"a b\"");

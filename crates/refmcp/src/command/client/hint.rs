@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_client::transport::WireError;
+use refmcp_client::transport::TransportError;
 use refmcp_client::{ConnectError, OpenError, RpcError};
 use refmcp_proto::jsonrpc::code;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,21 +17,21 @@ const LOOK_WITHIN: Duration = Duration::from_secs(1);
 pub(crate) async fn of_connecting(server: &str, fault: &ConnectError) -> Option<String> {
     let url =
         Url::parse(server).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "ws" | "wss"))?;
-    let OpenError::Wire(why) = fault.why() else { return None };
+    let OpenError::Transport(why) = fault.why() else { return None };
     let text = why.to_string();
     let secure = matches!(url.scheme(), "https" | "wss");
     match why {
-        WireError::Unreachable(_) if secure && text.contains("does not speak TLS") => {
+        TransportError::Unreachable(_) if secure && text.contains("does not speak TLS") => {
             Some(format!("try {}", with_scheme(&url, secure)))
         }
-        WireError::Unreachable(_) if text.contains("not trusted here") => {
+        TransportError::Unreachable(_) if text.contains("not trusted here") => {
             Some("give that certificate with --cacert FILE".to_owned())
         }
-        WireError::Refused { status: 404, .. } => Some(elsewhere(&url)),
-        WireError::Refused { status: 400, body, .. } if !secure && body.contains("HTTPS") => {
+        TransportError::Refused { status: 404, .. } => Some(elsewhere(&url)),
+        TransportError::Refused { status: 400, body, .. } if !secure && body.contains("HTTPS") => {
             Some(format!("try {}", with_scheme(&url, secure)))
         }
-        WireError::Broken(_) | WireError::Misbehaved(_) | WireError::Unreachable(_)
+        TransportError::Broken(_) | TransportError::Misbehaved(_) | TransportError::Unreachable(_)
             if !secure && !text.contains(" within ") && speaks_tls(&url).await =>
         {
             Some(format!("the server speaks TLS at this port: try {}", with_scheme(&url, secure)))

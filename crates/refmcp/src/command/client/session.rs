@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
 use refmcp_client::redact::Secrets;
-use refmcp_client::{CallError, Client, ConnectError, Era, Error, Event, Listable, OpenError, Request};
+use refmcp_client::{
+    CallError, Client, ConnectError, Error, Event, Listable, OpenError, Request, VersionPolicy,
+};
 use serde::de::DeserializeOwned;
 use tokio::sync::broadcast;
 
@@ -107,7 +109,7 @@ impl Session {
             }
         };
         // What somebody insisted on says nothing about what the server would rather speak.
-        if shared.protocol_version == Era::Auto {
+        if shared.protocol_version == VersionPolicy::Auto {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());

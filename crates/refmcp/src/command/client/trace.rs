@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use refmcp_client::WireError;
+use refmcp_client::TransportError;
 use refmcp_client::http::{ByteObserver, TransferredBytes};
 use refmcp_client::transport::{
-    BoxFuture, Connector, Exchange, JsonObject, MessageSink, Outgoing, Rules, Transport,
+    BoxFuture, ClientMessage, Connector, ExchangeId, JsonObject, MessageSink, Rules, Transport,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -98,7 +98,7 @@ impl Tracer {
         }))
     }
 
-    fn message(&self, server: &str, direction: &str, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, server: &str, direction: &str, exchange: Option<ExchangeId>, json: &[u8]) {
         let exchange = exchange.map(|exchange| exchange.0);
         match serde_json::from_slice::<&RawValue>(json) {
             Ok(message) => self.write(&Line {
@@ -123,7 +123,7 @@ impl Tracer {
         }
     }
 
-    fn event(&self, server: &str, direction: &str, exchange: Option<Exchange>, text: &str) {
+    fn event(&self, server: &str, direction: &str, exchange: Option<ExchangeId>, text: &str) {
         let exchange = exchange.map(|exchange| exchange.0);
         self.write(&Line { at: now(), server, direction, exchange, message: None, text: Some(text) });
     }
@@ -156,7 +156,10 @@ struct Traced {
 }
 
 impl Connector for Traced {
-    fn connect(&self, sink: Arc<dyn MessageSink>) -> BoxFuture<'_, Result<Arc<dyn Transport>, WireError>> {
+    fn connect(
+        &self,
+        sink: Arc<dyn MessageSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(async move {
             let name: Arc<str> = self.server.name().into();
             let sink = TracedSink { sink, tracer: self.tracer.clone(), name: name.clone() };
@@ -178,7 +181,7 @@ impl Connector for Traced {
         self.server.sessions_only()
     }
 
-    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), WireError>>> {
+    fn pending_login(&self) -> Option<BoxFuture<'_, Result<(), TransportError>>> {
         self.server.pending_login()
     }
 
@@ -202,22 +205,22 @@ struct TracedSink {
 }
 
 impl MessageSink for TracedSink {
-    fn message(&self, exchange: Option<Exchange>, json: &[u8]) {
+    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
         self.tracer.message(&self.name, "received", exchange, json);
         self.sink.message(exchange, json);
     }
 
-    fn too_long(&self, exchange: Option<Exchange>, limit: usize) {
+    fn too_long(&self, exchange: Option<ExchangeId>, limit: usize) {
         self.tracer.event(&self.name, "dropped", exchange, &format!("longer than {limit} bytes"));
         self.sink.too_long(exchange, limit);
     }
 
-    fn ended(&self, exchange: Exchange, why: WireError) {
+    fn ended(&self, exchange: ExchangeId, why: TransportError) {
         self.tracer.event(&self.name, "ended", Some(exchange), &why.to_string());
         self.sink.ended(exchange, why);
     }
 
-    fn closed(&self, why: WireError) {
+    fn closed(&self, why: TransportError) {
         self.tracer.event(&self.name, "closed", None, &why.to_string());
         self.sink.closed(why);
     }
@@ -236,12 +239,12 @@ struct TracedTransport {
 }
 
 impl Transport for TracedTransport {
-    fn send(self: Arc<Self>, message: Outgoing) {
+    fn send(self: Arc<Self>, message: ClientMessage) {
         self.tracer.message(&self.name, "sent", Some(message.exchange), &message.json);
         self.transport.clone().send(message);
     }
 
-    fn abandon(&self, exchange: Exchange) {
+    fn abandon(&self, exchange: ExchangeId) {
         self.transport.abandon(exchange);
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use refmcp_client::model::{Resource, ServerNotification, SubscriptionFilter};
-use refmcp_client::{CallError, Error, Event, Lifecycle, WireError};
+use refmcp_client::{CallError, Error, Event, Lifecycle, TransportError};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::fault;
@@ -44,7 +44,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                 let lasted = since.elapsed() >= LASTED;
                 let why = match ended {
                     Ok(()) => "the server ended the stream of changes".to_owned(),
-                    Err(Error::Call(CallError::Wire(WireError::Broken(why)))) => why,
+                    Err(Error::Call(CallError::Transport(TransportError::Broken(why)))) => why,
                     Err(fault) if listened => return Err(lost(&fault.to_string())),
                     Err(fault) => return Err(session.fault("resources/subscribe", &fault)),
                 };

@@ -33,9 +33,11 @@ fn progress_extends_a_call_up_to_its_total() {
 
 #[test]
 fn a_cancelled_call_is_called_off_as_its_revision_wants() {
-    for (mut rig, by_message) in
-        [(Rig::session(), true), (Rig::stateless(Way::Pipe), true), (Rig::stateless(Way::Exchanges), false)]
-    {
+    for (mut rig, by_message) in [
+        (Rig::session(), true),
+        (Rig::stateless(TransportKind::Pipe), true),
+        (Rig::stateless(TransportKind::Http), false),
+    ] {
         let call = rig.call("tools/call", "{}", CallOptions::default());
         rig.seen();
         rig.engine.cancel(CallId(call), "enough");
@@ -55,10 +57,10 @@ fn what_came_for_one_exchange_ends_its_call_only() {
         rig.call("ping", "{}", CallOptions::default()),
     );
     rig.seen();
-    rig.engine.receive(rig.now, Some(Exchange(one)), b"<html>");
+    rig.engine.receive(rig.now, Some(ExchangeId(one)), b"<html>");
     let seen = rig.seen();
     assert!(matches!(&seen[..], [Seen::Noted(_), Seen::Done(it, Err(_))] if *it == one), "{seen:?}");
-    rig.engine.closed(WireError::Broken("gone".into()));
+    rig.engine.closed(TransportError::Broken("gone".into()));
     let seen = rig.seen();
     assert!(matches!(&seen[..], [Seen::Done(it, Err(_)), Seen::Closed(_)] if *it == two), "{seen:?}");
     assert_eq!(rig.hear(json!({ "id": two, "result": {} })), []);
@@ -71,7 +73,7 @@ fn what_came_for_one_exchange_ends_its_call_only() {
 
 #[test]
 fn data_without_content_is_taken_and_noted() {
-    for mut rig in [Rig::session(), Rig::stateless(Way::Exchanges)] {
+    for mut rig in [Rig::session(), Rig::stateless(TransportKind::Http)] {
         let call = |rig: &mut Rig, method: &str, result: Value| {
             let id = rig.call(method, "{}", CallOptions::default());
             rig.seen();
@@ -107,7 +109,7 @@ fn what_stands_in_the_wrong_place_or_has_the_wrong_name_is_noted() {
 
 #[test]
 fn requests_that_a_revision_does_not_have_are_not_sent() {
-    let mut rig = Rig::stateless(Way::Pipe);
+    let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call("ping", "{}", CallOptions::default());
     assert_eq!(rig.seen(), [Seen::Done(call, Err("ping does not exist in revision 2026-07-28".to_owned()))]);
     rig.call("ping", "{}", CallOptions { unchecked: true, ..CallOptions::default() });
@@ -116,7 +118,7 @@ fn requests_that_a_revision_does_not_have_are_not_sent() {
 
 #[test]
 fn listening_has_no_deadline_and_ends_when_the_server_says_so() {
-    let mut rig = Rig::stateless(Way::Pipe);
+    let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call(
         "subscriptions/listen",
         r#"{"notifications":{"toolsListChanged":true}}"#,
@@ -153,14 +155,14 @@ fn roots_that_change_are_told_only_where_somebody_can_hear_it() {
     let mut rig = Rig::session();
     rig.engine.notify("notifications/roots/list_changed", None::<&JsonObject>);
     assert_eq!(sent(&rig.seen())["method"], "notifications/roots/list_changed");
-    let mut rig = Rig::stateless(Way::Exchanges);
+    let mut rig = Rig::stateless(TransportKind::Http);
     rig.engine.notify("notifications/roots/list_changed", None::<&JsonObject>);
     assert_eq!(rig.seen(), []);
 }
 
 #[test]
 fn results_of_a_type_that_nobody_knows_are_none() {
-    let mut rig = Rig::stateless(Way::Pipe);
+    let mut rig = Rig::stateless(TransportKind::Pipe);
     for (result, good) in [
         (json!({ "resultType": "complete", "content": [] }), true),
         (json!({ "content": [{ "type": "text", "text": "input_required" }] }), true),

@@ -4,7 +4,7 @@ use super::*;
 
 impl Rig {
     fn print(&mut self, line: &str) -> Vec<Seen> {
-        self.engine.noise(self.now, line);
+        self.engine.ignored_input(self.now, line);
         self.seen()
     }
 
@@ -54,8 +54,8 @@ fn a_server_that_prints_and_then_works_is_used() {
 
 #[test]
 fn a_server_that_answers_with_something_else_is_left_soon() {
-    for era in [Era::Auto, Era::Legacy] {
-        let mut rig = Rig::new(|config| config.era = era);
+    for version_policy in [VersionPolicy::Auto, VersionPolicy::Legacy] {
+        let mut rig = Rig::new(|config| config.version_policy = version_policy);
         rig.seen();
         let mut waited = 0;
         let why = loop {
@@ -65,7 +65,7 @@ fn a_server_that_answers_with_something_else_is_left_soon() {
             }
             assert!(matches!(sent(&rig.pass(1_000))["method"].as_str(), Some("initialize" | "ping")));
             waited += 1;
-            assert!(waited < 3, "{era:?}");
+            assert!(waited < 3, "{version_policy:?}");
         };
         assert_eq!(why, "the server broke the protocol: it answers with what is no message: what?");
     }
@@ -81,7 +81,7 @@ fn a_server_that_never_stops_printing_is_left() {
 
 #[test]
 fn a_server_that_printed_and_fell_silent_or_ended_is_quoted() {
-    let mut rig = Rig::new(|config| config.era = Era::Legacy);
+    let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Legacy);
     rig.seen();
     rig.print("Welcome");
     rig.pass(1_000);
@@ -90,7 +90,7 @@ fn a_server_that_printed_and_fell_silent_or_ended_is_quoted() {
     let mut rig = Rig::new(|_| {});
     rig.seen();
     rig.print("usage: server DIR");
-    rig.engine.closed(WireError::Broken("it ended".to_owned()));
+    rig.engine.closed(TransportError::Broken("it ended".to_owned()));
     let seen = rig.seen();
     assert!(closed(&seen).ends_with("it ended; it wrote what is no message: usage: server DIR"), "{seen:?}");
 }

@@ -60,17 +60,17 @@ impl Rig {
                 ClientOutput::Done(call, outcome) => Seen::Done(
                     call.0,
                     match outcome {
-                        Ok(Answered::Result(text)) => Ok(serde_json::from_str(&text).unwrap()),
-                        Ok(Answered::InputRequired(result)) => Ok(serde_json::to_value(result).unwrap()),
+                        Ok(CallResult::Complete(text)) => Ok(serde_json::from_str(&text).unwrap()),
+                        Ok(CallResult::InputRequired(result)) => Ok(serde_json::to_value(result).unwrap()),
                         Err(error) => Err(error.to_string()),
                     },
                 ),
-                ClientOutput::Ask(ask) => Seen::Asked(ask.question.0, ask.request.method().to_owned()),
-                ClientOutput::Withdrawn(question) => Seen::Withdrawn(question.0),
-                ClientOutput::Heard(call, heard) => {
+                ClientOutput::Request(ask) => Seen::Asked(ask.id.0, ask.request.method().to_owned()),
+                ClientOutput::RequestCancelled(question) => Seen::Withdrawn(question.0),
+                ClientOutput::Notification(call, heard) => {
                     Seen::Heard(call.map(|call| call.0), heard.method().to_owned())
                 }
-                ClientOutput::Note(finding) => Seen::Noted(finding.rule),
+                ClientOutput::Finding(finding) => Seen::Noted(finding.rule),
                 ClientOutput::Ignored(what) => Seen::Ignored(what),
             });
         }
@@ -97,7 +97,7 @@ impl Rig {
 
     /// A conversation that a session was opened for.
     fn session() -> Self {
-        let mut rig = Self::new(|config| config.era = Era::Legacy);
+        let mut rig = Self::new(|config| config.version_policy = VersionPolicy::Legacy);
         rig.seen();
         let seen = rig.hear(json!({ "id": 1, "result": initialized("2025-11-25") }));
         assert!(seen.contains(&Seen::Opened(Revision::V2025_11_25)), "{seen:?}");
@@ -105,8 +105,8 @@ impl Rig {
     }
 
     /// A conversation without a session.
-    fn stateless(way: Way) -> Self {
-        let mut rig = Self::new(|config| config.way = way);
+    fn stateless(way: TransportKind) -> Self {
+        let mut rig = Self::new(|config| config.transport = way);
         rig.seen();
         let seen = rig
             .hear(json!({ "id": 1, "result": { "supportedVersions": ["2026-07-28"], "capabilities": {} } }));

@@ -4,18 +4,18 @@ use super::*;
 
 #[test]
 fn extensions_are_told_where_there_is_a_place_for_them() {
-    let extended = |era| {
+    let extended = |version_policy| {
         let mut rig = Rig::new(|config| {
-            config.era = era;
+            config.version_policy = version_policy;
             config.capabilities.extensions = json!({ "com.example/x": {} }).as_object().cloned();
         });
         sent(&rig.seen()).clone()
     };
-    let discover = extended(Era::Modern);
+    let discover = extended(VersionPolicy::Modern);
     let told = &discover["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     assert_eq!(told["extensions"], json!({ "com.example/x": {} }));
     for revision in Revision::ALL.into_iter().filter(|it| !it.rules().extensions) {
-        let initialize = extended(Era::Exactly(revision));
+        let initialize = extended(VersionPolicy::Exactly(revision));
         let told = &initialize["params"]["capabilities"];
         assert_eq!(told.get("extensions"), None, "{revision:?}");
         assert!(told["roots"].is_object(), "{told}");
@@ -43,7 +43,7 @@ fn a_silent_server_is_asked_for_a_session() {
 
 #[test]
 fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_can() {
-    let mut rig = Rig::new(|config| config.era = Era::Modern);
+    let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Modern);
     rig.seen();
     assert_eq!(rig.pass(20_000), []);
     let needs_none = |id| json!({ "id": id, "error": { "code": -32022, "message": "no", "data": { "supported": ["2026-07-28", "2025-11-25"] } } });
@@ -56,7 +56,7 @@ fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_ca
 
 #[test]
 fn calls_made_before_the_opening_wait_for_it() {
-    let mut rig = Rig::new(|config| config.era = Era::Legacy);
+    let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Legacy);
     rig.seen();
     let call = rig.call("tools/list", "{}", CallOptions::default());
     assert_eq!(rig.seen(), []);
@@ -74,7 +74,7 @@ fn calls_made_before_the_opening_wait_for_it() {
 
 #[test]
 fn an_opening_that_fails_ends_whatever_waits() {
-    let mut rig = Rig::new(|config| config.era = Era::Exactly(Revision::V2025_06_18));
+    let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Exactly(Revision::V2025_06_18));
     rig.seen();
     let call = rig.call("tools/list", "{}", CallOptions::default());
     let seen = rig.hear(json!({ "id": 1, "result": initialized("2099-01-01") }));
@@ -93,7 +93,7 @@ fn a_lost_session_is_opened_once_more_and_nothing_is_repeated() {
         rig.call("ping", "{}", CallOptions::default()),
     );
     rig.seen();
-    rig.engine.ended(rig.now, Exchange(two), WireError::SessionLost);
+    rig.engine.ended(rig.now, ExchangeId(two), TransportError::SessionLost);
     let seen = rig.seen();
     let lost = "the server no longer knows the session".to_owned();
     assert_eq!(seen[..2], [Seen::Done(one, Err(lost.clone())), Seen::Done(two, Err(lost.clone()))]);
@@ -102,9 +102,9 @@ fn a_lost_session_is_opened_once_more_and_nothing_is_repeated() {
     let waiting = rig.call("tools/list", "{}", CallOptions::default());
     let seen = rig.hear(json!({ "id": id, "result": initialized("2025-11-25") }));
     assert!(matches!(seen.last(), Some(Seen::Sent(message)) if message["id"] == waiting), "{seen:?}");
-    rig.engine.ended(rig.now, Exchange(one), WireError::SessionLost);
+    rig.engine.ended(rig.now, ExchangeId(one), TransportError::SessionLost);
     assert_eq!(rig.seen(), [], "what was sent before says nothing about the new session");
-    rig.engine.ended(rig.now, Exchange(waiting), WireError::SessionLost);
+    rig.engine.ended(rig.now, ExchangeId(waiting), TransportError::SessionLost);
     assert_eq!(
         rig.seen(),
         [Seen::Done(waiting, Err(lost.clone())), Seen::Closed(lost)],

@@ -12,7 +12,7 @@ fn questions_of_the_server_are_the_hosts() {
     );
     let seen = rig.hear(json!({ "id": "r", "method": "roots/list" }));
     assert_eq!(sent(&seen)["error"]["code"], -32600, "the same id twice");
-    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({ "roots": [] })));
+    rig.engine.respond(rig.now, ServerRequestId(1), Ok(json!({ "roots": [] })));
     assert_eq!(sent(&rig.seen())["result"], json!({ "roots": [] }));
     for (method, params, code) in [
         (
@@ -34,7 +34,7 @@ fn a_question_that_is_called_off_is_answered_no_more() {
     rig.hear(json!({ "id": 5, "method": "roots/list" }));
     let seen = rig.hear(json!({ "method": "notifications/cancelled", "params": { "requestId": 5 } }));
     assert_eq!(seen, [Seen::Withdrawn(1)]);
-    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({})));
+    rig.engine.respond(rig.now, ServerRequestId(1), Ok(json!({})));
     assert_eq!(rig.seen(), []);
 }
 
@@ -58,7 +58,7 @@ fn an_open_question_stops_the_clock_but_not_the_total() {
 
 #[test]
 fn a_call_that_needs_input_is_repeated_with_it() {
-    let mut rig = Rig::stateless(Way::Exchanges);
+    let mut rig = Rig::stateless(TransportKind::Http);
     let call = rig.call("tools/call", r#"{"name":"t"}"#, CallOptions::default());
     rig.seen();
     let asked = json!({
@@ -67,9 +67,9 @@ fn a_call_that_needs_input_is_repeated_with_it() {
     });
     let seen = rig.hear(json!({ "id": call, "result": asked }));
     assert_eq!(seen, [Seen::Asked(1, "roots/list".to_owned()), Seen::Asked(2, "roots/list".to_owned())]);
-    rig.engine.answer(rig.now, QuestionId(2), Ok(json!({ "roots": [2] })));
+    rig.engine.respond(rig.now, ServerRequestId(2), Ok(json!({ "roots": [2] })));
     assert_eq!(rig.seen(), [], "nothing goes before all is there");
-    rig.engine.answer(rig.now, QuestionId(1), Ok(json!({ "roots": [1] })));
+    rig.engine.respond(rig.now, ServerRequestId(1), Ok(json!({ "roots": [1] })));
     let seen = rig.seen();
     let repeated = sent(&seen);
     assert_ne!(repeated["id"], call);
@@ -90,7 +90,7 @@ fn a_call_that_needs_input_is_repeated_with_it() {
 
 #[test]
 fn rounds_have_an_end() {
-    let mut rig = Rig::stateless(Way::Pipe);
+    let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call("tools/call", "{}", CallOptions::default());
     let mut id = json!(call);
     rig.seen();
@@ -113,7 +113,7 @@ fn input_that_makes_no_sense_ends_the_call() {
             "which we did not offer",
         ),
     ] {
-        let mut rig = Rig::stateless(Way::Pipe);
+        let mut rig = Rig::stateless(TransportKind::Pipe);
         let call = rig.call("tools/call", "{}", CallOptions::default());
         rig.seen();
         let mut result = asked;
@@ -125,8 +125,9 @@ fn input_that_makes_no_sense_ends_the_call() {
 
 #[test]
 fn whoever_wants_to_brings_the_input_by_hand() {
-    let mut rig = Rig::stateless(Way::Pipe);
-    let call = rig.call("tools/call", "{}", CallOptions { input: Input::Manual, ..CallOptions::default() });
+    let mut rig = Rig::stateless(TransportKind::Pipe);
+    let call =
+        rig.call("tools/call", "{}", CallOptions { input: InputHandling::Manual, ..CallOptions::default() });
     rig.seen();
     let asked = json!({ "resultType": "input_required", "requestState": "s" });
     assert_eq!(rig.hear(json!({ "id": call, "result": asked })), [Seen::Done(call, Ok(asked))]);
@@ -134,7 +135,7 @@ fn whoever_wants_to_brings_the_input_by_hand() {
 
 #[test]
 fn a_server_of_the_newest_revision_makes_no_requests() {
-    let mut rig = Rig::stateless(Way::Pipe);
+    let mut rig = Rig::stateless(TransportKind::Pipe);
     let seen = rig.hear(json!({ "id": 1, "method": "roots/list" }));
     assert_eq!(sent(&seen)["error"]["code"], -32600);
     assert_eq!(seen[0], Seen::Noted("RPC-15"));

@@ -55,17 +55,17 @@ const FROM_SERVERS: [Misnamed; 9] = [
 ];
 
 /// What a message of a client shows, as far as it needs no more than the message to see it.
-pub fn of_client(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
+pub fn client_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
     [misplaced_meta(message), misnamed(message, &FROM_CLIENTS)].into_iter().flatten()
 }
 
 /// The same for a message of a server.
-pub(super) fn of_server(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
+pub(super) fn server_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
     [misplaced_meta(message), misnamed(message, &FROM_SERVERS)].into_iter().flatten()
 }
 
 /// What is wrong with bytes that are no message.
-pub fn of_malformed(fault: &DecodeError) -> Finding {
+pub fn malformed(fault: &DecodeError) -> Finding {
     let example = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let what = format!("{}; send a JSON-RPC 2.0 message such as {example}", fault.error.message);
     Finding { rule: "RPC-01", what: what.into() }
@@ -105,7 +105,7 @@ mod tests {
         let Ok(Incoming::One(message)) = decode(text.as_bytes(), &Limits::default()) else {
             panic!("{text} is no message")
         };
-        of_client(&message).map(|finding| finding.rule).collect()
+        client_message(&message).map(|finding| finding.rule).collect()
     }
 
     #[test]

@@ -1,23 +1,22 @@
-//! Arguments of a tool that its schema marks to be repeated in headers.
+//! Tool parameters mirrored in `Mcp-Param-*` headers: those that the schema marks with `x-mcp-header`.
 
 use serde_json::Value;
 
 use crate::model::JsonObject;
 
-/// The keyword that marks them.
 const KEYWORD: &str = "x-mcp-header";
 
-/// An argument that a header repeats.
+/// A parameter that a header mirrors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mirrored {
-    /// The end of the header's name, as the schema gives it.
-    pub header: String,
-    /// Where the argument stands: the names of members, outermost first.
+pub struct ParamHeader {
+    /// The header's name without `Mcp-Param-`, as the schema gives it.
+    pub name: String,
+    /// The path to the parameter: names of members, outermost first.
     pub path: Vec<String>,
 }
 
-impl Mirrored {
-    /// What the header says of these arguments; nothing when the argument is absent.
+impl ParamHeader {
+    /// The header's value for these arguments; `None` when the parameter is absent.
     pub fn value(&self, arguments: &JsonObject) -> Option<String> {
         let (first, rest) = self.path.split_first()?;
         let argument = rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name))?;
@@ -30,11 +29,11 @@ impl Mirrored {
     }
 }
 
-/// The marked arguments of a tool's input schema.
+/// The marked parameters of a tool's input schema.
 ///
 /// # Errors
-/// What is wrong with a mark.
-pub fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
+/// What is wrong with a mark, for people.
+pub fn param_headers(schema: &JsonObject) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
     let marks = count(&Value::Object(schema.clone()));
@@ -46,7 +45,7 @@ pub fn mirrored(schema: &JsonObject) -> Result<Vec<Mirrored>, String> {
     Ok(found)
 }
 
-fn collect(schema: &JsonObject, path: &mut Vec<String>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+fn collect(schema: &JsonObject, path: &mut Vec<String>, found: &mut Vec<ParamHeader>) -> Result<(), String> {
     let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
     for (name, property) in properties {
         let Value::Object(property) = property else { continue };
@@ -58,10 +57,10 @@ fn collect(schema: &JsonObject, path: &mut Vec<String>, found: &mut Vec<Mirrored
             if !matches!(kind, Some("string" | "integer" | "boolean")) {
                 return Err(format!("{KEYWORD} of {name}: only strings, integers and booleans fit a header"));
             }
-            if found.iter().any(|known| known.header.eq_ignore_ascii_case(header)) {
+            if found.iter().any(|known| known.name.eq_ignore_ascii_case(header)) {
                 return Err(format!("{KEYWORD} {header} stands twice"));
             }
-            found.push(Mirrored { header: header.to_owned(), path: path.clone() });
+            found.push(ParamHeader { name: header.to_owned(), path: path.clone() });
         }
         collect(property, path, found)?;
         path.pop();
@@ -90,9 +89,9 @@ mod tests {
 
     use super::*;
 
-    fn read(schema: Value) -> Result<Vec<Mirrored>, String> {
+    fn read(schema: Value) -> Result<Vec<ParamHeader>, String> {
         let Value::Object(schema) = schema else { panic!("no object") };
-        mirrored(&schema)
+        param_headers(&schema)
     }
 
     #[test]
@@ -102,13 +101,13 @@ mod tests {
             "where": {"type": "object", "properties": {"zone": {"type": "integer", "x-mcp-header": "Zone"}}}
         }}));
         let found = found.unwrap();
-        assert_eq!(found[0], Mirrored { header: "Region".into(), path: vec!["region".into()] });
+        assert_eq!(found[0], ParamHeader { name: "Region".into(), path: vec!["region".into()] });
         assert_eq!(found[1].path, ["where", "zone"]);
     }
 
     #[test]
     fn headers_say_what_arguments_do() {
-        let zone = Mirrored { header: "Zone".into(), path: vec!["where".into(), "zone".into()] };
+        let zone = ParamHeader { name: "Zone".into(), path: vec!["where".into(), "zone".into()] };
         for (arguments, value) in [
             (json!({"where": {"zone": 7}}), Some("7")),
             (json!({"where": {"zone": "north"}}), Some("north")),
