@@ -1,10 +1,9 @@
 //! Several servers at once.
 //!
 //! Names of what they offer are prefixed with the name of the server: `weather.forecast`. A server that cannot be
-//! reached, or fails later, is known by its fault and does not stop the others.
+//! reached, or fails later, is known by its error and does not stop the others.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use refmcp_proto::model::CallToolResult;
@@ -13,7 +12,6 @@ use tokio::task::JoinSet;
 
 use crate::builder::ClientBuilder;
 use crate::client::Client;
-use crate::config::{Input, Launch, ServerEntry, Servers};
 use crate::error::{ConnectError, Error};
 use crate::list::Listable;
 use crate::request::Request;
@@ -23,22 +21,7 @@ use crate::transport::Connector;
 #[derive(Debug, Default)]
 pub struct Clients {
     connected: BTreeMap<String, Client>,
-    failed: BTreeMap<String, Fault>,
-}
-
-/// Why a server of several is not there.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
-    /// It cannot be connected.
-    #[error(transparent)]
-    Connect(Box<ConnectError>),
-    /// What a configuration file says of it makes no sense.
-    #[error("{0}")]
-    Config(String),
-    /// Nobody agreed that it is started.
-    #[error("nobody agreed to `{0}`")]
-    NotAgreed(String),
+    failed: BTreeMap<String, ConnectError>,
 }
 
 /// Something of one server among several.
@@ -59,29 +42,6 @@ pub struct ServerItems<T> {
     pub failed: Vec<(String, Error)>,
 }
 
-/// What decides about the servers of configuration files.
-pub trait Decide: Send + Sync {
-    /// Whether this program, with exactly these arguments, may be started. The first launch is to be shown to a person.
-    fn start(&self, entry: &ServerEntry, command: &[String]) -> bool;
-
-    /// What the file leaves open.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    fn input(&self, input: &Input) -> Result<String, String>;
-
-    /// How to get in where this server wants to know who asks; nobody tries unless this says how.
-    #[cfg(feature = "http")]
-    fn authorization(&self, _entry: &ServerEntry) -> Option<crate::auth::Authorization> {
-        None
-    }
-
-    /// A variable of the environment.
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-}
-
 impl Clients {
     /// Connects to servers, all at the same time; `builder` says what the client of each is told.
     pub async fn connect(
@@ -90,24 +50,6 @@ impl Clients {
     ) -> Self {
         let mut clients = Self::default();
         clients.add(servers, builder).await;
-        clients
-    }
-
-    /// Connects to the servers that configuration files name and do not disable.
-    pub async fn from_config(
-        servers: &Servers,
-        decide: &dyn Decide,
-        builder: impl Fn(&str) -> ClientBuilder,
-    ) -> Self {
-        let mut clients = Self::default();
-        let mut agreed = Vec::new();
-        for entry in servers.servers.iter().filter(|entry| !entry.disabled) {
-            match prepare(servers, entry, decide) {
-                Ok(connector) => agreed.push((entry.name.clone(), connector)),
-                Err(fault) => drop(clients.failed.insert(entry.name.clone(), fault)),
-            }
-        }
-        clients.add(agreed, builder).await;
         clients
     }
 
@@ -128,7 +70,7 @@ impl Clients {
             self.failed.remove(&name);
             match connected {
                 Ok(client) => drop(self.connected.insert(name, client)),
-                Err(fault) => drop(self.failed.insert(name, Fault::Connect(Box::new(fault)))),
+                Err(fault) => drop(self.failed.insert(name, fault)),
             }
         }
     }
@@ -144,7 +86,7 @@ impl Clients {
     }
 
     /// Every server that is not, and why.
-    pub fn failed(&self) -> impl Iterator<Item = (&str, &Fault)> {
+    pub fn failed(&self) -> impl Iterator<Item = (&str, &ConnectError)> {
         self.failed.iter().map(|(name, fault)| (name.as_str(), fault))
     }
 
@@ -217,22 +159,4 @@ impl<T> ServerItem<T> {
     pub fn prefixed(&self, name: &str) -> String {
         format!("{}.{name}", self.server)
     }
-}
-
-fn prepare(servers: &Servers, entry: &ServerEntry, decide: &dyn Decide) -> Result<Arc<dyn Connector>, Fault> {
-    let wrong = |what: &dyn fmt::Display| Fault::Config(what.to_string());
-    let resolved = servers
-        .resolve(entry, &|input| decide.input(input), &|name| decide.variable(name))
-        .map_err(|fault| wrong(&fault))?;
-    if let Launch::Command { program, args, .. } = &resolved.launch {
-        let command: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
-        if !decide.start(entry, &command) {
-            return Err(Fault::NotAgreed(command.join(" ")));
-        }
-    }
-    #[cfg(feature = "http")]
-    if let Some(authorization) = decide.authorization(entry) {
-        return resolved.authorized(&authorization).map_err(|problem| wrong(&problem));
-    }
-    resolved.connector().map_err(|problem| wrong(&problem))
 }

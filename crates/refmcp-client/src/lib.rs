@@ -40,7 +40,6 @@ mod response_cache;
 pub mod auth;
 #[cfg(feature = "child")]
 pub mod child;
-pub mod config;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod memory;
@@ -52,7 +51,7 @@ pub mod websocket;
 
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use clients::{Clients, Decide, Fault, ServerItem, ServerItems};
+pub use clients::{Clients, ServerItem, ServerItems};
 pub use error::{ConnectError, Error};
 pub use host::{Event, Host};
 pub use list::{Listable, Pages};

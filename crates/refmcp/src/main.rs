@@ -5,6 +5,7 @@ mod arguments;
 mod bridge;
 mod command;
 mod completion;
+mod config;
 mod logging;
 mod shell;
 mod store;

@@ -1,14 +1,12 @@
 //! Several servers at once: one that fails stops no other.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::config::{self, Input, ServerEntry};
+use refmcp_client::Clients;
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{Content, Resource, Tool};
 use refmcp_client::transport::Connector;
-use refmcp_client::{Clients, Decide, Fault};
 use serde_json::json;
 
 use crate::fixture::{Script, builder, server};
@@ -50,41 +48,4 @@ async fn names_are_prefixed_and_one_that_fails_stops_no_other() {
     }
     clients.close().await;
     serve_nothing.await.unwrap();
-}
-
-/// Agrees to nothing, and writes down what it was asked.
-#[derive(Default)]
-struct Nobody(Mutex<Vec<Vec<String>>>);
-
-impl Decide for Nobody {
-    fn start(&self, _: &ServerEntry, command: &[String]) -> bool {
-        self.0.lock().unwrap().push(command.to_vec());
-        false
-    }
-
-    fn input(&self, _: &Input) -> Result<String, String> {
-        Err("nobody is here".to_owned())
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "WHO").then(|| "world".to_owned())
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn nothing_is_started_that_nobody_agreed_to() {
-    let text = r#"{ "servers": {
-        "agreed": { "command": "hello", "args": ["${env:WHO}", "--flag"] },
-        "off": { "command": "hello", "disabled": true },
-        "open": { "command": "hello", "args": ["${input:missing}"] }
-    }, "inputs": [{ "id": "missing", "type": "promptString" }] }"#;
-    let servers = config::parse(text, Path::new("/somewhere/.vscode/mcp.json"));
-    let nobody = Nobody::default();
-    let clients = Clients::from_config(&servers, &nobody, |_| builder().0).await;
-    assert_eq!(*nobody.0.lock().unwrap(), [["hello", "world", "--flag"]]);
-    let faults: Vec<_> = clients.failed().collect();
-    assert!(
-        matches!(&faults[..], [("agreed", Fault::NotAgreed(_)), ("open", Fault::Config(_))]),
-        "{faults:?}"
-    );
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use refmcp_client::config::ConfigHost;
 
 use super::value::{Header, header, pair};
 use super::{Target, UsageError};
+use crate::config::ConfigHost;
 
 // What to write into whose configuration.
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use refmcp_client::config::{self, Launch, Platform, ServerEntry};
 
 use crate::args::UsageError;
+use crate::config::{self, Launch, Platform, ServerEntry};
 use crate::store::trust::{ServerIdentity, Source, Trust, Verdict};
 
 /// Where configuration files are looked for.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use refmcp_client::config::{self, Launch, Problem, Secret, ServerEntry, Severity};
+use refmcp_auth::secret::Secret;
 use serde::Serialize;
 
-use crate::args::{ExitReason, ServersOptions, ServersOutput, UsageError};
-use crate::command::client::is_of_whole_file;
+use crate::args::{ExitReason, ServersOptions, ServersOutput, UrlTransport, UsageError};
 use crate::command::configured;
+use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
 use crate::ui::mask;
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
         }
     };
     print(shown.as_bytes()).context("cannot write to standard output")?;
-    let is_broken = files.iter().flat_map(|file| &file.problems).any(is_of_whole_file);
+    let is_broken = files.iter().flat_map(|file| &file.problems).any(Problem::is_of_whole_file);
     Ok(if is_broken && listing.servers.is_empty() { ExitReason::Usage } else { ExitReason::Done })
 }
 
@@ -138,10 +138,14 @@ impl<'a> Server<'a> {
         let names = |pairs: &'a [(String, Secret)]| pairs.iter().map(|(name, _)| name.as_str()).collect();
         let (transport, env, headers) = match &entry.launch {
             Launch::Command { env, .. } => ("stdio", names(env), Vec::new()),
-            Launch::Http { headers, .. } => ("http", Vec::new(), names(headers)),
-            Launch::Sse { headers, .. } => ("sse", Vec::new(), names(headers)),
-            Launch::WebSocket { headers, .. } => ("websocket", Vec::new(), names(headers)),
-            _ => ("unknown", Vec::new(), Vec::new()),
+            Launch::Remote { transport, headers, .. } => {
+                let transport = match transport {
+                    UrlTransport::Auto | UrlTransport::StreamableHttp => "http",
+                    UrlTransport::Sse => "sse",
+                    UrlTransport::WebSocket => "websocket",
+                };
+                (transport, Vec::new(), names(headers))
+            }
         };
         // A file that cannot be read any more is not the one that was allowed.
         let verdict = configured::verdict(known, entry, trust).unwrap_or(Some(Verdict::Unknown));
@@ -168,7 +172,7 @@ impl<'a> Server<'a> {
 impl<'a> Complaint<'a> {
     fn of(problem: &'a Problem) -> Self {
         Self {
-            file: &problem.source,
+            file: &problem.file,
             server: problem.server.as_deref(),
             member: problem.member.as_deref(),
             severity: match problem.severity {

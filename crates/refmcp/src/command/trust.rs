@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use refmcp_client::config;
 use serde_json::json;
 
 use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError};
 use crate::command::configured;
+use crate::config;
 use crate::store::StateFolder;
 use crate::store::trust::{
     Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,

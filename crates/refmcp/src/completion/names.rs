@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use refmcp_client::config;
-
 use super::definition::{Position, described};
 use super::{Candidate, Candidates};
 use crate::command::configured;
+use crate::config;
 use crate::ui::mask;
 
 /// The servers that the files name, or the one file that the line names.

@@ -27,7 +27,7 @@ use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
-use crate::command::client::{Person, Servers, fault, is_of_whole_file};
+use crate::command::client::{Person, Servers, fault};
 use crate::command::configured::usual_files;
 use crate::logging;
 use crate::ui::error::{document, rpc_of};
@@ -101,7 +101,7 @@ fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<V
             return Ok(Vec::new());
         }
     };
-    let broken = known.problems.iter().filter(|problem| is_of_whole_file(problem));
+    let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
     let broken: Vec<String> = broken.map(ToString::to_string).collect();
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     let names: Vec<String> = usable.map(|entry| entry.name.clone()).collect();

@@ -1,7 +1,8 @@
 //! Configured servers as they are shown: without the secrets in their commands and addresses.
 
-use refmcp_client::config::Launch;
 use refmcp_client::redact;
+
+use crate::config::Launch;
 
 /// Where a server is or how it is started, redacted. A reference such as `${input:token}` stays: its value is elsewhere.
 pub(crate) fn target(launch: &Launch) -> String {
@@ -15,10 +16,8 @@ pub(crate) fn target(launch: &Launch) -> String {
             });
             redact::joined(&shown.collect::<Vec<_>>())
         }
-        Launch::Http { url, .. } | Launch::Sse { url, .. } | Launch::WebSocket { url, .. } => {
-            if is_reference(url) { url.clone() } else { redact::url(url) }
-        }
-        _ => String::new(),
+        Launch::Remote { url, .. } if is_reference(url) => url.clone(),
+        Launch::Remote { url, .. } => redact::url(url),
     }
 }
 
@@ -31,9 +30,10 @@ fn is_reference(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use refmcp_client::config::Secret;
+    use refmcp_auth::secret::Secret;
 
     use super::*;
+    use crate::args::UrlTransport;
 
     #[test]
     fn commands_are_shown_without_their_secrets() {
@@ -60,7 +60,8 @@ mod tests {
             ("https://me:HUSH@host:1/mcp?key=HUSH", "https://***@host:1/mcp?key=***"),
             ("${input:url}", "${input:url}"),
         ] {
-            let launch = Launch::Http { url: url.to_owned(), headers: headers.clone() };
+            let (url, headers) = (url.to_owned(), headers.clone());
+            let launch = Launch::Remote { transport: UrlTransport::Auto, url, headers };
             assert_eq!(target(&launch), shown);
         }
     }

@@ -1,9 +1,9 @@
 //! The configuration files of other programs in the guide to them: each is read as refmcp reads it, and has the same
 //! two servers.
 
-use std::path::Path;
+use std::process::Command;
 
-use refmcp_client::config::{Launch, parse};
+use serde_json::{Value, json};
 
 /// Files that a document shows: blocks of `json` with the name of a file behind the word.
 pub(crate) fn files(document: &str) -> Vec<(String, String)> {
@@ -32,25 +32,41 @@ fn every_file_names_the_server_twice() {
         [".vscode/mcp.json", "claude_desktop_config.json", ".mcp.json", ".cursor/mcp.json", "mcp.json"]
     );
     for (name, text) in &files {
-        let servers = parse(text, Path::new(name));
-        assert!(servers.problems.is_empty(), "{name}: {:?}", servers.problems);
-        let ways: Vec<(&str, String)> =
-            servers.servers.iter().map(|entry| (entry.name.as_str(), way(&entry.launch))).collect();
+        let listed = listed(text);
+        assert_eq!(listed["problems"], json!([]), "{name}");
+        let targets: Vec<(&str, &str, bool)> = listed["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| {
+                assert_eq!((&it["env"], &it["headers"]), (&json!([]), &json!([])), "{name}");
+                (
+                    it["name"].as_str().unwrap(),
+                    it["target"].as_str().unwrap(),
+                    it["disabled"].as_bool().unwrap(),
+                )
+            })
+            .collect();
         let bridge = "refmcp bridge --from stdio --to ";
         let over = if name.starts_with("claude") { bridge } else { "" };
         let by_url = format!("{over}http://127.0.0.1:3000/mcp");
-        assert_eq!(ways, [("refmcp", "refmcp stdio".to_owned()), ("refmcp-http", by_url)], "{name}");
-        assert!(servers.servers.iter().all(|entry| !entry.disabled), "{name}");
+        let expected = [("refmcp", "refmcp stdio", false), ("refmcp-http", by_url.as_str(), false)];
+        assert_eq!(targets, expected, "{name}");
     }
 }
 
-/// The command or the address.
-fn way(launch: &Launch) -> String {
-    match launch {
-        Launch::Command { program, args, env, cwd: None, env_file: None } if env.is_empty() => {
-            std::iter::once(program).chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
-        }
-        Launch::Http { url, headers } if headers.is_empty() => url.clone(),
-        other => panic!("{other:?}"),
-    }
+/// What `refmcp servers` reads in a file with this text.
+fn listed(text: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mcp.json");
+    std::fs::write(&file, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_refmcp"))
+        .args(["servers", "--output", "json", "--config"])
+        .arg(&file)
+        .env_clear()
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
-use refmcp_client::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
 use refmcp_client::redact::{self, Secrets};
 use refmcp_client::transport::Connector;
@@ -24,6 +23,7 @@ use crate::args::{
     UsageError,
 };
 use crate::command::{auth, configured};
+use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
@@ -205,8 +205,7 @@ impl<'a> Servers<'a> {
             let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
             return self.child(child.context("a command that is none")?);
         }
-        let strange = || UsageError::new(format!("{name} is reached in a way that is not known here"));
-        self.at(&place_of(&entry.launch)?.ok_or_else(strange)?).await
+        self.at(&place_of(&entry.launch)?.context("an entry without an address")?).await
     }
 
     /// What a configuration file says about a server, with its variables filled in.
@@ -224,12 +223,12 @@ impl<'a> Servers<'a> {
     pub(crate) fn known(&self) -> Result<config::Servers> {
         static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
         let known = self.read_files()?;
-        let broken = known.problems.iter().find(|problem| is_of_whole_file(problem));
+        let broken = known.problems.iter().find(|problem| problem.is_of_whole_file());
         if let Some(problem) = broken.filter(|_| self.shared.config.is_some()) {
             return Err(UsageError::new(problem.to_string()).into());
         }
         // One of several files that cannot be read is told of when a name is not found.
-        for problem in known.problems.iter().filter(|problem| !is_of_whole_file(problem)) {
+        for problem in known.problems.iter().filter(|problem| !problem.is_of_whole_file()) {
             let text = problem.to_string();
             if !SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
                 continue;
@@ -254,7 +253,7 @@ impl<'a> Servers<'a> {
 
     fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
-        let broken = known.problems.iter().filter(|problem| is_of_whole_file(problem));
+        let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
         let broken: Vec<String> = broken.map(ToString::to_string).collect();
         let hint = match (names.as_slice(), nearest(name, &names)) {
             ([], _) if !broken.is_empty() => "no configuration file can be used".to_owned(),
@@ -340,26 +339,13 @@ fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a file cannot be used at all.
-pub(crate) fn is_of_whole_file(problem: &Problem) -> bool {
-    problem.severity == Severity::Error && problem.server.is_none() && problem.member.is_none()
-}
-
 /// Where an entry of a configuration file says that its server is, if it is anywhere.
 fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
-    let (url, headers, transport) = match launch {
-        Launch::Http { url, headers } => (url, headers, UrlTransport::Auto),
-        Launch::Sse { url, headers } => (url, headers, UrlTransport::Sse),
-        Launch::WebSocket { url, headers } => (url, headers, UrlTransport::WebSocket),
-        _ => return Ok(None),
-    };
+    let Launch::Remote { transport, url, headers } = launch else { return Ok(None) };
     let unusable = |fault| UsageError::new(format!("{:?} is no address: {fault}", redact::word(url)));
     let url = Url::parse(url).map_err(unusable)?;
-    Ok(Some(Place { url, transport, headers: revealed(headers) }))
-}
-
-fn revealed(headers: &[(String, config::Secret)]) -> Vec<(String, String)> {
-    headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect()
+    let headers = headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+    Ok(Some(Place { url, transport: *transport, headers: headers.collect() }))
 }
 
 impl Person {

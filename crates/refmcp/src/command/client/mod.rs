@@ -38,7 +38,7 @@ use crate::arguments::ArgumentInput;
 use crate::command::auth;
 use crate::shell::signals::{Heard, Signals};
 use crate::ui::progress::Bars;
-pub(crate) use connect::{Server, Servers, is_of_whole_file, remembered};
+pub(crate) use connect::{Server, Servers, remembered};
 pub(crate) use host::{Person, root};
 pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;

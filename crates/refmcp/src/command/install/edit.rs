@@ -1,27 +1,12 @@
 //! One server's entry in the text of a configuration file: everything else in the text stays as it is written, with its
 //! comments, its order, its indentation, its trailing commas and its line endings.
 
+use jsonc_parser::cst::CstObjectProp;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;
-use jsonc_parser::{ParseOptions, cst::CstObjectProp};
 use serde_json::Value;
 
-/// What some editors write in front of a text in UTF-8.
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// Hosts read comments and trailing commas, some of them; nothing else that is not JSON.
-const SYNTAX: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
+use crate::config::{BYTE_ORDER_MARK, SYNTAX};
 
 /// An entry: members in the order in which they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! A server's entry as each host wants it.
 
 use anyhow::{Context, Result};
-use refmcp_client::config::ConfigHost;
 use std::path::Path;
 
 use super::edit::{Entry, Member};
 use crate::args::{InstallOptions, Target, UrlTransport, UsageError};
+use crate::config::ConfigHost;
 
 /// What an entry of refmcp itself is called.
 const OWN_NAME: &str = "refmcp";

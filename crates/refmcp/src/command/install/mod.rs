@@ -8,9 +8,9 @@ mod file;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use refmcp_client::config::{ConfigScope, Platform};
 
 use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words};
+use crate::config::{ConfigScope, Platform};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
 use crate::ui::output::print;

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use refmcp_auth::secret::Secret;
+use refmcp_client::redact;
 use serde_json::Value;
 
-use super::problem::Problem;
-use super::{Launch, Secret, ServerEntry};
-use crate::redact;
+use super::{Launch, Problem, ServerEntry};
+use crate::args::UrlTransport;
 
-/// What entries say for other hosts; not worth a word.
+/// Members that only other hosts use; they are no problem.
 const FOR_OTHERS: &[&str] = &[
     "alwaysAllow",
     "autoApprove",
@@ -22,16 +23,14 @@ const FOR_OTHERS: &[&str] = &[
     "version",
 ];
 
-/// The way an entry says the server is reached.
+/// What an entry says about its transport.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Declared {
     Stdio,
-    Http,
-    Sse,
-    WebSocket,
+    Url(UrlTransport),
 }
 
-/// Reads an entry; what is odd about it but does no harm is added to the problems.
+/// Reads an entry; hints about it are added to the problems.
 pub(super) fn read(
     source: &Path,
     name: &str,
@@ -57,7 +56,7 @@ pub(super) fn read(
     Ok(ServerEntry { name: name.to_owned(), source: source.to_owned(), launch, disabled })
 }
 
-/// Whether a program seems to have its arguments behind it. Folders may have blanks in their names.
+/// True if a program seems to have its arguments behind it. Folders may have blanks in their names.
 fn has_arguments(program: &str) -> bool {
     program.trim().split_once(char::is_whitespace).is_some_and(|(_, behind)| !behind.contains(['/', '\\']))
 }
@@ -74,7 +73,7 @@ impl<'a> Entry<'a> {
         Problem::error(self.source, message).of_server(self.name).of_member(member)
     }
 
-    /// A member that has a value; `null` is as good as nothing.
+    /// A member that has a value other than `null`.
     fn get(&mut self, member: &'static str) -> Result<Option<&'a Value>, Problem> {
         self.seen.push(member);
         let mut all = self.members.iter().filter(|(name, _)| name == member);
@@ -101,7 +100,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The first of several names for the same that is there, and what it was called.
+    /// The first of several synonyms that is there, and its name.
     fn any_text(&mut self, members: &[&'static str]) -> Result<Option<(&'static str, String)>, Problem> {
         let mut found = None;
         for member in members {
@@ -112,31 +111,38 @@ impl<'a> Entry<'a> {
         Ok(found)
     }
 
-    fn way(&mut self) -> Result<Option<Way>, Problem> {
+    fn transport(&mut self) -> Result<Option<Declared>, Problem> {
         let Some((member, text)) = self.any_text(&["type", "transport"])? else { return Ok(None) };
         match text.as_str() {
-            "stdio" | "local" => Ok(Some(Way::Stdio)),
-            "http" | "streamable-http" | "streamableHttp" | "streamable_http" => Ok(Some(Way::Http)),
-            "sse" => Ok(Some(Way::Sse)),
-            "ws" | "websocket" => Ok(Some(Way::WebSocket)),
+            "stdio" | "local" => Ok(Some(Declared::Stdio)),
+            "http" | "streamable-http" | "streamableHttp" | "streamable_http" => {
+                Ok(Some(Declared::Url(UrlTransport::Auto)))
+            }
+            "sse" => Ok(Some(Declared::Url(UrlTransport::Sse))),
+            "ws" | "websocket" => Ok(Some(Declared::Url(UrlTransport::WebSocket))),
             _ => Err(self.wrong(member, "must be stdio, http, streamable-http, sse, ws or websocket")),
         }
     }
 
     fn launch(&mut self) -> Result<Launch, Problem> {
-        let way = self.way()?;
+        let transport = self.transport()?;
         let command = self.text("command")?;
         let url = self.any_text(&["url", "serverUrl"])?;
-        match (way, command, url) {
+        match (transport, command, url) {
             (_, Some(_), Some((member, _))) => {
                 Err(self.wrong(member, "cannot stand beside \"command\": a server has one of the two"))
             }
-            (Some(Way::Stdio) | None, Some(program), None) => self.command(program),
-            (Some(Way::Stdio), None, _) => Err(self.wrong("command", "is missing, and the type wants it")),
+            (Some(Declared::Stdio) | None, Some(program), None) => self.command(program),
+            (Some(Declared::Stdio), None, _) => {
+                Err(self.wrong("command", "is missing, and the type wants it"))
+            }
             (Some(_), Some(_), None) => Err(self.wrong("command", "has no place in an entry of this type")),
             (Some(_), None, None) => Err(self.wrong("url", "is missing, and the type wants it")),
             (None, None, None) => Err(self.wrong("command", "is missing, and so is \"url\"")),
-            (way, None, Some((member, url))) => self.remote(way, member, url),
+            (None, None, Some((member, url))) => self.remote(None, member, url),
+            (Some(Declared::Url(transport)), None, Some((member, url))) => {
+                self.remote(Some(transport), member, url)
+            }
         }
     }
 
@@ -163,10 +169,15 @@ impl<'a> Entry<'a> {
         Ok(Launch::Command { program, args, env, cwd, env_file })
     }
 
-    fn remote(&mut self, way: Option<Way>, member: &str, url: String) -> Result<Launch, Problem> {
+    fn remote(
+        &mut self,
+        declared: Option<UrlTransport>,
+        member: &str,
+        url: String,
+    ) -> Result<Launch, Problem> {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         let socket = matches!(scheme.as_deref(), Some("ws" | "wss"));
-        // What begins with a variable can be anything yet.
+        // A URL that begins with a variable is checked once that is filled in.
         let known = socket || matches!(scheme.as_deref(), Some("http" | "https")) || url.starts_with("${");
         if !known {
             return Err(self.wrong(member, "must be an address that begins with http, https, ws or wss"));
@@ -175,15 +186,15 @@ impl<'a> Entry<'a> {
         if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value.reveal())) {
             return Err(self.wrong("headers", format!("{name:?} cannot be sent as a header")));
         }
-        Ok(match way {
-            Some(Way::WebSocket) => Launch::WebSocket { url, headers },
-            None if socket => Launch::WebSocket { url, headers },
-            Some(_) if socket => {
+        let transport = match declared {
+            None if socket => UrlTransport::WebSocket,
+            None => UrlTransport::Auto,
+            Some(transport) if socket && transport != UrlTransport::WebSocket => {
                 return Err(self.wrong(member, "is for WebSocket, and the type for something else"));
             }
-            Some(Way::Sse) => Launch::Sse { url, headers },
-            _ => Launch::Http { url, headers },
-        })
+            Some(transport) => transport,
+        };
+        Ok(Launch::Remote { transport, url, headers })
     }
 
     /// Names and values; those that are `null` are left out.
@@ -203,7 +214,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Text, or what people write without quotes and mean as text.
+/// A string, or a number or boolean that was meant as one.
 fn plain_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -213,7 +224,7 @@ fn plain_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether HTTP has room for it.
+/// True if HTTP can send it.
 fn is_header(name: &str, value: &str) -> bool {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(token) && !value.chars().any(|c| c.is_control() && c != '\t')

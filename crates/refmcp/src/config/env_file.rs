@@ -1,11 +1,10 @@
-//! Files of environment variables.
+//! `.env` files: lines of environment variables.
 
-use super::Secret;
+use refmcp_auth::secret::Secret;
 
 /// Reads lines of the form `NAME=value`. Blank lines, comments and whatever has another form are left out; a word
 /// `export` before a name and quotes around a value are not part of them.
-#[must_use]
-pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
+pub(super) fn parse(text: &str) -> Vec<(String, Secret)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().filter_map(variable).collect()
 }
@@ -36,10 +35,8 @@ mod tests {
     #[test]
     fn variables_are_found_among_other_things() {
         let text = "\u{feff}# comment\nA=1\n export B = two words # why\n\nC=\"a\\nb # c\"\nD='$x'\nE=\nnonsense\n=x\nF G=1\r\nH=x=y";
-        let read: Vec<_> = parse_env_file(text)
-            .into_iter()
-            .map(|(name, value)| format!("{name}:{}", value.reveal()))
-            .collect();
+        let read: Vec<_> =
+            parse(text).into_iter().map(|(name, value)| format!("{name}:{}", value.reveal())).collect();
         assert_eq!(read, ["A:1", "B:two words", "C:a\nb # c", "D:$x", "E:", "H:x=y"]);
     }
 }

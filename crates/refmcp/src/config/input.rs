@@ -1,54 +1,44 @@
-//! What a person has to be asked for before a server can be started.
+//! Inputs of VS Code: values that a person is asked for before a server is started.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use super::Problem;
 
-/// Something to ask for.
+/// A value to ask for.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Input {
-    /// What variables name it by.
-    pub id: String,
-    /// The file that asks for it.
-    pub source: PathBuf,
-    /// What it is for.
-    pub description: String,
-    /// What is taken when nothing is said.
-    pub default: Option<String>,
-    /// How to ask.
-    pub kind: InputKind,
+pub(crate) struct Input {
+    /// `${input:ID}` refers to it.
+    pub(crate) id: String,
+    pub(crate) source: PathBuf,
+    pub(crate) description: String,
+    /// The value of an empty answer.
+    pub(crate) default: Option<String>,
+    pub(crate) kind: InputKind,
 }
 
 /// How to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InputKind {
-    /// For any text.
+pub(crate) enum InputKind {
     Prompt {
-        /// Not to be shown, nor kept in the open.
         password: bool,
     },
-    /// For one of these.
     Pick {
-        /// What there is to choose from: what is shown, and what it stands for.
+        /// Labels and values.
         options: Vec<(String, String)>,
     },
 }
 
 impl Input {
-    /// Whether the answer is not to be shown.
-    #[must_use]
-    pub fn is_secret(&self) -> bool {
+    /// True if the answer is not to be shown.
+    pub(crate) fn is_secret(&self) -> bool {
         self.kind == InputKind::Prompt { password: true }
     }
 
-    /// Whether this is an answer.
-    #[must_use]
-    pub fn allows(&self, answer: &str) -> bool {
+    /// True if this answer is among those allowed.
+    pub(crate) fn allows(&self, answer: &str) -> bool {
         match &self.kind {
             InputKind::Prompt { .. } => true,
             InputKind::Pick { options } => options.iter().any(|(_, value)| value == answer),

@@ -1,40 +1,32 @@
-//! The configuration files of the programs that use servers: one table for all of them, on every platform.
+//! Where VS Code, Claude and Cursor keep their configuration files, on every platform.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A program that keeps its servers in a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ConfigHost {
-    /// Visual Studio Code.
+pub(crate) enum ConfigHost {
     VsCode,
-    /// Claude Desktop.
     ClaudeDesktop,
-    /// Claude Code.
     ClaudeCode,
-    /// Cursor.
     Cursor,
 }
 
-/// For whom a configuration file is.
+/// Whom a configuration file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfigScope {
-    /// For everyone who works in a folder: the file is in that folder.
+pub(crate) enum ConfigScope {
+    /// All who work in a folder: the file is in that folder.
     Folder,
-    /// For one user, in all folders.
+    /// One user, in all folders.
     User,
 }
 
 /// The system, which decides where the files of a user are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Platform {
+pub(crate) enum Platform {
     /// Linux and other systems that follow the XDG base directory specification.
     Linux,
-    /// macOS.
     MacOs,
-    /// Windows.
     Windows,
 }
 
@@ -64,7 +56,7 @@ const FILES: &[(ConfigHost, ConfigScope, Base, &str)] = &[
 
 impl Platform {
     /// The one that this program was built for.
-    pub const CURRENT: Self = if cfg!(windows) {
+    pub(crate) const CURRENT: Self = if cfg!(windows) {
         Self::Windows
     } else if cfg!(target_os = "macos") {
         Self::MacOs
@@ -96,8 +88,7 @@ impl Platform {
 
 impl ConfigHost {
     /// The member of the file that lists the servers.
-    #[must_use]
-    pub fn member(self) -> &'static str {
+    pub(crate) fn member(self) -> &'static str {
         match self {
             Self::VsCode => "servers",
             _ => "mcpServers",
@@ -105,15 +96,13 @@ impl ConfigHost {
     }
 
     /// Whether there is a file of this scope.
-    #[must_use]
-    pub fn has(self, scope: ConfigScope) -> bool {
+    pub(crate) fn has(self, scope: ConfigScope) -> bool {
         FILES.iter().any(|(host, of, ..)| *host == self && *of == scope)
     }
 
     /// The configuration file of this scope: `directory` is the folder that is worked in, `env` knows the environment
     /// variables. `None` when there is no such file, or the environment does not say where the user's files are.
-    #[must_use]
-    pub fn file(
+    pub(crate) fn file(
         self,
         scope: ConfigScope,
         platform: Platform,
@@ -126,8 +115,7 @@ impl ConfigHost {
 }
 
 /// The files in which servers are usually listed, the nearest first: those of a directory, then those of a user.
-#[must_use]
-pub fn usual_files(
+pub(crate) fn usual_files(
     directory: &Path,
     platform: Platform,
     env: &dyn Fn(&str) -> Option<OsString>,
@@ -135,7 +123,7 @@ pub fn usual_files(
     let found = FILES
         .iter()
         .filter_map(|(_, _, base, path)| Some(platform.folder(*base, directory, env)?.join(path)));
-    // No host reads this one by itself; it is the name that documentation uses.
+    // No host reads `mcp.json` by itself; documentation uses the name.
     std::iter::once(directory.join("mcp.json")).chain(found).collect()
 }
 

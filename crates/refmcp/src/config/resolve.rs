@@ -1,48 +1,26 @@
-//! Variables in entries, and what they stand for.
+//! Variables in entries, such as `${input:token}` and `${env:HOME}`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Input, Launch, Secret, ServerEntry, Servers};
+use refmcp_auth::secret::Secret;
 
-/// Why a variable stands for nothing. Says which, and never what others stand for.
+use super::{Input, Launch, ServerEntry, Servers};
+
+/// Why a variable has no value. Names the variable, and no value of another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResolveError {
-    /// There is no such environment variable.
+pub(crate) enum ResolveError {
     #[error("${{{variable}}}: the environment has no variable of that name")]
-    NotInEnvironment {
-        /// The variable as it is written, without braces.
-        variable: String,
-    },
-    /// The file asks for no such input.
+    NotInEnvironment { variable: String },
     #[error("${{input:{id}}}: the file has no input of that id")]
-    NoSuchInput {
-        /// The id.
-        id: String,
-    },
-    /// It was asked for and not given.
+    NoSuchInput { id: String },
     #[error("${{input:{id}}}: {why}")]
-    NotGiven {
-        /// The id.
-        id: String,
-        /// Why not.
-        why: String,
-    },
-    /// The answer is none of those that the file allows.
+    NotGiven { id: String, why: String },
     #[error("${{input:{id}}}: the answer is none of the options")]
-    NotAllowed {
-        /// The id.
-        id: String,
-    },
-    /// Nobody knows what it means.
+    NotAllowed { id: String },
     #[error("${{{variable}}} is no variable that is known here")]
-    Unknown {
-        /// The variable as it is written, without braces.
-        variable: String,
-    },
-    /// A `${` without its `}`.
+    Unknown { variable: String },
     #[error("a variable that begins with \"${{\" has no end")]
     Unfinished,
 }
@@ -56,8 +34,8 @@ impl Servers {
     /// count from the directory that the file is for.
     ///
     /// # Errors
-    /// A variable stands for nothing.
-    pub fn resolve(
+    /// A variable has no value.
+    pub(crate) fn resolve(
         &self,
         entry: &ServerEntry,
         ask: &dyn Fn(&Input) -> Result<String, String>,
@@ -99,14 +77,8 @@ impl Resolver<'_> {
                 cwd: self.path(cwd.as_deref())?,
                 env_file: self.path(env_file.as_deref())?,
             },
-            Launch::Http { url, headers } => {
-                Launch::Http { url: self.text(url)?, headers: self.pairs(headers)? }
-            }
-            Launch::Sse { url, headers } => {
-                Launch::Sse { url: self.text(url)?, headers: self.pairs(headers)? }
-            }
-            Launch::WebSocket { url, headers } => {
-                Launch::WebSocket { url: self.text(url)?, headers: self.pairs(headers)? }
+            Launch::Remote { transport, url, headers } => {
+                Launch::Remote { transport: *transport, url: self.text(url)?, headers: self.pairs(headers)? }
             }
         })
     }
@@ -182,7 +154,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a shell would take it for the name of a variable.
+/// True if a shell would take it for the name of a variable.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
