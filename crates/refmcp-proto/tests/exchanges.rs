@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_proto::engine::{Change, EngineConfig, ExchangeId, MessageKind, MessageTarget, OutgoingMessage};
-use refmcp_testkit::rig::{Event, Rig, everything};
+use refmcp_testkit::engine::{Event, TestEngine, full_config};
 use serde_json::{Value, json};
 
 fn stateless(id: i64, method: &str, mut params: Value) -> Vec<u8> {
@@ -18,8 +18,8 @@ fn in_session(id: i64, method: &str, params: &Value) -> Vec<u8> {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string().into_bytes()
 }
 
-fn with_session() -> Rig {
-    let mut rig = Rig::new(everything());
+fn with_session() -> TestEngine {
+    let mut rig = TestEngine::new(full_config());
     let params = json!({
         "protocolVersion": "2025-06-18", "capabilities": { "roots": {} }, "clientInfo": { "name": "c", "version": "1" },
     });
@@ -82,7 +82,7 @@ fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
 
 #[test]
 fn a_listener_whose_exchange_is_gone_hears_nothing_more() {
-    let mut rig = Rig::new(everything());
+    let mut rig = TestEngine::new(full_config());
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     rig.send_by(ExchangeId(1), &stateless(1, "subscriptions/listen", listen.clone()));
     rig.send_by(ExchangeId(2), &stateless(2, "subscriptions/listen", listen));
@@ -98,12 +98,12 @@ fn a_listener_whose_exchange_is_gone_hears_nothing_more() {
 }
 
 /// The state that a question leaves with the client.
-fn state_of(rig: &mut Rig) -> String {
+fn state_of(rig: &mut TestEngine) -> String {
     rig.send(&stateless(1, "tools/call", json!({ "name": "ask" })));
     only(rig.take_sent()).2["result"]["requestState"].as_str().unwrap().to_owned()
 }
 
-fn come_back(rig: &mut Rig, state: &str) -> Value {
+fn come_back(rig: &mut TestEngine, state: &str) -> Value {
     let responses = json!({ "name": { "action": "accept" } });
     let params = json!({ "name": "ask", "requestState": state, "inputResponses": responses });
     rig.send(&stateless(2, "tools/call", params));
@@ -112,13 +112,15 @@ fn come_back(rig: &mut Rig, state: &str) -> Value {
 
 #[test]
 fn a_state_is_good_for_who_got_it_wherever_they_come_back() {
-    let config: EngineConfig = everything();
-    let other = EngineConfig { sealer: Arc::clone(&config.sealer), ..everything() };
-    let state = state_of(&mut Rig::for_principal(config.clone(), "ann"));
-    assert!(come_back(&mut Rig::for_principal(other, "ann"), &state)["result"].is_object());
-    for stranger in
-        [Rig::for_principal(config.clone(), "bea"), Rig::for_principal(config.clone(), ""), Rig::new(config)]
-    {
+    let config: EngineConfig = full_config();
+    let other = EngineConfig { sealer: Arc::clone(&config.sealer), ..full_config() };
+    let state = state_of(&mut TestEngine::for_principal(config.clone(), "ann"));
+    assert!(come_back(&mut TestEngine::for_principal(other, "ann"), &state)["result"].is_object());
+    for stranger in [
+        TestEngine::for_principal(config.clone(), "bea"),
+        TestEngine::for_principal(config.clone(), ""),
+        TestEngine::new(config),
+    ] {
         let mut stranger = stranger;
         assert_eq!(come_back(&mut stranger, &state)["error"]["code"], json!(-32602));
     }
@@ -126,7 +128,7 @@ fn a_state_is_good_for_who_got_it_wherever_they_come_back() {
 
 #[test]
 fn a_state_with_any_character_changed_is_refused() {
-    let mut rig = Rig::new(everything());
+    let mut rig = TestEngine::new(full_config());
     let state = state_of(&mut rig);
     for at in 0..state.len() {
         let other = if state.as_bytes()[at] == b'0' { "1" } else { "0" };
@@ -141,8 +143,8 @@ fn a_state_with_any_character_changed_is_refused() {
 
 #[test]
 fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
-    let mut rig = Rig::with_handler(everything(), |_| Vec::new());
-    let state = state_of(&mut Rig::new(everything()));
+    let mut rig = TestEngine::with_handler(full_config(), |_| Vec::new());
+    let state = state_of(&mut TestEngine::new(full_config()));
     let params = json!({ "name": "ask", "requestState": state });
     rig.send(&stateless(1, "tools/call", params));
     let call = &rig.running()[0];

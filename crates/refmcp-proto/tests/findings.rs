@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use refmcp_proto::engine::{ExchangeId, Output, ServerEngine};
 use refmcp_proto::time::Timestamp;
-use refmcp_testkit::rig::everything;
+use refmcp_testkit::engine::full_config;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"VERSION","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -12,7 +12,7 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
 /// What a new engine finds wrong with these messages.
 fn found(version: &str, messages: &[&str]) -> Vec<(&'static str, String)> {
-    let mut engine = ServerEngine::new(Arc::new(everything()), None);
+    let mut engine = ServerEngine::new(Arc::new(full_config()), None);
     let mut found = Vec::new();
     for message in messages {
         let message = message.replace("VERSION", version);

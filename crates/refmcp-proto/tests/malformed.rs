@@ -1,13 +1,13 @@
 //! Bytes that no text file can hold or nobody wants to read there; each is followed by a good request.
 
-use refmcp_testkit::rig::{Rig, everything};
+use refmcp_testkit::engine::{TestEngine, full_config};
 use serde_json::{Value, json};
 
 fn request(id: &str, method: &str, params: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#).into_bytes()
 }
 
-fn answers(rig: &mut Rig, bytes: &[u8]) -> Vec<Value> {
+fn answers(rig: &mut TestEngine, bytes: &[u8]) -> Vec<Value> {
     rig.send(bytes);
     rig.take_sent().iter().map(|sending| serde_json::from_slice(&sending.json).unwrap()).collect()
 }
@@ -17,7 +17,7 @@ fn answers(rig: &mut Rig, bytes: &[u8]) -> Vec<Value> {
 fn code_of(name: &str, bytes: &[u8]) -> Value {
     let mut codes = Vec::new();
     for version in [None, Some("2024-11-05"), Some("2025-03-26"), Some("2025-06-18"), Some("2025-11-25")] {
-        let mut rig = Rig::new(everything());
+        let mut rig = TestEngine::new(full_config());
         if let Some(version) = version {
             let info = r#""capabilities":{},"clientInfo":{"name":"c","version":"1"}"#;
             let params = format!(r#"{{"protocolVersion":"{version}",{info}}}"#);
@@ -89,7 +89,7 @@ fn what_is_too_deep_or_too_large() {
 
 #[test]
 fn what_is_odd_but_right() {
-    let mut rig = Rig::new(everything());
+    let mut rig = TestEngine::new(full_config());
     for params in
         ["{\"a\":-0}".to_owned(), "{\"a\":1e400}".to_owned(), format!("{{\"a\":{}}}", "9".repeat(1000))]
     {
@@ -109,7 +109,7 @@ fn what_is_odd_but_right() {
 
 #[test]
 fn ten_thousand_bad_messages_leave_nothing_behind() {
-    let mut rig = Rig::new(everything());
+    let mut rig = TestEngine::new(full_config());
     for number in 0..10_000 {
         rig.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},").as_bytes());
         assert_eq!(rig.take_sent().len(), 1);

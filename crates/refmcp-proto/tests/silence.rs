@@ -7,7 +7,7 @@ use std::time::Duration;
 use refmcp_proto::engine::{CallId, EarlyRequests, ExchangeId, HandlerOutcome, Output, ServerEngine};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::time::Timestamp;
-use refmcp_testkit::rig::everything;
+use refmcp_testkit::engine::full_config;
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
@@ -27,7 +27,7 @@ enum Said {
 
 impl Talk {
     fn new(early: Option<EarlyRequests>) -> Self {
-        let mut config = everything();
+        let mut config = full_config();
         if let Some(early) = early {
             config.policy.early_requests = early;
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use refmcp_proto::revision::Revision;
-use refmcp_testkit::rig::{Rig, config_from, server_info};
+use refmcp_testkit::engine::{TestEngine, config_from, server_info};
 use refmcp_testkit::schema::{Checked, load_all};
 use refmcp_testkit::transcript::{Endpoint, Settings, run_folder};
 
@@ -14,7 +14,7 @@ fn conversations_go_as_they_are_written() {
     let info = serde_json::to_value(server_info()).unwrap();
     let schemas = load_all();
     let mut start = |settings: &Settings, revision: Revision| {
-        let rig = Rig::new(config_from(settings)?);
+        let rig = TestEngine::new(config_from(settings)?);
         Ok(Box::new(Checked::new(rig, revision, schemas.clone())) as Box<dyn Endpoint>)
     };
     match run_folder(&folder, &info, &mut start) {

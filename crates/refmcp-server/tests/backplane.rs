@@ -7,10 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use refmcp_server::backplane::MemoryBackplane;
 use refmcp_testkit::backplane::races::RACES;
-use refmcp_testkit::backplane::{Bench, CASES, Case, Replicas, history};
+use refmcp_testkit::backplane::{BackplaneFixture, CASES, Case, Replicas, history};
 
-fn bench(tick: Duration) -> Bench {
-    Bench::new(tick, |settings| async {
+fn fixture(tick: Duration) -> BackplaneFixture {
+    BackplaneFixture::new(tick, |settings| async {
         let memory = Arc::new(MemoryBackplane::new(settings));
         Replicas { one: memory.clone(), other: memory }
     })
@@ -18,7 +18,7 @@ fn bench(tick: Duration) -> Bench {
 
 async fn run(cases: &[Case], name: &str, tick: Duration) {
     let case = cases.iter().find(|case| case.name == name).expect("a case of the contract");
-    (case.run)(&bench(tick)).await;
+    (case.run)(&fixture(tick)).await;
 }
 
 macro_rules! contract {
@@ -124,6 +124,6 @@ proptest! {
     #[test]
     fn every_history_is_answered_as_the_model_allows(history in vec(any::<u64>(), 1..400)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.unwrap().block_on(history::play(&bench(Duration::from_secs(1)), &history));
+        runtime.unwrap().block_on(history::play(&fixture(Duration::from_secs(1)), &history));
     }
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use refmcp_server::Revision;
 use refmcp_server::transport::pipe::{LineReader, LineWriter};
-use refmcp_testkit::client::{TestClient, everything, text, willing};
+use refmcp_testkit::client::{TestClient, accept_all, all_capabilities, text};
 use serde_json::json;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -34,7 +34,7 @@ impl Example {
             });
         let (input, output) = (program.stdin.take().unwrap(), program.stdout.take().unwrap());
         let mut client = TestClient::over((LineReader::new(output, 1 << 20), LineWriter::new(input)));
-        client.start(revision, everything()).await;
+        client.start(revision, all_capabilities()).await;
         Self { program, client }
     }
 
@@ -65,10 +65,10 @@ async fn ask_user_in_a_session() {
     let id = client.start_tool("deploy", json!({ "service": "shop" })).await;
     for _ in 0..2 {
         let question = client.question().await;
-        client.reply(&question, willing(&question)).await;
+        client.reply(&question, accept_all(&question)).await;
     }
     assert_eq!(text(&client.answer(id).await["result"]), "Build 4 of shop runs in test.");
-    let progress = client.take_heard("notifications/progress");
+    let progress = client.take_notifications("notifications/progress");
     let progress: Vec<_> = progress.iter().map(|told| told["params"]["progress"].as_u64().unwrap()).collect();
     assert_eq!(progress, [1, 2, 3]);
     example.end().await;
@@ -81,7 +81,7 @@ async fn ask_user_without_one() {
     let asked = example.client.result("tools/call", params.clone()).await;
     let questions = asked["inputRequests"].as_object().unwrap();
     let mut answers: serde_json::Map<_, _> =
-        questions.iter().map(|(key, question)| (key.clone(), willing(question))).collect();
+        questions.iter().map(|(key, question)| (key.clone(), accept_all(question))).collect();
     answers.insert("sure".to_owned(), json!({ "action": "decline" }));
     params["requestState"] = asked["requestState"].clone();
     params["inputResponses"] = answers.into();
@@ -94,14 +94,14 @@ async fn changing_in_a_session() {
     let mut example = Example::start("changing", Revision::LATEST_SESSION).await;
     let client = &mut example.client;
     assert_eq!(client.tool_text("write", json!({ "name": "a", "text": "1" })).await, "a is new.");
-    client.hear("notifications/resources/list_changed").await;
+    client.notification("notifications/resources/list_changed").await;
     client.result("resources/subscribe", json!({ "uri": "note:///a" })).await;
     assert_eq!(client.tool_text("write", json!({ "name": "a", "text": "2" })).await, "a was rewritten.");
-    assert_eq!(client.hear("notifications/resources/updated").await["params"]["uri"], "note:///a");
+    assert_eq!(client.notification("notifications/resources/updated").await["params"]["uri"], "note:///a");
     let read = client.result("resources/read", json!({ "uri": "note:///a" })).await;
     assert_eq!(read["contents"][0]["text"], "2");
     assert_eq!(client.tool_text("throw_away", json!({ "name": "a" })).await, "a is gone.");
-    client.hear("notifications/resources/list_changed").await;
+    client.notification("notifications/resources/list_changed").await;
     assert_eq!(client.tool("throw_away", json!({ "name": "a" })).await["isError"], true);
     example.end().await;
 }
@@ -112,11 +112,11 @@ async fn changing_without_one() {
     let client = &mut example.client;
     let wanted = json!({ "resourcesListChanged": true, "resourceSubscriptions": ["note:///welcome"] });
     client.request("subscriptions/listen", json!({ "notifications": wanted })).await;
-    client.hear("notifications/subscriptions/acknowledged").await;
+    client.notification("notifications/subscriptions/acknowledged").await;
     client.tool("write", json!({ "name": "welcome", "text": "Welcome back." })).await;
-    client.hear("notifications/resources/updated").await;
+    client.notification("notifications/resources/updated").await;
     client.tool("write", json!({ "name": "b", "text": "3" })).await;
-    client.hear("notifications/resources/list_changed").await;
+    client.notification("notifications/resources/list_changed").await;
     assert_eq!(client.list("resources").await.len(), 2);
     example.end().await;
 }

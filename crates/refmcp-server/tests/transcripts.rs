@@ -9,7 +9,7 @@ use refmcp_server::{
     BuildError, Call, CallError, ElicitOutcome, Json, NoArguments, Resource, Revision, Server, Tool,
 };
 use refmcp_testkit::schema::{Checked, load_all};
-use refmcp_testkit::served::Served;
+use refmcp_testkit::server_endpoint::ServerEndpoint;
 use refmcp_testkit::transcript::{Endpoint, Settings, run_folder};
 use serde_json::json;
 
@@ -61,7 +61,7 @@ fn conversations_go_as_they_are_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let schemas = load_all();
     let mut start = |_: &Settings, revision: Revision| {
-        let served = Served::new(server)?;
+        let served = ServerEndpoint::new(server)?;
         Ok(Box::new(Checked::new(served, revision, schemas.clone())) as Box<dyn Endpoint>)
     };
     match run_folder(&folder, &json!({ "name": "transcribed", "version": "1" }), &mut start) {

@@ -17,8 +17,8 @@
 //!
 //! Under tokio's paused clock nothing waits: time jumps to the next timer whenever everybody is idle.
 
+mod accept;
 mod pair;
-mod willing;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,8 +31,8 @@ use serde_json::{Map, Value, json};
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
+pub use accept::{accept_all, all_capabilities};
 pub use pair::Pair;
-pub use willing::{everything, willing};
 
 /// The client's end of a pipe in memory, for reading.
 pub type MemoryReader = LineReader<ReadHalf<DuplexStream>>;
@@ -49,9 +49,9 @@ pub struct TestClient<R = MemoryReader, W = MemoryWriter> {
     meta: Map<String, Value>,
     answers: Vec<Value>,
     /// Notifications, in order, until a test takes them.
-    pub heard: Vec<Value>,
+    pub notifications: Vec<Value>,
     /// Requests of the server, in order, until a test takes them. Pings are answered at once and not kept.
-    pub asked: VecDeque<Value>,
+    pub requests: VecDeque<Value>,
     /// How long the server may say nothing while something is expected of it. Under a paused clock it has to be
     /// longer than the timers of the server that a test waits for.
     pub patience: Duration,
@@ -60,7 +60,7 @@ pub struct TestClient<R = MemoryReader, W = MemoryWriter> {
 impl TestClient {
     /// A client of this revision that can be asked everything.
     pub async fn open(server: &Server, revision: Revision) -> Self {
-        Self::open_with(server, revision, everything()).await
+        Self::open_with(server, revision, all_capabilities()).await
     }
 
     /// A client of this revision with these capabilities.
@@ -81,8 +81,8 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
             stateless: false,
             meta: Map::new(),
             answers: Vec::new(),
-            heard: Vec::new(),
-            asked: VecDeque::new(),
+            notifications: Vec::new(),
+            requests: VecDeque::new(),
             patience: Duration::from_secs(20),
         }
     }
@@ -178,7 +178,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
     /// Waits for the next request of the server.
     pub async fn question(&mut self) -> Value {
         loop {
-            if let Some(question) = self.asked.pop_front() {
+            if let Some(question) = self.requests.pop_front() {
                 return question;
             }
             self.take_one().await;
@@ -188,7 +188,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
     /// Waits for the answer to a request or for a question of the server, whatever comes first.
     pub async fn answer_or_question(&mut self, id: u64) -> Result<Value, Value> {
         loop {
-            if let Some(question) = self.asked.pop_front() {
+            if let Some(question) = self.requests.pop_front() {
                 return Err(question);
             }
             if let Some(answer) = self.answered(id) {
@@ -199,20 +199,20 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
     }
 
     /// Waits for a notification and takes it from what was heard.
-    pub async fn hear(&mut self, method: &str) -> Value {
+    pub async fn notification(&mut self, method: &str) -> Value {
         loop {
-            if let Some(at) = self.heard.iter().position(|heard| heard["method"] == method) {
-                return self.heard.remove(at);
+            if let Some(at) = self.notifications.iter().position(|heard| heard["method"] == method) {
+                return self.notifications.remove(at);
             }
             self.take_one().await;
         }
     }
 
     /// Takes the notifications of one kind that were heard so far.
-    pub fn take_heard(&mut self, method: &str) -> Vec<Value> {
+    pub fn take_notifications(&mut self, method: &str) -> Vec<Value> {
         let (wanted, rest) =
-            std::mem::take(&mut self.heard).into_iter().partition(|heard| heard["method"] == method);
-        self.heard = rest;
+            std::mem::take(&mut self.notifications).into_iter().partition(|heard| heard["method"] == method);
+        self.notifications = rest;
         wanted
     }
 
@@ -270,7 +270,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
     }
 
     /// Waits until the server has worked off everything sent so far that needs no handler: what it had to say about
-    /// it is in [`heard`](Self::heard) and [`asked`](Self::asked) then, and what is not there was not said.
+    /// it is in [`notifications`](Self::notifications) and [`requests`](Self::requests) then, and what is not there was not said.
     pub async fn catch_up(&mut self) {
         let method = if self.stateless { "server/discover" } else { "ping" };
         self.result(method, json!({})).await;
@@ -291,8 +291,8 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
     async fn file(&mut self, message: Value) {
         match (message.get("id"), message.get("method")) {
             (Some(_), Some(method)) if method == "ping" => self.reply(&message, json!({})).await,
-            (Some(_), Some(_)) => self.asked.push_back(message),
-            (None, Some(_)) => self.heard.push(message),
+            (Some(_), Some(_)) => self.requests.push_back(message),
+            (None, Some(_)) => self.notifications.push(message),
             (_, None) => self.answers.push(message),
         }
     }

@@ -1,28 +1,29 @@
-//! What tests of MCP servers and clients need, without sockets and without waiting.
+//! Fixtures for tests of MCP servers and clients, most of them without sockets and without waiting.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`clock`] | a clock that stands still until it is told to move |
-//! | [`leaks`] | looks for secrets in what was logged |
-//! | [`rig`] | an engine with a client's side to type into and handlers that run at once |
-//! | [`script`] | the handlers of the rig: tools, resources and prompts for every situation |
-//! | [`sealer`] | seals states well enough for tests and for nothing else |
-//! | [`ports`] | ports that are named before something listens there |
+//! | [`clock`] | a clock that is moved by hand |
+//! | [`engine`] | a server engine to send messages to, with handlers that run at once |
+//! | [`leaks`] | searches logs for secrets |
+//! | [`ports`] | free ports that are known before something listens there |
+//! | [`script`] | the handlers of the engine: tools, resources and prompts for every situation |
+//! | [`sealer`] | an insecure sealer of request states |
 //! | [`transcript`] | conversations as text files, run under several revisions |
-//! | [`unchecked`] | what a machine has nothing to check with, counted |
-//! | `schema` | messages against the official schemas (feature `schema`) |
-//! | `backplane` | what every shared state behind an HTTP server must do (feature `server`) |
+//! | [`unchecked`] | counts what cannot be checked on a machine |
+//! | `backplane` | the contract of every backplane (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
-//! | `log` | what is logged while a test runs, watched for secrets (feature `log`) |
+//! | `log` | captures the log of a test and searches it for secrets (feature `log`) |
 //! | `paused` | tokio's time, moved by hand, for tests over sockets (feature `server`) |
-//! | `reentry` | calls in every revision, with handlers forced to run again (feature `server`) |
-//! | `served` | a real server as the other end of a transcript (feature `server`) |
+//! | `replay` | calls in every revision, with handlers that have to run again (feature `server`) |
+//! | `schema` | checks messages against the official schemas (feature `schema`) |
+//! | `server_endpoint` | a real server as the server of a transcript (feature `server`) |
 
 #[cfg(feature = "server")]
 pub mod backplane;
 #[cfg(feature = "server")]
 pub mod client;
 pub mod clock;
+pub mod engine;
 pub mod leaks;
 #[cfg(feature = "log")]
 pub mod log;
@@ -30,14 +31,13 @@ pub mod log;
 pub mod paused;
 pub mod ports;
 #[cfg(feature = "server")]
-pub mod reentry;
-pub mod rig;
+pub mod replay;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod script;
 pub mod sealer;
 #[cfg(feature = "server")]
-pub mod served;
+pub mod server_endpoint;
 pub mod transcript;
 pub mod unchecked;
 

@@ -9,13 +9,13 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::leaks::Secrets;
 
 /// What all tests of this program log, from the first one on that watches it.
-static LOG: OnceLock<Kept> = OnceLock::new();
+static LOG: OnceLock<LogBuffer> = OnceLock::new();
 
 /// A log that is kept.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Vec<u8>>>);
+pub struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Kept {
+impl LogBuffer {
     /// All that was logged so far.
     pub fn text(&self) -> String {
         self.since(0)
@@ -31,13 +31,13 @@ impl Kept {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for LogBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of a log", self.lock().len())
     }
 }
 
-impl io::Write for Kept {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.lock().extend(bytes);
         Ok(bytes.len())
@@ -48,7 +48,7 @@ impl io::Write for Kept {
     }
 }
 
-impl<'a> MakeWriter<'a> for Kept {
+impl<'a> MakeWriter<'a> for LogBuffer {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -61,12 +61,12 @@ impl<'a> MakeWriter<'a> for Kept {
 ///
 /// Whoever keeps it has to be dropped by the test itself: a task that panics fails nobody.
 #[derive(Debug)]
-pub struct Watch {
+pub struct LeakWatch {
     from: usize,
     secrets: Mutex<Secrets>,
 }
 
-impl Watch {
+impl LeakWatch {
     /// Begins here. The first one makes this program log.
     ///
     /// # Panics
@@ -74,7 +74,7 @@ impl Watch {
     /// If the program has set up a log of its own for all its threads.
     pub fn begin() -> Self {
         let log = LOG.get_or_init(|| {
-            let kept = Kept::default();
+            let kept = LogBuffer::default();
             let log = tracing_subscriber::fmt().with_env_filter("trace").with_ansi(false);
             log.with_writer(kept.clone()).init();
             kept
@@ -98,7 +98,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for LeakWatch {
     fn drop(&mut self) {
         // A test that has failed tells of its own trouble.
         if !std::thread::panicking()
@@ -115,25 +115,25 @@ mod tests {
 
     use super::*;
 
-    fn end_of(watch: Watch) -> Option<String> {
+    fn end_of(watch: LeakWatch) -> Option<String> {
         let ended = catch_unwind(AssertUnwindSafe(|| drop(watch)));
         Some(*ended.err()?.downcast::<String>().unwrap())
     }
 
     #[test]
     fn a_watch_ends_in_a_panic_if_its_secret_was_logged() {
-        let watch = Watch::begin();
+        let watch = LeakWatch::begin();
         tracing::trace!("nobody says it");
         assert!(watch.log().contains("nobody says it"), "all is logged");
         watch.sees("a-thing-to-hide");
         assert_eq!(end_of(watch), None);
 
         tracing::trace!("they say a-thing-to-hide aloud");
-        let later = Watch::begin();
+        let later = LeakWatch::begin();
         later.sees("a-thing-to-hide");
         assert_eq!(end_of(later), None, "what was logged before is of others");
 
-        let watch = Watch::begin();
+        let watch = LeakWatch::begin();
         watch.sees("a-thing-to-hide");
         std::thread::spawn(|| tracing::trace!("they say a-thing-to-hide again")).join().unwrap();
         let told = end_of(watch).unwrap();

@@ -41,7 +41,7 @@ impl PausedTime {
     /// Lets everything happen that needs no time to pass: what was sent is read, and tasks go on.
     pub async fn settle(&self) {
         for _ in 0..ROUNDS {
-            a_moment().await;
+            real_pause().await;
         }
     }
 
@@ -64,7 +64,7 @@ impl Drop for PausedTime {
 }
 
 /// A few milliseconds of the machine's own time, however tokio's stands, in which sockets are read and tasks go on.
-pub async fn a_moment() {
+pub async fn real_pause() {
     spawn_blocking(|| thread::sleep(ROUND)).await.expect("sleeping does not fail");
 }
 

@@ -1,7 +1,7 @@
 //! What is written into the log, at its most talkative: never what only the client may know, and never all that a
 //! client likes to send.
 
-use refmcp_testkit::log::Kept;
+use refmcp_testkit::log::LogBuffer;
 use serde_json::json;
 
 use crate::legacy;
@@ -15,8 +15,9 @@ const SHORT: usize = 1000;
 #[tokio::test(flavor = "current_thread")]
 async fn secrets_and_long_inputs_stay_out_of_it() {
     // Where there is only one, other threads decide by their own, which they do not have, what is logged at all.
-    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
-    let kept = Kept::default();
+    let _second =
+        tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
+    let kept = LogBuffer::default();
     let log = tracing_subscriber::fmt()
         .with_env_filter("refmcp=trace,refmcp_http=trace,refmcp_server=trace,refmcp_transport=trace");
     let _logging = tracing::subscriber::set_default(log.with_ansi(false).with_writer(kept.clone()).finish());
@@ -82,8 +83,9 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
 /// Everything on one thread, with what is logged at this level.
 async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
     // See above.
-    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
-    let kept = Kept::default();
+    let _second =
+        tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
+    let kept = LogBuffer::default();
     let log = tracing_subscriber::fmt().with_env_filter(level).with_ansi(false);
     let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
     let site = Site::usual().await;

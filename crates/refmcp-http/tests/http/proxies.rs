@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use refmcp_http::{Options, Rate, TrustedProxy};
-use refmcp_testkit::log::Kept;
+use refmcp_testkit::log::LogBuffer;
 
 use crate::support::Site;
 
@@ -93,8 +93,9 @@ async fn a_forwarded_host_is_held_to_the_same_names() {
 // Everything of this test runs on one thread, the server too, so the log is this test's alone.
 #[tokio::test(flavor = "current_thread")]
 async fn the_client_is_in_the_log() {
-    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
-    let kept = Kept::default();
+    let _second =
+        tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
+    let kept = LogBuffer::default();
     let log = tracing_subscriber::fmt().with_env_filter("refmcp=debug").with_ansi(false);
     let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
     let site = Site::open(trusting(&["127.0.0.1"])).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use refmcp_http::{Endpoint, Shutdown};
-use refmcp_testkit::paused::{PausedTime, a_moment};
+use refmcp_testkit::paused::{PausedTime, real_pause};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -79,7 +79,7 @@ async fn until_not_ready(site: &Site) {
             assert_eq!(reply.text().await, "the server stops\n");
             return;
         }
-        a_moment().await;
+        real_pause().await;
     }
     panic!("it is still ready");
 }
@@ -125,7 +125,7 @@ async fn each_further_trigger_hastens_the_end() {
         if refused {
             break;
         }
-        a_moment().await;
+        real_pause().await;
     }
     assert!(refused, "nothing new is accepted");
     assert!(!served.is_finished(), "the call may go on");

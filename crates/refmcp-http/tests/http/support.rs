@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use refmcp_http::{Endpoint, Options};
 use refmcp_server::Server;
-use refmcp_testkit::paused::a_moment;
+use refmcp_testkit::paused::real_pause;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ impl Site {
             if self.ended() >= count {
                 return;
             }
-            a_moment().await;
+            real_pause().await;
         }
         panic!("{} of {count} calls have ended", self.ended());
     }
@@ -118,7 +118,7 @@ impl Site {
             if found == wanted {
                 return;
             }
-            a_moment().await;
+            real_pause().await;
         }
         panic!("{name} is {found}, not {wanted}");
     }

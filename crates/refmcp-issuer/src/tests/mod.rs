@@ -24,7 +24,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use refmcp_auth::claims::{Claims, TokenError, TokenValidation};
 use refmcp_auth::{Scopes, Seconds, pkce};
-use refmcp_testkit::log::Watch;
+use refmcp_testkit::log::LeakWatch;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -41,7 +41,7 @@ pub(crate) const VERIFIER: &str = "a-verifier-that-is-long-enough-to-be-a-verifi
 pub(crate) struct World {
     pub(crate) issuer: Issuer,
     pub(crate) now: Cell<Seconds>,
-    pub(crate) watch: Watch,
+    pub(crate) watch: LeakWatch,
 }
 
 /// What came back.
@@ -115,7 +115,7 @@ pub(crate) fn encode<V: AsRef<str>>(pairs: &[(&str, V)]) -> String {
 
 impl World {
     pub(crate) fn new(settings: Settings) -> Self {
-        let watch = Watch::begin();
+        let watch = LeakWatch::begin();
         [VERIFIER, SECRET].iter().for_each(|secret| watch.sees(secret));
         Self { issuer: Issuer::new(settings).unwrap(), now: Cell::new(NOW), watch }
     }

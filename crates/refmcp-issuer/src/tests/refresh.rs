@@ -43,7 +43,8 @@ fn concurrent_refreshes_succeed_once() {
     let token = world.log_in()["refresh_token"].clone();
     let answers: Vec<StatusCode> = std::thread::scope(|scope| {
         let refresh = || {
-            let world = World { issuer: world.issuer.clone(), now: Cell::new(NOW), watch: Watch::begin() };
+            let world =
+                World { issuer: world.issuer.clone(), now: Cell::new(NOW), watch: LeakWatch::begin() };
             let token = token.clone();
             scope.spawn(move || world.refresh(&token).status())
         };

@@ -12,7 +12,7 @@ use refmcp_proto::engine::{
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{CallToolResult, InputRequest, keys};
-use refmcp_testkit::rig::{Rig, everything};
+use refmcp_testkit::engine::{TestEngine, full_config};
 use serde_json::{Value, json};
 
 use crate::streams::serves;
@@ -95,18 +95,18 @@ struct Exchange {
 }
 
 struct World {
-    rig: Rig,
+    rig: TestEngine,
     exchanges: Vec<Exchange>,
 }
 
 impl World {
     fn new(duplicates: DuplicateIds) -> Self {
-        let mut config = everything();
+        let mut config = full_config();
         config.policy.duplicate_ids = duplicates;
         config.max_rounds = 3;
         config.timeouts.client_response = Duration::from_secs(300);
         // Handlers that do nothing: how calls go on is for the test to say.
-        let mut world = Self { rig: Rig::with_handler(config, |_| Vec::new()), exchanges: Vec::new() };
+        let mut world = Self { rig: TestEngine::with_handler(config, |_| Vec::new()), exchanges: Vec::new() };
         let opening = json!({
             "protocolVersion": "2025-03-26", "capabilities": { "roots": {} }, "clientInfo": { "name": "c", "version": "1" },
         });
@@ -250,7 +250,7 @@ fn message(request: &Request) -> Value {
     json!({ "jsonrpc": "2.0", "id": id(request.id), "method": request.method, "params": params })
 }
 
-fn pick(which: &Index, rig: &Rig) -> Option<refmcp_proto::engine::CallId> {
+fn pick(which: &Index, rig: &TestEngine) -> Option<refmcp_proto::engine::CallId> {
     let running = rig.running();
     (!running.is_empty()).then(|| which.get(running).call)
 }

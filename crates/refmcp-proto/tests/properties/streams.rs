@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use refmcp_proto::frame::{Line, LineDecoder};
 use refmcp_proto::model::keys;
-use refmcp_testkit::rig::{Rig, everything};
+use refmcp_testkit::engine::{TestEngine, full_config};
 use serde_json::{Value, json};
 
 const MOST: usize = 2000;
@@ -41,9 +41,9 @@ const MESSAGES: &[&str] = &[
 ];
 
 /// Everything that comes out when the bytes come in these portions.
-fn answers<'a>(rig: &mut Rig, portions: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+fn answers<'a>(rig: &mut TestEngine, portions: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let mut decoder = LineDecoder::with_chunk(MOST, 64);
-    let take = |rig: &mut Rig, line: Line<'_>| match line {
+    let take = |rig: &mut TestEngine, line: Line<'_>| match line {
         Line::Text(bytes) => rig.send(bytes),
         Line::TooLong { .. } => {
             rig.engine.receive_too_long(Default::default());
@@ -69,9 +69,9 @@ proptest! {
         cuts in prop::collection::vec(1..100_usize, 1..20),
     ) {
         let bytes = pieces.concat();
-        let mut whole = Rig::new(everything());
+        let mut whole = TestEngine::new(full_config());
         let expected = answers(&mut whole, std::iter::once(&bytes[..]));
-        let mut rig = Rig::new(everything());
+        let mut rig = TestEngine::new(full_config());
         let mut rest = &bytes[..];
         let portions = cuts.iter().cycle().map_while(|cut| {
             let (portion, left) = rest.split_at((*cut).min(rest.len()));
@@ -92,7 +92,7 @@ proptest! {
         message in prop::sample::select(MESSAGES),
         end in any::<prop::sample::Index>(),
     ) {
-        let mut rig = Rig::new(everything());
+        let mut rig = TestEngine::new(full_config());
         let end = end.index(message.len());
         rig.send(&message.as_bytes()[..end]);
         let sent = rig.take_sent();
@@ -104,7 +104,7 @@ proptest! {
 }
 
 /// Whether a good request is answered as it should be.
-pub(crate) fn serves(rig: &mut Rig) -> bool {
+pub(crate) fn serves(rig: &mut TestEngine) -> bool {
     let request = json!({
         "jsonrpc": "2.0", "id": "a good request", "method": "server/discover",
         "params": { "_meta": { keys::PROTOCOL_VERSION: "2026-07-28", keys::CLIENT_CAPABILITIES: {} } },

@@ -217,7 +217,7 @@ impl Client {
         self.write(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).await;
     }
 
-    /// What a willing client does with a question.
+    /// What a accept_all client does with a question.
     fn reaction(&mut self, question: &Value) -> Value {
         self.asked.push(question.clone());
         let params = &question["params"];

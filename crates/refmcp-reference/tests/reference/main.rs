@@ -11,7 +11,7 @@ mod page;
 mod pages;
 mod prompt_files;
 mod prompts;
-mod reentry;
+mod replay;
 mod resources;
 mod schemas;
 mod tools;

@@ -2,7 +2,7 @@
 
 use refmcp_server::model::{FormSchema, PromptMessage, ResourceContents, StringSchema};
 use refmcp_server::{Call, CallError, ElicitOutcome, NoArguments, Prompt, Resource, Server, Tool};
-use refmcp_testkit::client::{TestClient, text, willing};
+use refmcp_testkit::client::{TestClient, accept_all, text};
 use serde_json::{Value, json};
 
 use crate::support::{BOTH, SESSION, STATELESS, repeat, server};
@@ -36,17 +36,17 @@ async fn questions_that_do_not_depend_on_each_other_travel_together() {
     let id = client.start_tool("interview", json!({})).await;
     let first = client.question().await;
     client.catch_up().await;
-    let second = client.asked.pop_front().expect("the second question waits for the first answer");
-    assert!(client.asked.is_empty(), "the third depends on the others");
+    let second = client.requests.pop_front().expect("the second question waits for the first answer");
+    assert!(client.requests.is_empty(), "the third depends on the others");
     let mut methods = [&first, &second].map(|question| question["method"].as_str().unwrap());
     methods.sort_unstable();
     assert_eq!(methods, ["elicitation/create", "roots/list"]);
     for question in [&second, &first] {
-        client.reply(question, willing(question)).await;
+        client.reply(question, accept_all(question)).await;
     }
     let third = client.question().await;
     assert!(third["params"]["messages"][0].to_string().contains("Greet"), "{third}");
-    client.reply(&third, willing(&third)).await;
+    client.reply(&third, accept_all(&third)).await;
     let answer = client.answer(id).await;
     assert_eq!(text(&answer["result"]), "Greet \"Alice\" of file:///work with test-model");
 }
@@ -65,7 +65,7 @@ async fn without_a_session_they_travel_in_results() {
     assert_eq!(keys, ["name"]);
     let given = json!({ "name": accept(&json!({ "name": "Al" })) });
     let third = repeat(&mut client, "interview", &again["requestState"], given).await["result"].take();
-    let given = json!({ "greeting": willing(&third["inputRequests"]["greeting"]) });
+    let given = json!({ "greeting": accept_all(&third["inputRequests"]["greeting"]) });
     let done = repeat(&mut client, "interview", &third["requestState"], given).await;
     assert_eq!(text(&done["result"]), "Greet \"Al\" of file:///w with test-model");
 }
@@ -78,7 +78,7 @@ async fn people_may_decline_and_put_away() {
             let mut client = TestClient::open(&server, revision).await;
             let answer = finish(&mut client, "interview", |question| match &question["method"] {
                 method if method == "elicitation/create" => json!({ "action": action }),
-                _ => willing(question),
+                _ => accept_all(question),
             });
             assert_eq!(text(&answer.await["result"]), told, "{revision}");
         }
@@ -114,7 +114,7 @@ async fn every_kind_of_question_has_its_kind_of_answer() {
     let server = server([tool]);
     for revision in BOTH {
         let mut client = TestClient::open(&server, revision).await;
-        assert_eq!(text(&finish(&mut client, "all", willing).await["result"]), "true true", "{revision}");
+        assert_eq!(text(&finish(&mut client, "all", accept_all).await["result"]), "true true", "{revision}");
         let no = finish(&mut client, "all", |_| json!({ "action": "decline" })).await;
         assert_eq!(text(&no["result"]), "false false", "{revision}");
     }
@@ -138,7 +138,7 @@ async fn prompts_and_resources_ask_too() {
         let mut client = TestClient::open(&server, SESSION).await;
         let id = client.request(method, params.clone()).await;
         let question = client.question().await;
-        client.reply(&question, willing(&question)).await;
+        client.reply(&question, accept_all(&question)).await;
         assert_eq!(client.answer(id).await.pointer(place), Some(&json!("sure: true")));
 
         let mut client = TestClient::open(&server, STATELESS).await;
@@ -155,7 +155,7 @@ async fn answers_that_do_not_fit_are_not_taken() {
     let server = interviewer();
     let short = |question: &Value| match &question["method"] {
         method if method == "elicitation/create" => accept(&json!({ "name": "A" })),
-        _ => willing(question),
+        _ => accept_all(question),
     };
     let mut client = TestClient::open(&server, SESSION).await;
     let told = finish(&mut client, "interview", short).await["result"].take();

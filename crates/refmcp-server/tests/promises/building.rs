@@ -97,5 +97,5 @@ async fn a_tool_that_cannot_be_compiled_is_not_added_at_run_time_either() {
         catalog.add_tool(named("bad").input_schema(schema(&json!({ "type": "string" }))))
     });
     assert_eq!(client.list("tools").await.len(), 1);
-    assert!(client.heard.is_empty(), "nothing has changed: {:?}", client.heard);
+    assert!(client.notifications.is_empty(), "nothing has changed: {:?}", client.notifications);
 }

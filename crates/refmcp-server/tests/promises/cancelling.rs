@@ -68,7 +68,7 @@ async fn cancelling_a_call_that_waits_withdraws_its_questions() {
     client.cancel(id).await;
     let mut withdrawn = Vec::new();
     for _ in &questions {
-        withdrawn.push(client.hear("notifications/cancelled").await["params"]["requestId"].clone());
+        withdrawn.push(client.notification("notifications/cancelled").await["params"]["requestId"].clone());
     }
     assert_eq!(withdrawn, questions.each_ref().map(|question| question["id"].clone()));
     // Answers that crossed the cancellation bring nothing back to life.

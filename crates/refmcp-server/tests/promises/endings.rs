@@ -81,7 +81,7 @@ async fn stopping_ends_listening_streams_properly() {
     let mut pair = Pair::new(&patient(&Gate::new())).start(STATELESS).await;
     let wanted = json!({ "notifications": { "toolsListChanged": true } });
     let id = pair.client.request("subscriptions/listen", wanted).await;
-    pair.client.hear("notifications/subscriptions/acknowledged").await;
+    pair.client.notification("notifications/subscriptions/acknowledged").await;
     pair.stop.cancel();
     assert!(pair.client.answer(id).await.get("result").is_some());
     assert_eq!(pair.served.await.unwrap().unwrap(), ConnectionEnd::ShutDown);
@@ -111,7 +111,7 @@ async fn a_call_that_waits_for_a_person_does_not_outlast_the_grace() {
     let question = pair.client.question().await;
     let told = Instant::now();
     pair.stop.cancel();
-    let withdrawn = pair.client.hear("notifications/cancelled").await;
+    let withdrawn = pair.client.notification("notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     assert_eq!(pair.served.await.unwrap().unwrap(), ConnectionEnd::ShutDown);
     assert!(told.elapsed() <= Duration::from_secs(7));

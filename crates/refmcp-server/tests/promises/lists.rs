@@ -72,7 +72,7 @@ async fn what_is_added_for_everybody_is_there_for_everybody() {
     server.change_lists(|catalog| catalog.add_prompt(prompt("new")));
     server.change_lists(|catalog| catalog.add_resource(resource("new://")));
     for list in LISTS {
-        clients[0].hear(&format!("notifications/{list}/list_changed")).await;
+        clients[0].notification(&format!("notifications/{list}/list_changed")).await;
     }
     for client in &mut clients {
         assert_eq!(client.tool_text("new", json!({})).await, "new");
@@ -81,12 +81,12 @@ async fn what_is_added_for_everybody_is_there_for_everybody() {
         assert_eq!(read["contents"][0]["text"], "new://");
     }
     server.change_lists(|catalog| catalog.remove_tool("new"));
-    clients[0].hear("notifications/tools/list_changed").await;
+    clients[0].notification("notifications/tools/list_changed").await;
     for client in &mut clients {
         assert_eq!(client.tool_error("new", json!({})).await["code"], -32602);
         client.catch_up().await;
     }
-    assert!(clients[1].heard.is_empty(), "nobody listens there: {:?}", clients[1].heard);
+    assert!(clients[1].notifications.is_empty(), "nobody listens there: {:?}", clients[1].notifications);
 }
 
 #[tokio::test]
@@ -97,8 +97,8 @@ async fn changes_that_change_nothing_are_not_told() {
     server.change_lists(|catalog| catalog.remove_tool("nothing"));
     server.change_lists(|_| None);
     server.changed(&Change::Prompts);
-    client.hear("notifications/prompts/list_changed").await;
-    assert!(client.heard.is_empty(), "{:?}", client.heard);
+    client.notification("notifications/prompts/list_changed").await;
+    assert!(client.notifications.is_empty(), "{:?}", client.notifications);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn what_is_added_for_one_session_is_its_own() {
     let mut stateless = TestClient::open(&server, STATELESS).await;
     client.tool("mine", json!({})).await;
     for list in LISTS {
-        client.hear(&format!("notifications/{list}/list_changed")).await;
+        client.notification(&format!("notifications/{list}/list_changed")).await;
     }
     assert_eq!(client.tool_text("my_tool", json!({})).await, "my_tool");
     for (list, own) in [("tools", "my_tool"), ("prompts", "my_prompt"), ("resources", "my://resource")] {
@@ -121,7 +121,7 @@ async fn what_is_added_for_one_session_is_its_own() {
     for client in [&mut other, &mut stateless] {
         assert_eq!(client.tool_error("my_tool", json!({})).await["code"], -32602);
         client.error("resources/read", json!({ "uri": "my://resource" })).await;
-        assert!(client.heard.is_empty(), "{:?}", client.heard);
+        assert!(client.notifications.is_empty(), "{:?}", client.notifications);
     }
     // A request without a session sees none of it, even over the connection of the session.
     client.meta("io.modelcontextprotocol/protocolVersion", json!(STATELESS.as_str()));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use refmcp_server::model::CallToolResult;
 use refmcp_server::{Call, CallError, CallOutcome, NoArguments, Resource, RpcError, Server, Tool};
-use refmcp_testkit::client::{Pair, TestClient, willing};
+use refmcp_testkit::client::{Pair, TestClient, accept_all};
 use serde_json::{Value, json};
 
 use crate::support::{BOTH, Gate, SESSION, STATELESS, idle};
@@ -82,7 +82,7 @@ async fn asking_is_an_ending_of_its_own() {
     let mut client = TestClient::open(&server, SESSION).await;
     let id = client.start_tool("ask", json!({})).await;
     let question = client.question().await;
-    client.reply(&question, willing(&question)).await;
+    client.reply(&question, accept_all(&question)).await;
     client.answer(id).await;
     let endings: Vec<CallOutcome> = take(&heard).into_iter().map(|(_, _, outcome)| outcome).collect();
     assert_eq!(endings, [CallOutcome::InputRequired, CallOutcome::Done]);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use refmcp_server::model::{LogLevel, PromptMessage, ResourceContents};
 use refmcp_server::{Call, CallError, NoArguments, Prompt, Resource, Server, Tool};
-use refmcp_testkit::client::{TestClient, text, willing};
-use refmcp_testkit::reentry::{Way, reenter};
+use refmcp_testkit::client::{TestClient, accept_all, text};
+use refmcp_testkit::replay::{AnswerOrder, replay_call};
 use serde_json::{Value, json};
 
 use crate::support::{BOTH, STATELESS, server};
@@ -29,14 +29,20 @@ async fn deploy(call: Call, _: NoArguments) -> Result<String, CallError> {
 #[tokio::test]
 async fn the_client_sees_the_same_however_often_the_handler_runs() {
     let server = server([Tool::new("deploy", "Deploys", deploy)]);
-    let seen = reenter(&server, "tools/call", json!({ "name": "deploy" }), willing).await.unwrap();
+    let seen = replay_call(&server, "tools/call", json!({ "name": "deploy" }), accept_all).await.unwrap();
     for run in &seen {
         assert_eq!(run.progress, [1, 2, 3].map(Value::from), "{run:?}");
         assert_eq!(run.logs.len(), 3, "{run:?}");
         assert_eq!(text(&run.answer["result"]), "test-model 1 test-model", "{run:?}");
     }
-    let rounds = |way: Way| seen.iter().filter(|run| run.way == way).map(|run| run.rounds).max().unwrap();
-    assert_eq!([Way::InAdvance, Way::InOrder, Way::Reversed, Way::FirstOnly].map(rounds), [1, 3, 3, 4]);
+    let rounds = |order: AnswerOrder| {
+        seen.iter().filter(|run| run.order == order).map(|run| run.rounds).max().unwrap()
+    };
+    assert_eq!(
+        [AnswerOrder::InAdvance, AnswerOrder::InOrder, AnswerOrder::Reversed, AnswerOrder::FirstOnly]
+            .map(rounds),
+        [1, 3, 3, 4]
+    );
 }
 
 #[tokio::test]
@@ -57,7 +63,7 @@ async fn prompts_and_resources_are_no_exception() {
         ("prompts/get", json!({ "name": "letter" }), "/result/messages/0/content/text"),
         ("resources/read", json!({ "uri": "place://" }), "/result/contents/0/text"),
     ] {
-        for run in reenter(&server, method, params, willing).await.unwrap() {
+        for run in replay_call(&server, method, params, accept_all).await.unwrap() {
             let text = run.answer.pointer(place).and_then(Value::as_str).unwrap();
             assert!(text.ends_with("file:///work"), "{run:?}");
             assert_eq!(run.logs.len() + run.progress.len(), 1, "{run:?}");
@@ -78,8 +84,9 @@ async fn a_handler_that_betrays_its_replay_is_found_out() {
             Ok(format!("run {run}"))
         }
     });
-    let told =
-        reenter(&server([counts]), "tools/call", json!({ "name": "counts" }), willing).await.unwrap_err();
+    let told = replay_call(&server([counts]), "tools/call", json!({ "name": "counts" }), accept_all)
+        .await
+        .unwrap_err();
     assert!(told.contains("differ") && told.contains("answer"), "{told}");
 }
 
@@ -112,7 +119,7 @@ async fn a_costly_step_is_done_once() {
             let answer = loop {
                 match client.answer_or_question(id).await {
                     Ok(answer) => break answer,
-                    Err(question) => client.reply(&question, willing(&question)).await,
+                    Err(question) => client.reply(&question, accept_all(&question)).await,
                 }
             };
             if answer["result"]["resultType"] != "input_required" {
@@ -120,7 +127,7 @@ async fn a_costly_step_is_done_once() {
             }
             let open = answer["result"]["inputRequests"].as_object().unwrap();
             let given: serde_json::Map<_, _> =
-                open.iter().map(|(key, asked)| (key.clone(), willing(asked))).collect();
+                open.iter().map(|(key, asked)| (key.clone(), accept_all(asked))).collect();
             params["requestState"] = answer["result"]["requestState"].clone();
             params["inputResponses"] = Value::Object(given);
         };
@@ -167,6 +174,6 @@ async fn nobody_who_did_not_ask_hears_of_progress_or_small_matters() {
         let mut client = TestClient::open(&server, revision).await;
         assert_eq!(client.tool_text("deploy", json!({})).await, "false");
         client.catch_up().await;
-        assert_eq!(client.heard.len(), heard, "{revision}: {:?}", client.heard);
+        assert_eq!(client.notifications.len(), heard, "{revision}: {:?}", client.notifications);
     }
 }

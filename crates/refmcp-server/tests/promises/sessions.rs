@@ -94,7 +94,7 @@ async fn a_session_hears_what_its_level_lets_through() {
             client.result("logging/setLevel", json!({ "level": level })).await;
         }
         client.tool("announce", json!({})).await;
-        assert_eq!(client.take_heard("notifications/message").len(), heard, "{level:?}");
+        assert_eq!(client.take_notifications("notifications/message").len(), heard, "{level:?}");
     }
 }
 

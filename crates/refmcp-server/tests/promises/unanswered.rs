@@ -50,7 +50,7 @@ async fn a_client_that_does_not_answer_is_not_waited_for_longer_than_agreed() {
         let id = client.start_tool(tool, json!({})).await;
         let question = client.question().await;
         let asked = tokio::time::Instant::now();
-        let withdrawn = client.hear("notifications/cancelled").await;
+        let withdrawn = client.notification("notifications/cancelled").await;
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         assert_eq!(asked.elapsed().as_secs(), 30);
         assert_eq!(text(&client.answer(id).await["result"]), told);

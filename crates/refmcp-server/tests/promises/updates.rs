@@ -24,7 +24,7 @@ fn uri(uri: &str) -> Value {
 /// The resources that the client was told of so far.
 async fn told(client: &mut TestClient) -> Vec<Value> {
     client.catch_up().await;
-    client.take_heard(UPDATED).into_iter().map(|mut heard| heard["params"]["uri"].take()).collect()
+    client.take_notifications(UPDATED).into_iter().map(|mut heard| heard["params"]["uri"].take()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,7 +36,7 @@ async fn subscribers_are_told() {
     for resource in ["news://weather", "news://sport"] {
         server.resource_updated(resource);
     }
-    assert_eq!(fan.hear(UPDATED).await["params"]["uri"], "news://sport");
+    assert_eq!(fan.notification(UPDATED).await["params"]["uri"], "news://sport");
     crate::support::idle().await;
     assert!(told(&mut fan).await.is_empty());
     assert!(told(&mut stranger).await.is_empty());
@@ -74,15 +74,15 @@ async fn without_a_session_those_who_listen_are_told_what_they_asked_for() {
     let mut client = TestClient::open(&server, STATELESS).await;
     let wanted = json!({ "resourceSubscriptions": ["news://weather"], "toolsListChanged": true });
     let id = client.request("subscriptions/listen", json!({ "notifications": wanted })).await;
-    let agreed = client.hear("notifications/subscriptions/acknowledged").await;
+    let agreed = client.notification("notifications/subscriptions/acknowledged").await;
     assert_eq!(agreed["params"]["notifications"], wanted);
     server.resource_updated("news://sport");
     server.resource_updated("news://weather");
-    let heard = client.hear(UPDATED).await;
+    let heard = client.notification(UPDATED).await;
     assert_eq!(heard["params"]["uri"], "news://weather");
     assert_eq!(heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
     server.change_lists(|catalog| catalog.add_tool(named("new")));
-    client.hear("notifications/tools/list_changed").await;
+    client.notification("notifications/tools/list_changed").await;
     client.cancel(id).await;
     client.catch_up().await;
     server.resource_updated("news://weather");
@@ -102,5 +102,5 @@ async fn a_burst_of_updates_is_told_at_least_once_and_no_more_often_than_it_happ
     let told = told(&mut client).await;
     assert!((1..=1000).contains(&told.len()), "{}", told.len());
     server.resource_updated("news://sport");
-    client.hear(UPDATED).await;
+    client.notification(UPDATED).await;
 }

@@ -7,38 +7,38 @@ use refmcp_server::backplane::{
     ReadFrom, ReadOutcome, ResponseOutcome, WriterStop,
 };
 
-use super::bench::{Bench, Writer, numbers, reader, request, text};
+use super::fixture::{BackplaneFixture, Writer, numbers, reader, request, text};
 
-pub(super) async fn an_answer_reaches_whoever_waits(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn an_answer_reaches_whoever_waits(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let question = request(1);
     assert_eq!(
-        replicas.one.expect_response(&id, &question, bench.ticks(40)).await.unwrap(),
+        replicas.one.expect_response(&id, &question, fixture.ticks(40)).await.unwrap(),
         ExpectOutcome::Expected
     );
     assert_eq!(
-        replicas.one.expect_response(&id, &question, bench.ticks(1)).await.unwrap(),
+        replicas.one.expect_response(&id, &question, fixture.ticks(1)).await.unwrap(),
         ExpectOutcome::Expected
     );
     let answer = async {
-        bench.pass(3).await;
+        fixture.pass(3).await;
         replicas.other.deliver_response(&id, &question, text("yes")).await.unwrap()
     };
     let both = async { tokio::join!(replicas.one.wait_response(&id, &question), answer) };
-    let (answered, taken) = bench.soon("the answer", both).await;
+    let (answered, taken) = fixture.soon("the answer", both).await;
     assert_eq!((answered.unwrap(), taken), (ResponseOutcome::Body(text("yes")), DeliverOutcome::Taken));
-    let again = bench.soon("an end", replicas.other.wait_response(&id, &question)).await.unwrap();
+    let again = fixture.soon("an end", replicas.other.wait_response(&id, &question)).await.unwrap();
     assert_eq!(again, ResponseOutcome::Unknown, "it is given once");
 }
 
-pub(super) async fn the_first_answer_counts(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn the_first_answer_counts(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let question = request(1);
     assert_eq!(
         replicas.one.deliver_response(&id, &question, text("why?")).await.unwrap(),
         DeliverOutcome::Unknown
     );
-    replicas.one.expect_response(&id, &question, bench.ticks(10)).await.unwrap();
+    replicas.one.expect_response(&id, &question, fixture.ticks(10)).await.unwrap();
     assert_eq!(
         replicas.one.deliver_response(&id, &question, text("yes")).await.unwrap(),
         DeliverOutcome::Taken
@@ -47,12 +47,12 @@ pub(super) async fn the_first_answer_counts(bench: &Bench) {
         replicas.other.deliver_response(&id, &question, text("no")).await.unwrap(),
         DeliverOutcome::Late
     );
-    let other = bench.open(&replicas, "b").await;
+    let other = fixture.open(&replicas, "b").await;
     assert_eq!(
         replicas.one.deliver_response(&other, &question, text("no")).await.unwrap(),
         DeliverOutcome::Unknown
     );
-    let answered = bench.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
+    let answered = fixture.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
     assert_eq!(answered, ResponseOutcome::Body(text("yes")));
     assert_eq!(
         replicas.other.deliver_response(&id, &question, text("no")).await.unwrap(),
@@ -60,38 +60,38 @@ pub(super) async fn the_first_answer_counts(bench: &Bench) {
     );
 }
 
-pub(super) async fn a_late_answer_is_late(bench: &Bench) {
-    let settings = BackplaneSettings { late: bench.ticks(20), ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+pub(super) async fn a_late_answer_is_late(fixture: &BackplaneFixture) {
+    let settings = BackplaneSettings { late: fixture.ticks(20), ..BackplaneSettings::default() };
+    let (replicas, id) = fixture.session(settings).await;
     let (missed, kept) = (request(1), request(2));
-    replicas.one.expect_response(&id, &missed, bench.ticks(4)).await.unwrap();
-    replicas.one.expect_response(&id, &kept, bench.ticks(4)).await.unwrap();
+    replicas.one.expect_response(&id, &missed, fixture.ticks(4)).await.unwrap();
+    replicas.one.expect_response(&id, &kept, fixture.ticks(4)).await.unwrap();
     assert_eq!(
         replicas.other.deliver_response(&id, &kept, text("in time")).await.unwrap(),
         DeliverOutcome::Taken
     );
-    let overdue = bench.soon("the deadline", replicas.one.wait_response(&id, &missed)).await.unwrap();
+    let overdue = fixture.soon("the deadline", replicas.one.wait_response(&id, &missed)).await.unwrap();
     assert_eq!(overdue, ResponseOutcome::Overdue);
-    bench.pass(3).await;
+    fixture.pass(3).await;
     assert_eq!(
         replicas.other.deliver_response(&id, &missed, text("late")).await.unwrap(),
         DeliverOutcome::Late
     );
-    let overdue = bench.soon("the end", replicas.one.wait_response(&id, &missed)).await.unwrap();
+    let overdue = fixture.soon("the end", replicas.one.wait_response(&id, &missed)).await.unwrap();
     assert_eq!(overdue, ResponseOutcome::Overdue, "a late answer does not count");
-    let answered = bench.soon("the answer", replicas.one.wait_response(&id, &kept)).await.unwrap();
+    let answered = fixture.soon("the answer", replicas.one.wait_response(&id, &kept)).await.unwrap();
     assert_eq!(
         answered,
         ResponseOutcome::Body(text("in time")),
         "one that came in time can be collected later"
     );
-    bench.pass(30).await;
+    fixture.pass(30).await;
     assert_eq!(
         replicas.other.deliver_response(&id, &missed, text("much later")).await.unwrap(),
         DeliverOutcome::Unknown
     );
     assert_eq!(
-        replicas.one.expect_response(&id, &missed, bench.ticks(4)).await.unwrap(),
+        replicas.one.expect_response(&id, &missed, fixture.ticks(4)).await.unwrap(),
         ExpectOutcome::Expected
     );
     assert_eq!(
@@ -100,30 +100,30 @@ pub(super) async fn a_late_answer_is_late(bench: &Bench) {
     );
 }
 
-pub(super) async fn waiting_for_an_answer_can_be_given_up(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn waiting_for_an_answer_can_be_given_up(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let question = request(1);
-    replicas.one.expect_response(&id, &question, bench.ticks(100)).await.unwrap();
-    bench.never("nobody has answered", replicas.one.wait_response(&id, &question)).await;
+    replicas.one.expect_response(&id, &question, fixture.ticks(100)).await.unwrap();
+    fixture.never("nobody has answered", replicas.one.wait_response(&id, &question)).await;
     assert_eq!(
         replicas.one.deliver_response(&id, &question, text("yes")).await.unwrap(),
         DeliverOutcome::Taken
     );
-    let answered = bench.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
+    let answered = fixture.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
     assert_eq!(answered, ResponseOutcome::Body(text("yes")));
 }
 
-pub(super) async fn questions_have_a_limit(bench: &Bench) {
+pub(super) async fn questions_have_a_limit(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings { questions: 2, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+    let (replicas, id) = fixture.session(settings).await;
     let expect =
-        async |number| replicas.one.expect_response(&id, &request(number), bench.ticks(100)).await.unwrap();
+        async |number| replicas.one.expect_response(&id, &request(number), fixture.ticks(100)).await.unwrap();
     assert_eq!(expect(1).await, ExpectOutcome::Expected);
     assert_eq!(expect(2).await, ExpectOutcome::Expected);
     assert_eq!(expect(3).await, ExpectOutcome::Full);
     replicas.other.deliver_response(&id, &request(1), text("yes")).await.unwrap();
     assert_eq!(expect(3).await, ExpectOutcome::Full, "the answer is still to be collected");
-    bench.soon("the answer", replicas.one.wait_response(&id, &request(1))).await.unwrap();
+    fixture.soon("the answer", replicas.one.wait_response(&id, &request(1))).await.unwrap();
     assert_eq!(expect(3).await, ExpectOutcome::Expected);
     assert_eq!(
         replicas.other.deliver_response(&id, &request(2), text("yes")).await.unwrap(),
@@ -131,10 +131,10 @@ pub(super) async fn questions_have_a_limit(bench: &Bench) {
     );
 }
 
-pub(super) async fn a_waiting_call_is_claimed_once(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
-    let other = bench.open(&replicas, "b").await;
-    let ttl = bench.ticks(100);
+pub(super) async fn a_waiting_call_is_claimed_once(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
+    let other = fixture.open(&replicas, "b").await;
+    let ttl = fixture.ticks(100);
     assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), ParkOutcome::Parked);
     assert_eq!(replicas.one.park(&id, "call", text("second"), ttl).await.unwrap(), ParkOutcome::Already);
     assert_eq!(replicas.one.park(&other, "call", text("other"), ttl).await.unwrap(), ParkOutcome::Parked);
@@ -150,21 +150,21 @@ pub(super) async fn a_waiting_call_is_claimed_once(bench: &Bench) {
     assert_eq!(replicas.one.waiting(&id).await.unwrap(), [Box::from("another")]);
 }
 
-pub(super) async fn a_waiting_call_expires(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
-    replicas.one.park(&id, "call", text("state"), bench.ticks(5)).await.unwrap();
-    bench.pass(8).await;
+pub(super) async fn a_waiting_call_expires(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
+    replicas.one.park(&id, "call", text("state"), fixture.ticks(5)).await.unwrap();
+    fixture.pass(8).await;
     assert!(replicas.other.waiting(&id).await.unwrap().is_empty());
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), None);
-    let parked = replicas.one.park(&id, "call", text("new"), bench.ticks(5)).await.unwrap();
+    let parked = replicas.one.park(&id, "call", text("new"), fixture.ticks(5)).await.unwrap();
     assert_eq!(parked, ParkOutcome::Parked);
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("new")));
 }
 
-pub(super) async fn waiting_calls_have_a_limit(bench: &Bench) {
+pub(super) async fn waiting_calls_have_a_limit(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings { waiting: 2, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
-    let park = async |call: &str| replicas.one.park(&id, call, text("x"), bench.ticks(100)).await.unwrap();
+    let (replicas, id) = fixture.session(settings).await;
+    let park = async |call: &str| replicas.one.park(&id, call, text("x"), fixture.ticks(100)).await.unwrap();
     assert_eq!(park("a").await, ParkOutcome::Parked);
     assert_eq!(park("b").await, ParkOutcome::Parked);
     assert_eq!(park("c").await, ParkOutcome::Full);
@@ -177,9 +177,9 @@ pub(super) async fn waiting_calls_have_a_limit(bench: &Bench) {
     assert_eq!(replicas.other.claim(&id, "b").await.unwrap(), Some(text("x")));
 }
 
-pub(super) async fn cancelling_ends_all_that_runs_under_an_id(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
-    let other = bench.open(&replicas, "b").await;
+pub(super) async fn cancelling_ends_all_that_runs_under_an_id(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
+    let other = fixture.open(&replicas, "b").await;
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.one, &id, 1).await;
     let ended = Writer::open(&replicas.one, &id, 1).await;
@@ -209,16 +209,16 @@ pub(super) async fn cancelling_ends_all_that_runs_under_an_id(bench: &Bench) {
     assert_eq!(elsewhere.end(1).await, AppendOutcome::Stored);
 }
 
-pub(super) async fn a_writer_hears_why_it_should_stop(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_writer_hears_why_it_should_stop(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let one = Arc::clone(&replicas.one);
     let cancelled = Writer::open(&one, &id, 1).await;
     let fenced = Writer::open(&one, &id, 2).await;
     let ended = Writer::open(&one, &id, 3).await;
     let forgotten = Writer::open(&one, &id, 4).await;
-    bench.never("it may go on", one.writer_stopped(&cancelled.stream, cancelled.epoch)).await;
+    fixture.never("it may go on", one.writer_stopped(&cancelled.stream, cancelled.epoch)).await;
     let act = async {
-        bench.pass(1).await;
+        fixture.pass(1).await;
         assert_eq!(cancelled.event(1).await, AppendOutcome::Stored);
         replicas.other.cancel(&id, &request(1)).await.unwrap();
         replicas.other.take_over(&fenced.stream).await.unwrap();
@@ -234,7 +234,7 @@ pub(super) async fn a_writer_hears_why_it_should_stop(bench: &Bench) {
             act
         )
     };
-    let (first, second, third, fourth, ()) = bench.soon("the reasons", all).await;
+    let (first, second, third, fourth, ()) = fixture.soon("the reasons", all).await;
     assert_eq!(first.unwrap(), WriterStop::Cancelled);
     assert_eq!(second.unwrap(), WriterStop::Fenced);
     assert_eq!(third.unwrap(), WriterStop::Ended);

@@ -14,7 +14,7 @@ use refmcp_server::backplane::{
     ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamKey, StreamNumber,
 };
 
-use super::bench::{Bench, Replicas, request, text};
+use super::fixture::{BackplaneFixture, Replicas, request, text};
 use super::model::Stream;
 
 /// How long ended streams, keys, calls and questions last, in ticks. Time passes in steps of [`STEP`] ticks, none of
@@ -25,15 +25,15 @@ const STEP: u32 = 60;
 const STREAM_BYTES: usize = 6_000;
 
 /// Plays a history. Panics when an answer is wrong, and says which step it was.
-pub async fn play(bench: &Bench, history: &[u64]) {
+pub async fn play(fixture: &BackplaneFixture, history: &[u64]) {
     let settings = BackplaneSettings {
         stream_bytes: STREAM_BYTES,
-        retention: bench.ticks(LASTS),
-        late: bench.ticks(LATE),
+        retention: fixture.ticks(LASTS),
+        late: fixture.ticks(LATE),
         ..BackplaneSettings::default()
     };
-    let (replicas, session) = bench.session(settings).await;
-    let mut world = World::new(bench, replicas, session);
+    let (replicas, session) = fixture.session(settings).await;
+    let mut world = World::new(fixture, replicas, session);
     for (index, number) in history.iter().enumerate() {
         let step = Step { number: *number };
         let right = world.step(step).await;
@@ -93,7 +93,7 @@ const NAMES: &[&str] = &[
 /// The session as it should be.
 #[derive(Debug)]
 struct World<'a> {
-    bench: &'a Bench,
+    fixture: &'a BackplaneFixture,
     replicas: Replicas,
     session: SessionId,
     /// The ticks that have passed.
@@ -121,10 +121,10 @@ struct Question {
 }
 
 impl<'a> World<'a> {
-    fn new(bench: &'a Bench, replicas: Replicas, session: SessionId) -> Self {
+    fn new(fixture: &'a BackplaneFixture, replicas: Replicas, session: SessionId) -> Self {
         let standing = (StreamNumber::GET, Stream::new(None, None, STREAM_BYTES));
         Self {
-            bench,
+            fixture,
             replicas,
             session,
             now: 0,
@@ -158,7 +158,7 @@ impl<'a> World<'a> {
             name @ ("park" | "claim") => self.wait(replica, step, name).await,
             "once" => {
                 let key = u8::try_from(step.pick(1, 4)).unwrap_or(0);
-                let once = replica.once([key; 32], self.bench.ticks(LASTS)).await.unwrap();
+                let once = replica.once([key; 32], self.fixture.ticks(LASTS)).await.unwrap();
                 let fresh = self.keys.get(&key).is_none_or(|used| self.now - used > LASTS);
                 if fresh {
                     self.keys.insert(key, self.now);
@@ -230,7 +230,7 @@ impl<'a> World<'a> {
             "forget" => replica.forget(&key, epoch).await.unwrap() == stream.forget(place),
             _ => match stream.stop(place) {
                 Some(stop) => {
-                    self.bench.soon("a stop", replica.writer_stopped(&key, epoch)).await.unwrap() == stop
+                    self.fixture.soon("a stop", replica.writer_stopped(&key, epoch)).await.unwrap() == stop
                 }
                 None => true,
             },
@@ -293,7 +293,7 @@ impl<'a> World<'a> {
             let claimed = replica.claim(&self.session, &key).await.unwrap();
             return claimed == self.calls.get_mut(&call).and_then(|call| call.state.take());
         }
-        let ttl = self.bench.ticks(LASTS);
+        let ttl = self.fixture.ticks(LASTS);
         let parked = replica.park(&self.session, &key, state.clone(), ttl).await.unwrap();
         if self.calls.contains_key(&call) {
             return parked == ParkOutcome::Already;
@@ -312,7 +312,7 @@ impl<'a> World<'a> {
         match (name, question) {
             ("expect", known) => {
                 let is_new = known.is_none();
-                let within = self.bench.ticks(LASTS);
+                let within = self.fixture.ticks(LASTS);
                 let expected = replica.expect_response(&self.session, &id, within).await.unwrap();
                 if is_new {
                     self.questions.insert(place, Question { asked: now, body: None, collected: false });
@@ -344,7 +344,7 @@ impl<'a> World<'a> {
                         None => return true,
                     },
                 };
-                self.bench.soon("an answer", replica.wait_response(&self.session, &id)).await.unwrap()
+                self.fixture.soon("an answer", replica.wait_response(&self.session, &id)).await.unwrap()
                     == expected
             }
         }
@@ -356,7 +356,7 @@ impl<'a> World<'a> {
         let newest = self.topics.values().max().copied().unwrap_or(0);
         let generation = replica.bump(&name).await.unwrap();
         self.topics.insert(topic, generation);
-        let changes = self.bench.soon("the change", replica.changes(newest)).await.unwrap();
+        let changes = self.fixture.soon("the change", replica.changes(newest)).await.unwrap();
         generation > newest
             && replica.generation(&name).await.unwrap() == generation
             && changes.topics == [(name.into(), generation)]
@@ -365,7 +365,7 @@ impl<'a> World<'a> {
 
     /// Time passes; that somebody looks at the session keeps it open.
     async fn pass(&mut self, replica: &Arc<dyn Backplane>) -> bool {
-        self.bench.pass(STEP).await;
+        self.fixture.pass(STEP).await;
         self.now += STEP;
         for (_, stream) in &mut self.streams {
             stream.settle(self.now, LASTS);

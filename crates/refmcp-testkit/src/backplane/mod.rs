@@ -9,16 +9,16 @@
 //! use std::time::Duration;
 //!
 //! use refmcp_server::backplane::MemoryBackplane;
-//! use refmcp_testkit::backplane::{Bench, CASES, Replicas};
+//! use refmcp_testkit::backplane::{BackplaneFixture, CASES, Replicas};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() {
-//! let bench = Bench::new(Duration::from_secs(1), |settings| async {
+//! let fixture = BackplaneFixture::new(Duration::from_secs(1), |settings| async {
 //!     let memory = Arc::new(MemoryBackplane::new(settings));
 //!     Replicas { one: memory.clone(), other: memory }
 //! });
 //! for case in CASES {
-//!     (case.run)(&bench).await;
+//!     (case.run)(&fixture).await;
 //! }
 //! # }
 //! ```
@@ -26,8 +26,8 @@
 //! Besides the [`CASES`] there are [`races`], for a runtime with several threads, and [`history`]: any sequence of
 //! numbers is a sequence of changes and questions, whose answers are compared with those of a small model.
 
-mod bench;
 mod calls;
+mod fixture;
 pub mod history;
 mod model;
 pub mod races;
@@ -39,7 +39,7 @@ mod writing;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use bench::{Bench, Replicas};
+pub use fixture::{BackplaneFixture, Replicas};
 
 /// Something that must hold.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub struct Case {
     /// What holds.
     pub name: &'static str,
     /// Panics when it does not.
-    pub run: for<'a> fn(&'a Bench) -> Running<'a>,
+    pub run: for<'a> fn(&'a BackplaneFixture) -> Running<'a>,
 }
 
 /// A case that runs.
@@ -55,7 +55,7 @@ pub type Running<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 macro_rules! cases {
     ($($group:ident::$name:ident,)*) => {
-        &[$(Case { name: stringify!($name), run: |bench| Box::pin($group::$name(bench)) },)*]
+        &[$(Case { name: stringify!($name), run: |fixture| Box::pin($group::$name(fixture)) },)*]
     };
 }
 

@@ -13,7 +13,7 @@ use refmcp_server::backplane::{
 use tokio::sync::Barrier;
 
 use super::Case;
-use super::bench::{Bench, Replicas, Writer, request, text};
+use super::fixture::{BackplaneFixture, Replicas, Writer, request, text};
 
 /// How many compete.
 const RIVALS: usize = 8;
@@ -22,18 +22,18 @@ const ROUNDS: usize = 20;
 
 /// All races.
 pub const RACES: &[Case] = &[
-    Case { name: "one_creates_a_session", run: |bench| Box::pin(one_creates_a_session(bench)) },
-    Case { name: "no_change_of_facts_is_lost", run: |bench| Box::pin(no_change_of_facts_is_lost(bench)) },
-    Case { name: "one_retry_is_stored", run: |bench| Box::pin(one_retry_is_stored(bench)) },
-    Case { name: "one_writer_remains", run: |bench| Box::pin(one_writer_remains(bench)) },
-    Case { name: "one_reader_remains", run: |bench| Box::pin(one_reader_remains(bench)) },
-    Case { name: "readers_follow_a_writer", run: |bench| Box::pin(readers_follow_a_writer(bench)) },
-    Case { name: "posts_have_numbers_without_holes", run: |bench| Box::pin(posts_have_numbers(bench)) },
-    Case { name: "one_claims_a_call", run: |bench| Box::pin(one_claims_a_call(bench)) },
-    Case { name: "one_uses_a_key", run: |bench| Box::pin(one_uses_a_key(bench)) },
-    Case { name: "one_answer_counts", run: |bench| Box::pin(one_answer_counts(bench)) },
-    Case { name: "an_end_or_a_cancellation", run: |bench| Box::pin(an_end_or_a_cancellation(bench)) },
-    Case { name: "closing_wins_over_everything", run: |bench| Box::pin(closing_wins(bench)) },
+    Case { name: "one_creates_a_session", run: |fixture| Box::pin(one_creates_a_session(fixture)) },
+    Case { name: "no_change_of_facts_is_lost", run: |fixture| Box::pin(no_change_of_facts_is_lost(fixture)) },
+    Case { name: "one_retry_is_stored", run: |fixture| Box::pin(one_retry_is_stored(fixture)) },
+    Case { name: "one_writer_remains", run: |fixture| Box::pin(one_writer_remains(fixture)) },
+    Case { name: "one_reader_remains", run: |fixture| Box::pin(one_reader_remains(fixture)) },
+    Case { name: "readers_follow_a_writer", run: |fixture| Box::pin(readers_follow_a_writer(fixture)) },
+    Case { name: "posts_have_numbers_without_holes", run: |fixture| Box::pin(posts_have_numbers(fixture)) },
+    Case { name: "one_claims_a_call", run: |fixture| Box::pin(one_claims_a_call(fixture)) },
+    Case { name: "one_uses_a_key", run: |fixture| Box::pin(one_uses_a_key(fixture)) },
+    Case { name: "one_answer_counts", run: |fixture| Box::pin(one_answer_counts(fixture)) },
+    Case { name: "an_end_or_a_cancellation", run: |fixture| Box::pin(an_end_or_a_cancellation(fixture)) },
+    Case { name: "closing_wins_over_everything", run: |fixture| Box::pin(closing_wins(fixture)) },
 ];
 
 /// Runs something many times at once, on both replicas; each has its own number.
@@ -67,10 +67,10 @@ fn count<T: PartialEq>(results: &[T], wanted: &T) -> usize {
     results.iter().filter(|result| *result == wanted).count()
 }
 
-async fn one_creates_a_session(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+async fn one_creates_a_session(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
-        let (id, idle) = (SessionId::new(round.to_string()), bench.ticks(1000));
+        let (id, idle) = (SessionId::new(round.to_string()), fixture.ticks(1000));
         let results = compete(&replicas, move |backplane, _| {
             let id = id.clone();
             async move { backplane.create_session(&id, NewSession::default(), idle).await.unwrap() }
@@ -80,8 +80,8 @@ async fn one_creates_a_session(bench: &Bench) {
     }
 }
 
-async fn no_change_of_facts_is_lost(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn no_change_of_facts_is_lost(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let session = id.clone();
     compete(&replicas, move |backplane, _| {
         let id = session.clone();
@@ -105,8 +105,8 @@ async fn no_change_of_facts_is_lost(bench: &Bench) {
     assert_eq!((record.facts.len(), record.version), (RIVALS * ROUNDS, (RIVALS * ROUNDS) as u64 + 1));
 }
 
-async fn one_retry_is_stored(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn one_retry_is_stored(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     for seq in 1..=ROUNDS as u64 {
         let writer = writer.clone();
@@ -130,8 +130,8 @@ async fn one_retry_is_stored(bench: &Bench) {
     }
 }
 
-async fn one_writer_remains(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn one_writer_remains(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let writer = Writer::open(&replicas.one, &id, 1).await;
         let stream = writer.stream.clone();
@@ -155,8 +155,8 @@ async fn one_writer_remains(bench: &Bench) {
     }
 }
 
-async fn one_reader_remains(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn one_reader_remains(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     for _ in 0..ROUNDS {
         let writer = Writer::open(&replicas.one, &id, 1).await;
         writer.events(1).await;
@@ -183,9 +183,9 @@ async fn one_reader_remains(bench: &Bench) {
 
 /// Readers take the stream from each other while it is written: each goes on behind what it knows, and everybody who
 /// gets to the end has seen every event once.
-async fn readers_follow_a_writer(bench: &Bench) {
+async fn readers_follow_a_writer(fixture: &BackplaneFixture) {
     const EVENTS: u64 = 300;
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let stream = writer.stream.clone();
     let writing = tokio::spawn(async move {
@@ -224,13 +224,13 @@ async fn readers_follow_a_writer(bench: &Bench) {
             }
         }
     });
-    let ends = bench.soon("all readers", follow).await;
+    let ends = fixture.soon("all readers", follow).await;
     assert_eq!(count(&ends, &(EVENTS, AttachOutcome::Ended)), RIVALS, "{ends:?}");
     writing.await.unwrap();
 }
 
-async fn posts_have_numbers(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn posts_have_numbers(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let posted = compete(&replicas, move |backplane, number| {
         let id = id.clone();
         async move {
@@ -256,10 +256,10 @@ async fn posts_have_numbers(bench: &Bench) {
     assert_eq!(all.into_iter().map(|(seq, _)| seq).collect::<BTreeSet<_>>(), expected);
 }
 
-async fn one_claims_a_call(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn one_claims_a_call(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
-        let (id, call, ttl) = (id.clone(), round.to_string(), bench.ticks(1000));
+        let (id, call, ttl) = (id.clone(), round.to_string(), fixture.ticks(1000));
         let results = compete(&replicas, move |backplane, _| {
             let (id, call) = (id.clone(), call.clone());
             async move {
@@ -274,10 +274,10 @@ async fn one_claims_a_call(bench: &Bench) {
     }
 }
 
-async fn one_uses_a_key(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+async fn one_uses_a_key(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
-        let (key, ttl) = ([u8::try_from(round).unwrap(); 32], bench.ticks(1000));
+        let (key, ttl) = ([u8::try_from(round).unwrap(); 32], fixture.ticks(1000));
         let results =
             compete(&replicas, move |backplane, _| async move { backplane.once(key, ttl).await.unwrap() })
                 .await;
@@ -289,11 +289,11 @@ async fn one_uses_a_key(bench: &Bench) {
 }
 
 /// All wait for the answer and all give one: one is taken, one gets it.
-async fn one_answer_counts(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn one_answer_counts(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let question = request(i64::try_from(round).unwrap());
-        replicas.one.expect_response(&id, &question, bench.ticks(1000)).await.unwrap();
+        replicas.one.expect_response(&id, &question, fixture.ticks(1000)).await.unwrap();
         let id = id.clone();
         let both = compete(&replicas, move |backplane, number| {
             let (id, question) = (id.clone(), question.clone());
@@ -304,7 +304,7 @@ async fn one_answer_counts(bench: &Bench) {
                 })
             }
         });
-        let results = bench.soon("the answers", both).await;
+        let results = fixture.soon("the answers", both).await;
         let taken: Vec<_> =
             results.iter().filter(|(_, (answer, _))| *answer == DeliverOutcome::Taken).collect();
         assert_eq!(taken.len(), 1, "{results:?}");
@@ -315,8 +315,8 @@ async fn one_answer_counts(bench: &Bench) {
 }
 
 /// Some end it, some cancel it, some give its answer another way: one of them does.
-async fn an_end_or_a_cancellation(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+async fn an_end_or_a_cancellation(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
         let number = i64::try_from(round).unwrap();
         let writer = Writer::open(&replicas.one, &id, number).await;
@@ -340,10 +340,10 @@ async fn an_end_or_a_cancellation(bench: &Bench) {
     }
 }
 
-async fn closing_wins(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+async fn closing_wins(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     for round in 0..ROUNDS {
-        let id = bench.open(&replicas, &round.to_string()).await;
+        let id = fixture.open(&replicas, &round.to_string()).await;
         let writer = Writer::open(&replicas.one, &id, 1).await;
         let session = id.clone();
         let stream = writer.clone();

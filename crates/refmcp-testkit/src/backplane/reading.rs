@@ -5,10 +5,10 @@ use refmcp_server::backplane::{
     ReadOutcome, StreamKey, StreamNumber,
 };
 
-use super::bench::{Bench, Writer, drain, kilobyte, numbers, reader, request, text};
+use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
 
-pub(super) async fn a_reader_goes_on_exactly_there(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_reader_goes_on_exactly_there(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(600).await;
     assert_eq!(writer.end(601).await, AppendOutcome::Stored);
@@ -21,8 +21,8 @@ pub(super) async fn a_reader_goes_on_exactly_there(bench: &Bench) {
     }
 }
 
-pub(super) async fn reading_begins_where_something_follows(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn reading_begins_where_something_follows(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
     let attach = async |after| replicas.other.attach(&writer.stream, ReadFrom::After(after)).await.unwrap();
@@ -46,17 +46,17 @@ pub(super) async fn reading_begins_where_something_follows(bench: &Bench) {
     assert_eq!(replicas.one.attach(&unknown, ReadFrom::Unread).await.unwrap(), AttachOutcome::Unknown);
 }
 
-pub(super) async fn the_last_reader_reads(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn the_last_reader_reads(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut first).await, (vec![1, 2], ReadOutcome::Nothing));
     let next = async {
-        bench.pass(1).await;
+        fixture.pass(1).await;
         reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await
     };
-    let (told, mut second) = bench.soon("the second", async { tokio::join!(first.next(), next) }).await;
+    let (told, mut second) = fixture.soon("the second", async { tokio::join!(first.next(), next) }).await;
     assert_eq!(told.unwrap(), ReadOutcome::Replaced);
     writer.event(3).await;
     assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
@@ -67,17 +67,18 @@ pub(super) async fn the_last_reader_reads(bench: &Bench) {
     assert_eq!(numbers(&mut second).await, (vec![], ReadOutcome::Nothing));
 }
 
-pub(super) async fn a_reader_can_be_sent_away(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_reader_can_be_sent_away(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut first).await, (vec![1], ReadOutcome::Nothing));
     let detach = async {
-        bench.pass(1).await;
+        fixture.pass(1).await;
         replicas.other.detach(&writer.stream).await
     };
-    let (told, detached) = bench.soon("being sent away", async { tokio::join!(first.next(), detach) }).await;
+    let (told, detached) =
+        fixture.soon("being sent away", async { tokio::join!(first.next(), detach) }).await;
     detached.unwrap();
     assert_eq!(told.unwrap(), ReadOutcome::Detached);
     assert_eq!(writer.event(2).await, AppendOutcome::Stored, "the stream goes on");
@@ -87,9 +88,9 @@ pub(super) async fn a_reader_can_be_sent_away(bench: &Bench) {
     assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
 }
 
-pub(super) async fn the_unread_begins_behind_every_reader(bench: &Bench) {
+pub(super) async fn the_unread_begins_behind_every_reader(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+    let (replicas, id) = fixture.session(settings).await;
     let standing = StreamKey::get_stream(id.clone());
     for number in 1..=3 {
         replicas.one.post(&id, PostKey(number), text("a")).await.unwrap();
@@ -113,8 +114,8 @@ pub(super) async fn the_unread_begins_behind_every_reader(bench: &Bench) {
     assert_eq!(seen.len() as u64 + unread.missed(), 16);
 }
 
-pub(super) async fn a_reader_further_behind_makes_nothing_unread(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_reader_further_behind_makes_nothing_unread(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1000).await;
     let mut first = reader(&replicas.one, &writer.stream, ReadFrom::Unread).await;
@@ -124,11 +125,11 @@ pub(super) async fn a_reader_further_behind_makes_nothing_unread(bench: &Bench) 
     assert_eq!(reader(&replicas.one, &writer.stream, ReadFrom::Unread).await.after(), 1000);
 }
 
-pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_waiting_reader_hears_of_news(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    bench.never("there is nothing to read", reading.next()).await;
+    fixture.never("there is nothing to read", reading.next()).await;
     let mut seen = Vec::new();
     let read = async {
         loop {
@@ -142,35 +143,35 @@ pub(super) async fn a_waiting_reader_hears_of_news(bench: &Bench) {
     let write = async {
         for seq in 1..=20 {
             if seq % 4 == 0 {
-                bench.pass(1).await;
+                fixture.pass(1).await;
             }
             assert_eq!(writer.event(seq).await, AppendOutcome::Stored);
         }
-        bench.pass(1).await;
+        fixture.pass(1).await;
         assert_eq!(writer.end(21).await, AppendOutcome::Stored);
     };
-    bench.soon("all events", async { tokio::join!(read, write) }).await;
+    fixture.soon("all events", async { tokio::join!(read, write) }).await;
     assert_eq!(seen, (1..=21).collect::<Vec<_>>());
 }
 
-pub(super) async fn news_that_came_while_nobody_waited_is_heard_at_once(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn news_that_came_while_nobody_waited_is_heard_at_once(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::Nothing));
-    let waited = tokio::time::timeout(bench.ticks(2), reading.next()).await;
+    let waited = tokio::time::timeout(fixture.ticks(2), reading.next()).await;
     assert!(waited.is_err(), "there is nothing to hear");
     writer.event(2).await;
-    bench.pass(2).await;
-    let read = bench.soon("what came meanwhile", reading.next()).await.unwrap();
+    fixture.pass(2).await;
+    let read = fixture.soon("what came meanwhile", reading.next()).await.unwrap();
     let ReadOutcome::Events(events) = read else { panic!("{read:?}") };
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
 }
 
-pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
+pub(super) async fn what_is_dropped_is_said_to_be_gone(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings { stream_bytes: 10_000, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+    let (replicas, id) = fixture.session(settings).await;
     let writer = Writer::open(&replicas.one, &id, 42).await;
     let mut slow = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     for seq in 1..=100 {
@@ -178,7 +179,7 @@ pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
     }
     let gone = ReadOutcome::Gone { request: Some(request(42)) };
     assert_eq!(numbers(&mut slow).await, (vec![], gone.clone()));
-    assert_eq!(bench.soon("the news", slow.next()).await.unwrap(), gone);
+    assert_eq!(fixture.soon("the news", slow.next()).await.unwrap(), gone);
     let attached = replicas.other.attach(&writer.stream, ReadFrom::After(50)).await.unwrap();
     assert_eq!(attached, AttachOutcome::Gone { request: Some(request(42)) });
     let mut back = reader(&replicas.other, &writer.stream, ReadFrom::After(97)).await;
@@ -194,10 +195,10 @@ pub(super) async fn what_is_dropped_is_said_to_be_gone(bench: &Bench) {
     );
 }
 
-pub(super) async fn the_final_event_is_not_dropped(bench: &Bench) {
+pub(super) async fn the_final_event_is_not_dropped(fixture: &BackplaneFixture) {
     let settings =
         BackplaneSettings { stream_bytes: 5_000, session_bytes: 30_000, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+    let (replicas, id) = fixture.session(settings).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     for seq in 1..=10 {
         writer.append(seq, kilobyte(seq), EventKind::Event).await;
@@ -214,14 +215,14 @@ pub(super) async fn the_final_event_is_not_dropped(bench: &Bench) {
     assert_eq!(drain(&mut reading).await, (vec![(11, kilobyte(11))], ReadOutcome::End));
 }
 
-pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(bench: &Bench) {
+pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings {
         stream_bytes: 10_000,
         session_bytes: 50_000,
         streams: 1000,
         ..BackplaneSettings::default()
     };
-    let (replicas, id) = bench.session(settings).await;
+    let (replicas, id) = fixture.session(settings).await;
     let mut kept = Vec::new();
     for number in 0..200 {
         let OpenStreamOutcome::Opened(stream, epoch) =
@@ -249,18 +250,18 @@ pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(bench: &Ben
     );
 }
 
-pub(super) async fn an_ended_stream_is_kept_for_a_while(bench: &Bench) {
-    let settings = BackplaneSettings { retention: bench.ticks(10), ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+pub(super) async fn an_ended_stream_is_kept_for_a_while(fixture: &BackplaneFixture) {
+    let settings = BackplaneSettings { retention: fixture.ticks(10), ..BackplaneSettings::default() };
+    let (replicas, id) = fixture.session(settings).await;
     let (ended, running) =
         (Writer::open(&replicas.one, &id, 1).await, Writer::open(&replicas.one, &id, 2).await);
     ended.events(2).await;
     running.events(1).await;
     ended.end(3).await;
-    bench.pass(5).await;
+    fixture.pass(5).await;
     let mut reading = reader(&replicas.other, &ended.stream, ReadFrom::After(1)).await;
     assert_eq!(numbers(&mut reading).await, (vec![2, 3], ReadOutcome::End));
-    bench.pass(9).await;
+    fixture.pass(9).await;
     for from in [ReadFrom::After(0), ReadFrom::After(3), ReadFrom::Unread] {
         let gone = replicas.other.attach(&ended.stream, from).await.unwrap();
         assert_eq!(gone, AttachOutcome::Gone { request: Some(request(1)) });
@@ -271,17 +272,17 @@ pub(super) async fn an_ended_stream_is_kept_for_a_while(bench: &Bench) {
     assert_eq!(numbers(&mut other).await, (vec![1], ReadOutcome::Nothing), "one that runs stays");
 }
 
-pub(super) async fn tombstones_have_a_limit(bench: &Bench) {
+pub(super) async fn tombstones_have_a_limit(fixture: &BackplaneFixture) {
     let settings =
-        BackplaneSettings { retention: bench.ticks(2), tombstones: 2, ..BackplaneSettings::default() };
-    let (replicas, id) = bench.session(settings).await;
+        BackplaneSettings { retention: fixture.ticks(2), tombstones: 2, ..BackplaneSettings::default() };
+    let (replicas, id) = fixture.session(settings).await;
     let mut ended = Vec::new();
     for number in 1..=3 {
         let writer = Writer::open(&replicas.one, &id, number).await;
         writer.end(1).await;
         ended.push(writer.stream);
     }
-    bench.pass(5).await;
+    fixture.pass(5).await;
     replicas.one.sweep().await.unwrap();
     let mut known = Vec::new();
     for stream in &ended {

@@ -8,10 +8,10 @@ use refmcp_server::backplane::{
     SessionId, SessionRecord, StreamKey, UpdateOutcome, WriterStop,
 };
 
-use super::bench::{Bench, Writer, reader, request, text};
+use super::fixture::{BackplaneFixture, Writer, reader, request, text};
 
-pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+pub(super) async fn a_session_is_known_to_every_replica(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
     assert_eq!(replicas.other.session(&id).await.unwrap(), None);
     let session = NewSession {
@@ -19,7 +19,7 @@ pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
         revision: "some revision".into(),
         facts: text("facts"),
     };
-    let created = replicas.one.create_session(&id, session, bench.ticks(10)).await.unwrap();
+    let created = replicas.one.create_session(&id, session, fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Created);
     let record = SessionRecord {
         principal: Some("somebody".into()),
@@ -31,50 +31,50 @@ pub(super) async fn a_session_is_known_to_every_replica(bench: &Bench) {
     assert_eq!(replicas.other.session(&SessionId::new("b")).await.unwrap(), None);
 }
 
-pub(super) async fn an_id_opens_one_session(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn an_id_opens_one_session(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let again = NewSession { facts: text("other"), ..NewSession::default() };
-    let created = replicas.other.create_session(&id, again.clone(), bench.ticks(10)).await.unwrap();
+    let created = replicas.other.create_session(&id, again.clone(), fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Taken);
     let record = replicas.one.session(&id).await.unwrap().unwrap();
     assert_eq!(record.facts, text(""), "the first one stays");
     assert!(replicas.one.close_session(&id).await.unwrap());
-    let created = replicas.other.create_session(&id, again, bench.ticks(10)).await.unwrap();
+    let created = replicas.other.create_session(&id, again, fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Created);
 }
 
-pub(super) async fn a_session_ends_when_it_is_not_used(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+pub(super) async fn a_session_ends_when_it_is_not_used(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
-    let created = replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
+    let created = replicas.one.create_session(&id, NewSession::default(), fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Created);
     let standing = StreamKey::get_stream(id.clone());
     let mut reading = reader(&replicas.one, &standing, ReadFrom::Unread).await;
     for round in 0..6 {
-        bench.pass(6).await;
+        fixture.pass(6).await;
         if round % 2 == 0 {
             assert!(replicas.other.session(&id).await.unwrap().is_some(), "looking it up is use");
         } else {
             assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Nothing, "reading is use");
         }
     }
-    bench.pass(14).await;
+    fixture.pass(14).await;
     assert_eq!(replicas.other.session(&id).await.unwrap(), None);
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Unknown);
     assert!(!replicas.one.close_session(&id).await.unwrap());
-    let created = replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
+    let created = replicas.one.create_session(&id, NewSession::default(), fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Created, "the id is free again");
 }
 
-pub(super) async fn a_session_stays_while_somebody_waits(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+pub(super) async fn a_session_stays_while_somebody_waits(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     let one = &replicas.one;
     for waits in ["reader", "writer", "asker"] {
         let id = SessionId::new(waits);
-        one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
+        one.create_session(&id, NewSession::default(), fixture.ticks(10)).await.unwrap();
         let writer = Writer::open(one, &id, 1).await;
         let mut reading = reader(one, &writer.stream, ReadFrom::After(0)).await;
-        one.expect_response(&id, &request(1), bench.ticks(100)).await.unwrap();
+        one.expect_response(&id, &request(1), fixture.ticks(100)).await.unwrap();
         let wait = async {
             match waits {
                 "reader" => drop(reading.next().await),
@@ -82,27 +82,27 @@ pub(super) async fn a_session_stays_while_somebody_waits(bench: &Bench) {
                 _ => drop(one.wait_response(&id, &request(1)).await),
             }
         };
-        let waited = tokio::time::timeout(bench.ticks(35), wait).await;
+        let waited = tokio::time::timeout(fixture.ticks(35), wait).await;
         assert!(waited.is_err(), "nothing has happened to the {waits}");
         assert_eq!(writer.event(1).await, AppendOutcome::Stored);
-        bench.pass(14).await;
+        fixture.pass(14).await;
         assert_eq!(replicas.other.session(&id).await.unwrap(), None, "the {waits} has left");
     }
 }
 
-pub(super) async fn what_the_server_says_is_no_use(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings::default()).await;
+pub(super) async fn what_the_server_says_is_no_use(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
     let id = SessionId::new("a");
-    replicas.one.create_session(&id, NewSession::default(), bench.ticks(10)).await.unwrap();
+    replicas.one.create_session(&id, NewSession::default(), fixture.ticks(10)).await.unwrap();
     for number in 0..6 {
-        bench.pass(4).await;
+        fixture.pass(4).await;
         replicas.one.post(&id, PostKey(number), text("news")).await.unwrap();
     }
     assert_eq!(replicas.one.session(&id).await.unwrap(), None);
 }
 
-pub(super) async fn facts_change_by_version(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn facts_change_by_version(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     assert_eq!(replicas.one.update_session(&id, 1, text("one")).await.unwrap(), UpdateOutcome::Updated(2));
     let UpdateOutcome::Conflict(record) = replicas.other.update_session(&id, 1, text("other")).await.unwrap()
     else {
@@ -117,13 +117,13 @@ pub(super) async fn facts_change_by_version(bench: &Bench) {
     assert_eq!((record.version, record.facts), (3, text("other")));
 }
 
-pub(super) async fn a_closed_session_is_unknown_with_all_in_it(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(0)).await;
-    replicas.one.expect_response(&id, &request(1), bench.ticks(10)).await.unwrap();
-    replicas.one.park(&id, "call", text("state"), bench.ticks(10)).await.unwrap();
+    replicas.one.expect_response(&id, &request(1), fixture.ticks(10)).await.unwrap();
+    replicas.one.park(&id, "call", text("state"), fixture.ticks(10)).await.unwrap();
     assert!(replicas.other.close_session(&id).await.unwrap());
     assert!(!replicas.other.close_session(&id).await.unwrap());
 
@@ -136,40 +136,43 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(bench: &Bench) {
     assert_eq!(one.take_over(&writer.stream).await.unwrap(), None);
     assert!(!one.forget(&writer.stream, writer.epoch).await.unwrap());
     assert_eq!(
-        bench.soon("the end", one.writer_stopped(&writer.stream, writer.epoch)).await.unwrap(),
+        fixture.soon("the end", one.writer_stopped(&writer.stream, writer.epoch)).await.unwrap(),
         WriterStop::Unknown
     );
     assert_eq!(one.cancel(&id, &request(1)).await.unwrap(), 0);
     assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Unknown);
     one.detach(&writer.stream).await.unwrap();
-    assert_eq!(one.expect_response(&id, &request(2), bench.ticks(1)).await.unwrap(), ExpectOutcome::Unknown);
+    assert_eq!(
+        one.expect_response(&id, &request(2), fixture.ticks(1)).await.unwrap(),
+        ExpectOutcome::Unknown
+    );
     assert_eq!(one.deliver_response(&id, &request(1), text("")).await.unwrap(), DeliverOutcome::Unknown);
     assert_eq!(
-        bench.soon("the end", one.wait_response(&id, &request(1))).await.unwrap(),
+        fixture.soon("the end", one.wait_response(&id, &request(1))).await.unwrap(),
         ResponseOutcome::Unknown
     );
-    assert_eq!(one.park(&id, "other", text(""), bench.ticks(1)).await.unwrap(), ParkOutcome::Unknown);
+    assert_eq!(one.park(&id, "other", text(""), fixture.ticks(1)).await.unwrap(), ParkOutcome::Unknown);
     assert_eq!(one.claim(&id, "call").await.unwrap(), None);
     assert!(one.waiting(&id).await.unwrap().is_empty());
 
-    bench.open(&replicas, "a").await;
+    fixture.open(&replicas, "a").await;
     assert_eq!(one.claim(&id, "call").await.unwrap(), None, "a new session has nothing of the old one");
     assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 
-pub(super) async fn closing_a_session_wakes_whoever_waits(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn closing_a_session_wakes_whoever_waits(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     let question = request(1);
-    replicas.one.expect_response(&id, &question, bench.ticks(1000)).await.unwrap();
+    replicas.one.expect_response(&id, &question, fixture.ticks(1000)).await.unwrap();
     let close = async {
-        bench.pass(1).await;
+        fixture.pass(1).await;
         replicas.other.close_session(&id).await.unwrap()
     };
     let one = Arc::clone(&replicas.one);
-    let (read, stop, answered, closed) = bench
+    let (read, stop, answered, closed) = fixture
         .soon("the end", async {
             tokio::join!(
                 reading.next(),
@@ -185,11 +188,11 @@ pub(super) async fn closing_a_session_wakes_whoever_waits(bench: &Bench) {
     assert_eq!(answered.unwrap(), ResponseOutcome::Unknown);
 }
 
-pub(super) async fn sessions_have_a_limit(bench: &Bench) {
-    let replicas = bench.replicas(BackplaneSettings { sessions: 2, ..BackplaneSettings::default() }).await;
+pub(super) async fn sessions_have_a_limit(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings { sessions: 2, ..BackplaneSettings::default() }).await;
     let create = async |name: &str, ticks| {
         let id = SessionId::new(name);
-        replicas.one.create_session(&id, NewSession::default(), bench.ticks(ticks)).await.unwrap()
+        replicas.one.create_session(&id, NewSession::default(), fixture.ticks(ticks)).await.unwrap()
     };
     assert_eq!(create("a", 10).await, CreateOutcome::Created);
     assert_eq!(create("b", 100).await, CreateOutcome::Created);
@@ -197,15 +200,15 @@ pub(super) async fn sessions_have_a_limit(bench: &Bench) {
     assert!(replicas.other.close_session(&SessionId::new("b")).await.unwrap());
     assert_eq!(create("c", 100).await, CreateOutcome::Created);
     assert_eq!(create("d", 100).await, CreateOutcome::Full);
-    bench.pass(14).await;
+    fixture.pass(14).await;
     assert_eq!(create("d", 100).await, CreateOutcome::Created, "one has ended by itself");
 }
 
-pub(super) async fn long_facts_are_refused(bench: &Bench) {
+pub(super) async fn long_facts_are_refused(fixture: &BackplaneFixture) {
     let (replicas, id) =
-        bench.session(BackplaneSettings { facts_bytes: 10, ..BackplaneSettings::default() }).await;
+        fixture.session(BackplaneSettings { facts_bytes: 10, ..BackplaneSettings::default() }).await;
     let long = NewSession { facts: text("01234567890"), ..NewSession::default() };
-    let created = replicas.one.create_session(&SessionId::new("b"), long, bench.ticks(10)).await.unwrap();
+    let created = replicas.one.create_session(&SessionId::new("b"), long, fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::TooLarge);
     assert_eq!(
         replicas.one.update_session(&id, 1, text("01234567890")).await.unwrap(),

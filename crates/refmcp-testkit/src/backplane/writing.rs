@@ -6,10 +6,10 @@ use refmcp_server::backplane::{
     PostOutcome, ReadFrom, ReadOutcome, StreamKey, StreamNumber, TakeOver,
 };
 
-use super::bench::{Bench, Writer, drain, kilobyte, numbers, reader, request, text};
+use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
 
-pub(super) async fn streams_have_numbers_of_their_own(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn streams_have_numbers_of_their_own(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     // Clients repeat ids; their streams are different ones all the same.
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.other, &id, 1).await;
@@ -23,13 +23,13 @@ pub(super) async fn streams_have_numbers_of_their_own(bench: &Bench) {
         assert_eq!(drain(&mut reading).await.0, [(1, text(said))]);
     }
     // The same number in another session is another stream.
-    let other = bench.open(&replicas, "b").await;
+    let other = fixture.open(&replicas, "b").await;
     let elsewhere = StreamKey::new(other, first.stream.number);
     assert_eq!(replicas.one.attach(&elsewhere, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 
-pub(super) async fn events_have_no_holes(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn events_have_no_holes(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     assert_eq!(writer.event(2).await, AppendOutcome::Gap { last: 0 });
     assert_eq!(writer.event(0).await, AppendOutcome::Gap { last: 0 });
@@ -40,8 +40,8 @@ pub(super) async fn events_have_no_holes(bench: &Bench) {
     assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], ReadOutcome::Nothing));
 }
 
-pub(super) async fn a_retry_changes_nothing(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_retry_changes_nothing(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
     assert_eq!(writer.append(1, text("other"), EventKind::Event).await, AppendOutcome::Already);
@@ -55,8 +55,8 @@ pub(super) async fn a_retry_changes_nothing(bench: &Bench) {
     assert_eq!((said, end), (["1", "2", "3", "4"].map(text).to_vec(), ReadOutcome::End));
 }
 
-pub(super) async fn nothing_follows_the_end(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn nothing_follows_the_end(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
     assert_eq!(writer.end(2).await, AppendOutcome::Stored);
@@ -72,8 +72,8 @@ pub(super) async fn nothing_follows_the_end(bench: &Bench) {
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End, "it stays at its end");
 }
 
-pub(super) async fn a_new_writer_keeps_the_old_one_out(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_new_writer_keeps_the_old_one_out(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let old = Writer::open(&replicas.one, &id, 1).await;
     old.events(2).await;
     let taken = replicas.other.take_over(&old.stream).await.unwrap().unwrap();
@@ -95,8 +95,8 @@ pub(super) async fn a_new_writer_keeps_the_old_one_out(bench: &Bench) {
     assert_eq!(replicas.one.take_over(&unknown).await.unwrap(), None);
 }
 
-pub(super) async fn a_stream_that_has_ended_keeps_its_writer(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_stream_that_has_ended_keeps_its_writer(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     assert_eq!(writer.end(1).await, AppendOutcome::Stored);
     let taken = replicas.other.take_over(&writer.stream).await.unwrap();
@@ -104,8 +104,8 @@ pub(super) async fn a_stream_that_has_ended_keeps_its_writer(bench: &Bench) {
     assert_eq!(writer.end(1).await, AppendOutcome::Already, "its retry still finds out that it got through");
 }
 
-pub(super) async fn a_forgotten_stream_is_answered_once(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn a_forgotten_stream_is_answered_once(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     assert!(replicas.one.forget(&writer.stream, writer.epoch).await.unwrap());
     assert!(!replicas.other.forget(&writer.stream, writer.epoch).await.unwrap());
@@ -125,9 +125,9 @@ pub(super) async fn a_forgotten_stream_is_answered_once(bench: &Bench) {
     assert!(!replicas.one.forget(&ended.stream, ended.epoch).await.unwrap());
 }
 
-pub(super) async fn streams_have_a_limit(bench: &Bench) {
+pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
     let (replicas, id) =
-        bench.session(BackplaneSettings { streams: 3, ..BackplaneSettings::default() }).await;
+        fixture.session(BackplaneSettings { streams: 3, ..BackplaneSettings::default() }).await;
     replicas.one.post(&id, PostKey(1), text("the standing one does not count")).await.unwrap();
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.one, &id, 2).await;
@@ -149,9 +149,9 @@ pub(super) async fn streams_have_a_limit(bench: &Bench) {
     Writer::open(&replicas.other, &id, 5).await;
 }
 
-pub(super) async fn long_events_are_refused(bench: &Bench) {
+pub(super) async fn long_events_are_refused(fixture: &BackplaneFixture) {
     let (replicas, id) =
-        bench.session(BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() }).await;
+        fixture.session(BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() }).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let long = Bytes::from(vec![b'x'; 5_001]);
     assert_eq!(writer.append(1, long.clone(), EventKind::Event).await, AppendOutcome::TooLarge);
@@ -167,21 +167,21 @@ pub(super) async fn long_events_are_refused(bench: &Bench) {
     assert_eq!(numbers(&mut reading).await, (vec![1, 2], ReadOutcome::End));
 }
 
-pub(super) async fn anybody_posts_to_the_standing_stream(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn anybody_posts_to_the_standing_stream(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), PostOutcome::Stored(1));
     assert_eq!(replicas.other.post(&id, PostKey(8), text("b")).await.unwrap(), PostOutcome::Stored(2));
     assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), PostOutcome::Already(1));
     assert_eq!(replicas.other.post(&id, PostKey(9), text("c")).await.unwrap(), PostOutcome::Stored(3));
-    let other = bench.open(&replicas, "b").await;
+    let other = fixture.open(&replicas, "b").await;
     assert_eq!(replicas.one.post(&other, PostKey(7), text("z")).await.unwrap(), PostOutcome::Stored(1));
     let mut reading = reader(&replicas.one, &StreamKey::get_stream(id), ReadFrom::After(0)).await;
     let events = [(1, text("a")), (2, text("b")), (3, text("c"))].to_vec();
     assert_eq!(drain(&mut reading).await, (events, ReadOutcome::Nothing));
 }
 
-pub(super) async fn the_standing_stream_has_no_single_writer(bench: &Bench) {
-    let (replicas, id) = bench.session(BackplaneSettings::default()).await;
+pub(super) async fn the_standing_stream_has_no_single_writer(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();
     assert_eq!(replicas.one.take_over(&standing).await.unwrap(), None);

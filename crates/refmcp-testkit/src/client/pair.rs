@@ -10,7 +10,7 @@ use tokio::io::{DuplexStream, split};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{MemoryReader, MemoryWriter, TestClient, everything};
+use super::{MemoryReader, MemoryWriter, TestClient, all_capabilities};
 
 /// The longest message that is read here.
 const MAX_LINE: usize = 64 << 20;
@@ -49,7 +49,7 @@ impl Pair {
 
     /// The same, with a client of this revision that can be asked everything.
     pub async fn start(mut self, revision: Revision) -> Self {
-        self.client.start(revision, everything()).await;
+        self.client.start(revision, all_capabilities()).await;
         self
     }
 }

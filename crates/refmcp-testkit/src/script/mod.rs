@@ -1,4 +1,4 @@
-//! The handlers of the rig: what a server offers, and what happens when it is used.
+//! The handlers of the test engine: what the server offers, and what each call does.
 //!
 //! A handler is a function from a call to the steps it takes, so a run of it is a value. One that does not end
 //! keeps its call running until the test ends it. What is there to be used: `tools` (each for one situation),

@@ -10,7 +10,7 @@ use refmcp_proto::engine::{
     Dispatch, HandlerOutcome, InputOutcome, KeyedInputRequest, LogMessage, Progress, ServerEngine,
 };
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
-use refmcp_testkit::rig::everything;
+use refmcp_testkit::engine::full_config;
 use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use refmcp_transport::{CallService, Cancellation, ConnectionEnd, Driver, EngineHandle, RunningCall};
@@ -132,7 +132,7 @@ impl Peer {
     pub(crate) async fn with(width: usize, change: impl FnOnce(ScriptedDriver) -> ScriptedDriver) -> Self {
         let (near, far) = duplex(width);
         let (read, write) = split(near);
-        let engine = ServerEngine::new(Arc::new(everything()), None);
+        let engine = ServerEngine::new(Arc::new(full_config()), None);
         let (script, hub) = (Script::default(), ChangeSender::default());
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::StreamableHttp;
 use refmcp_testkit::leaks::Secrets;
-use refmcp_testkit::log::Watch;
+use refmcp_testkit::log::LeakWatch;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -136,7 +136,7 @@ impl fmt::Debug for Place {
 /// A place as the test has it. None of what lets somebody in may be logged until it is left.
 pub(crate) struct World {
     place: Arc<Place>,
-    watch: Watch,
+    watch: LeakWatch,
 }
 
 impl Deref for World {
@@ -161,7 +161,7 @@ impl Drop for World {
 
 impl World {
     pub(crate) async fn start() -> Self {
-        let watch = Watch::begin();
+        let watch = LeakWatch::begin();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let state = State {

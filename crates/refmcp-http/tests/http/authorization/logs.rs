@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
-use refmcp_testkit::log::Kept;
+use refmcp_testkit::log::LogBuffer;
 use serde_json::json;
 use url::Url;
 
@@ -30,8 +30,9 @@ async fn a_test_fails_whose_secrets_are_logged() {
 #[tokio::test(flavor = "current_thread")]
 async fn tokens_and_proofs_stay_out_of_it() {
     // Where there is only one, other threads decide by their own, which they do not have, what is logged at all.
-    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
-    let kept = Kept::default();
+    let _second =
+        tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
+    let kept = LogBuffer::default();
     let log = tracing_subscriber::fmt().with_env_filter("trace");
     let _logging = tracing::subscriber::set_default(log.with_ansi(false).with_writer(kept.clone()).finish());
     let guarded = Guarded::open().await;
@@ -81,8 +82,9 @@ async fn tokens_and_proofs_stay_out_of_it() {
 #[tokio::test(flavor = "current_thread")]
 async fn failed_authorization_is_a_warning_and_a_first_request_is_not() {
     // See above.
-    let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(Kept::default()).finish());
-    let kept = Kept::default();
+    let _second =
+        tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
+    let kept = LogBuffer::default();
     let log = tracing_subscriber::fmt().with_env_filter("info").with_ansi(false);
     let _logging = tracing::subscriber::set_default(log.with_writer(kept.clone()).finish());
     let guarded = Guarded::open().await;

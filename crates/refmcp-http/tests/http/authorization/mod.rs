@@ -15,7 +15,7 @@ mod tokens;
 use std::sync::Arc;
 
 use refmcp_http::{Options, ResourceServer};
-use refmcp_testkit::log::Watch;
+use refmcp_testkit::log::LeakWatch;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -27,7 +27,7 @@ use issuers::{ISSUER, Issuers, OTHER_ISSUER};
 struct Guarded {
     site: Site,
     issuers: Arc<Issuers>,
-    watch: Watch,
+    watch: LeakWatch,
 }
 
 impl Guarded {
@@ -40,7 +40,7 @@ impl Guarded {
     }
 
     async fn with_options(change: impl FnOnce(ResourceServer) -> ResourceServer, options: Options) -> Self {
-        let watch = Watch::begin();
+        let watch = LeakWatch::begin();
         let issuers = Arc::new(Issuers::default());
         let fetch = issuers.clone();
         let site = Site::open_at(|address| {

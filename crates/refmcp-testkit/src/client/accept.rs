@@ -1,17 +1,17 @@
-//! A client that can be asked everything, and says yes.
+//! A client that can be asked all_capabilities, and says yes.
 
 use serde_json::{Map, Value, json};
 
 /// The capabilities of a client that can be asked everything.
-pub fn everything() -> Value {
+pub fn all_capabilities() -> Value {
     json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": { "listChanged": true } })
 }
 
-/// What a willing client answers to a question: forms are filled in with whatever fits, models say "Paris".
+/// What a accept_all client answers to a question: forms are filled in with whatever fits, models say "Paris".
 ///
 /// # Panics
 /// When the question is none that a server may ask.
-pub fn willing(question: &Value) -> Value {
+pub fn accept_all(question: &Value) -> Value {
     let params = &question["params"];
     match question["method"].as_str().unwrap_or_default() {
         "roots/list" => json!({ "roots": [{ "uri": "file:///work", "name": "work" }] }),

@@ -6,8 +6,8 @@
 //!
 //! ```
 //! use refmcp_server::{Call, NoArguments, Server, Tool};
-//! use refmcp_testkit::client::willing;
-//! use refmcp_testkit::reentry::reenter;
+//! use refmcp_testkit::client::accept_all;
+//! use refmcp_testkit::replay::replay_call;
 //! use serde_json::json;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -18,13 +18,13 @@
 //!     Ok(if sure? { "painted" } else { "left alone" })
 //! });
 //! let server = Server::builder("house", "1").tool(paint).build().unwrap();
-//! let seen = reenter(&server, "tools/call", json!({ "name": "paint" }), willing).await.unwrap();
+//! let seen = replay_call(&server, "tools/call", json!({ "name": "paint" }), accept_all).await.unwrap();
 //! assert!(seen.iter().any(|run| run.rounds == 3), "one round for each answer, and the first");
 //! # }
 //! ```
 
+mod answer_order;
 mod compare;
-mod ways;
 
 use std::fmt;
 
@@ -33,16 +33,16 @@ use refmcp_proto::revision::{InputMode, Revision};
 use refmcp_server::Server;
 use serde_json::{Map, Value, json};
 
-use crate::client::{TestClient, everything};
-pub use ways::Way;
+use crate::client::{TestClient, all_capabilities};
+pub use answer_order::AnswerOrder;
 
 /// What a client saw of one call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct ReplayRun {
     /// The revision it spoke.
     pub revision: Revision,
     /// How it answered.
-    pub way: Way,
+    pub order: AnswerOrder,
     /// How often the handler ran, as far as the client can tell.
     pub rounds: usize,
     /// The questions: methods and parameters, in the order in which they were answered.
@@ -55,18 +55,18 @@ pub struct Seen {
     pub logs: Vec<Value>,
 }
 
-/// Runs a call in every revision and in every [`Way`]; gives what was seen, or where two runs differ.
-pub async fn reenter(
+/// Runs a call in every revision and in every [`AnswerOrder`]; gives what was seen, or where two runs differ.
+pub async fn replay_call(
     server: &Server,
     method: &str,
     params: Value,
     answer: impl Fn(&Value) -> Value + 'static,
-) -> Result<Vec<Seen>, String> {
-    Reentry::new(server, method, params).answering(answer).run().await
+) -> Result<Vec<ReplayRun>, String> {
+    Replay::new(server, method, params).answering(answer).run().await
 }
 
 /// A call to be run again and again, with every detail.
-pub struct Reentry<'a> {
+pub struct Replay<'a> {
     server: &'a Server,
     method: String,
     params: Value,
@@ -75,15 +75,15 @@ pub struct Reentry<'a> {
     tidy: Box<dyn Fn(&mut Value)>,
 }
 
-impl<'a> Reentry<'a> {
-    /// A call of a client that can be asked everything, and is [willing](crate::client::willing).
+impl<'a> Replay<'a> {
+    /// A call of a client that can be asked all_capabilities, and is [accept_all](crate::client::accept_all).
     pub fn new(server: &'a Server, method: &str, params: Value) -> Self {
         Self {
             server,
             method: method.to_owned(),
             params,
-            capabilities: everything(),
-            answer: Box::new(crate::client::willing),
+            capabilities: all_capabilities(),
+            answer: Box::new(crate::client::accept_all),
             tidy: Box::new(|_| {}),
         }
     }
@@ -110,47 +110,47 @@ impl<'a> Reentry<'a> {
     }
 
     /// Runs the call in every revision that the server speaks.
-    pub async fn run(&self) -> Result<Vec<Seen>, String> {
+    pub async fn run(&self) -> Result<Vec<ReplayRun>, String> {
         let mut all = Vec::new();
         for revision in self.server.config().revisions.clone() {
-            let ways = match revision.rules().input_mode {
-                InputMode::ServerRequest => &Way::BY_REQUEST[..],
-                InputMode::InputRequired => &Way::BY_RESULT[..],
+            let orders = match revision.rules().input_mode {
+                InputMode::ServerRequest => &AnswerOrder::BY_REQUEST[..],
+                InputMode::InputRequired => &AnswerOrder::BY_RESULT[..],
             };
-            for way in ways {
-                all.push(self.run_once(revision, *way).await);
+            for order in orders {
+                all.push(self.run_once(revision, *order).await);
             }
         }
         compare::compare(&all)?;
         Ok(all)
     }
 
-    async fn run_once(&self, revision: Revision, way: Way) -> Seen {
+    async fn run_once(&self, revision: Revision, order: AnswerOrder) -> ReplayRun {
         let mut client = TestClient::open_with(self.server, revision, self.capabilities.clone()).await;
         client.meta(keys::PROGRESS_TOKEN, json!("reentry"));
         let mut questions = Vec::new();
         let (rounds, mut answer) = match revision.rules().input_mode {
-            InputMode::ServerRequest => self.by_request(&mut client, way, &mut questions).await,
-            InputMode::InputRequired => self.by_result(&mut client, way, &mut questions).await,
+            InputMode::ServerRequest => self.by_request(&mut client, order, &mut questions).await,
+            InputMode::InputRequired => self.by_result(&mut client, order, &mut questions).await,
         };
         if let Some(message) = answer.as_object_mut() {
             message.remove("id");
         }
         (self.tidy)(&mut answer);
-        let progress = client.take_heard("notifications/progress");
+        let progress = client.take_notifications("notifications/progress");
         let progress = progress.into_iter().map(|mut told| told["params"]["progress"].take()).collect();
-        let logs = client.take_heard("notifications/message");
+        let logs = client.take_notifications("notifications/message");
         let logs = logs
             .into_iter()
             .map(|told| json!({ "level": told["params"]["level"], "data": told["params"]["data"] }));
-        Seen { revision, way, rounds, questions, answer, progress, logs: logs.collect() }
+        ReplayRun { revision, order, rounds, questions, answer, progress, logs: logs.collect() }
     }
 
     /// Every question is a request, and the handler runs again when all that are out have been answered.
     async fn by_request(
         &self,
         client: &mut TestClient,
-        way: Way,
+        order: AnswerOrder,
         questions: &mut Vec<Value>,
     ) -> (usize, Value) {
         // A server without logging refuses this, and then has nothing to log either.
@@ -165,8 +165,8 @@ impl<'a> Reentry<'a> {
             // The others of this round were written together with the first.
             client.catch_up().await;
             let mut open = vec![first];
-            open.extend(client.asked.drain(..));
-            way.arrange(&mut open);
+            open.extend(client.requests.drain(..));
+            order.arrange(&mut open);
             for question in open {
                 client.reply(&question, (self.answer)(&question)).await;
                 questions.push(bare(&question));
@@ -175,15 +175,15 @@ impl<'a> Reentry<'a> {
         }
     }
 
-    /// Questions come as a result, and the call is repeated with as many answers as the way wants.
+    /// Questions come as a result, and the call is repeated with as many answers as the order wants.
     async fn by_result(
         &self,
         client: &mut TestClient,
-        way: Way,
+        order: AnswerOrder,
         questions: &mut Vec<Value>,
     ) -> (usize, Value) {
         client.meta(keys::LOG_LEVEL, json!("debug"));
-        if way == Way::InAdvance {
+        if order == AnswerOrder::InAdvance {
             return self.in_advance(client, questions).await;
         }
         let (mut params, mut rounds) = (self.params.clone(), 1);
@@ -191,7 +191,7 @@ impl<'a> Reentry<'a> {
             let answer = client.call(&self.method, params).await;
             let Some(open) = asks(&answer) else { return (rounds, answer) };
             let mut open: Vec<(String, Value)> = open.clone().into_iter().collect();
-            way.arrange(&mut open);
+            order.arrange(&mut open);
             let mut given = Map::new();
             for (key, question) in open {
                 given.insert(key, (self.answer)(&question));
@@ -208,7 +208,7 @@ impl<'a> Reentry<'a> {
     async fn in_advance(&self, client: &mut TestClient, questions: &mut Vec<Value>) -> (usize, Value) {
         let (mut params, mut given) = (self.params.clone(), Map::new());
         loop {
-            client.heard.clear();
+            client.notifications.clear();
             let answer = client.call(&self.method, params).await;
             let Some(open) = asks(&answer) else { return (1, answer) };
             for (key, question) in open {
@@ -232,9 +232,9 @@ fn bare(question: &Value) -> Value {
     json!({ "method": question["method"], "params": question["params"] })
 }
 
-impl fmt::Debug for Reentry<'_> {
+impl fmt::Debug for Replay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reentry")
+        f.debug_struct("Replay")
             .field("method", &self.method)
             .field("params", &self.params)
             .finish_non_exhaustive()

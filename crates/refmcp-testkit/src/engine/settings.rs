@@ -1,4 +1,4 @@
-//! The settings of a rig as the head of a transcript spells them, and a rig as the end of a transcript.
+//! The settings of a test engine as the head of a transcript writes them, and the engine as the server of a transcript.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use refmcp_proto::model::{Implementation, LogLevel};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::{Event, Rig, everything};
+use super::{Event, TestEngine, full_config};
 use crate::transcript::{Endpoint, RevisionSet, Settings, duration};
 
 /// The settings of a server that offers everything, changed as a transcript wants it.
 pub fn config_from(settings: &Settings) -> Result<EngineConfig, String> {
-    let mut config = everything();
+    let mut config = full_config();
     for (name, value) in settings {
         set(&mut config, name, value).map_err(|why| format!("{name}: {value}: {why}"))?;
     }
@@ -63,7 +63,7 @@ fn json_value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|fault| fault.to_string())
 }
 
-impl Endpoint for Rig {
+impl Endpoint for TestEngine {
     fn send(&mut self, text: &str) {
         Self::send(self, text.as_bytes());
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Seen;
+use super::ReplayRun;
 
 /// Compares runs: of one revision in everything that was seen, of different ones in what they have in common.
-pub(super) fn compare(all: &[Seen]) -> Result<(), String> {
+pub(super) fn compare(all: &[ReplayRun]) -> Result<(), String> {
     for (at, seen) in all.iter().enumerate() {
         grows(seen)?;
         let earlier = all.get(..at).unwrap_or_default();
@@ -13,7 +13,7 @@ pub(super) fn compare(all: &[Seen]) -> Result<(), String> {
             same(first, seen, &whole(first), &whole(seen))?;
         }
     }
-    // Older revisions cannot ask everything; those that asked as much as the newest must have come to the same.
+    // Older revisions cannot ask all_capabilities; those that asked as much as the newest must have come to the same.
     let Some(newest) = all.iter().filter(|seen| !seen.questions.is_empty()).max_by_key(|seen| seen.revision)
     else {
         return Ok(());
@@ -23,7 +23,7 @@ pub(super) fn compare(all: &[Seen]) -> Result<(), String> {
 }
 
 /// Progress that repeats itself is progress that was told twice.
-fn grows(seen: &Seen) -> Result<(), String> {
+fn grows(seen: &ReplayRun) -> Result<(), String> {
     let values: Vec<f64> = seen.progress.iter().filter_map(Value::as_f64).collect();
     if values.is_sorted_by(|before, after| before < after) {
         return Ok(());
@@ -31,7 +31,7 @@ fn grows(seen: &Seen) -> Result<(), String> {
     Err(format!("{}: progress does not grow: {values:?}", name(seen)))
 }
 
-fn same(left: &Seen, right: &Seen, left_part: &Value, right_part: &Value) -> Result<(), String> {
+fn same(left: &ReplayRun, right: &ReplayRun, left_part: &Value, right_part: &Value) -> Result<(), String> {
     if left_part == right_part {
         return Ok(());
     }
@@ -45,16 +45,16 @@ fn same(left: &Seen, right: &Seen, left_part: &Value, right_part: &Value) -> Res
     Err(format!("{} and {} differ:\n{}", name(left), name(right), told.join("\n")))
 }
 
-fn name(seen: &Seen) -> String {
-    format!("{} {:?}", seen.revision, seen.way)
+fn name(seen: &ReplayRun) -> String {
+    format!("{} {:?}", seen.revision, seen.order)
 }
 
-fn whole(seen: &Seen) -> Value {
+fn whole(seen: &ReplayRun) -> Value {
     json!({ "answer": seen.answer, "progress": seen.progress, "logs": seen.logs })
 }
 
 /// What is the same in every revision: the texts, and whether they tell of an error.
-fn essence(seen: &Seen) -> Value {
+fn essence(seen: &ReplayRun) -> Value {
     let result = &seen.answer["result"];
     let texts = |list: &str, place: &str| -> Vec<Value> {
         let items = result[list].as_array().into_iter().flatten();
@@ -75,12 +75,12 @@ mod tests {
     use refmcp_proto::revision::Revision;
 
     use super::*;
-    use crate::reentry::Way;
+    use crate::replay::AnswerOrder;
 
-    fn seen(way: Way, text: &str, progress: &[u64]) -> Seen {
-        Seen {
+    fn seen(order: AnswerOrder, text: &str, progress: &[u64]) -> ReplayRun {
+        ReplayRun {
             revision: Revision::LATEST,
-            way,
+            order,
             rounds: 1,
             questions: vec![json!({})],
             answer: json!({ "result": { "content": [{ "text": text }] } }),
@@ -91,22 +91,29 @@ mod tests {
 
     #[test]
     fn differences_are_told_with_their_runs() {
-        assert_eq!(compare(&[seen(Way::InOrder, "a", &[1]), seen(Way::FirstOnly, "a", &[1])]), Ok(()));
-        let told = compare(&[seen(Way::InOrder, "a", &[1]), seen(Way::FirstOnly, "b", &[1])]).unwrap_err();
+        assert_eq!(
+            compare(&[seen(AnswerOrder::InOrder, "a", &[1]), seen(AnswerOrder::FirstOnly, "a", &[1])]),
+            Ok(())
+        );
+        let told = compare(&[seen(AnswerOrder::InOrder, "a", &[1]), seen(AnswerOrder::FirstOnly, "b", &[1])])
+            .unwrap_err();
         assert!(told.contains("InOrder") && told.contains("FirstOnly") && told.contains("answer"), "{told}");
-        let told = compare(&[seen(Way::InOrder, "a", &[1]), seen(Way::FirstOnly, "a", &[1, 2])]).unwrap_err();
+        let told =
+            compare(&[seen(AnswerOrder::InOrder, "a", &[1]), seen(AnswerOrder::FirstOnly, "a", &[1, 2])])
+                .unwrap_err();
         assert!(told.contains("progress"), "{told}");
     }
 
     #[test]
     fn progress_must_grow() {
-        assert!(compare(&[seen(Way::InOrder, "a", &[1, 1])]).unwrap_err().contains("does not grow"));
+        assert!(compare(&[seen(AnswerOrder::InOrder, "a", &[1, 1])]).unwrap_err().contains("does not grow"));
     }
 
     #[test]
     fn revisions_are_compared_by_what_they_share() {
-        let older = |text| Seen { revision: Revision::V2025_06_18, ..seen(Way::InOrder, text, &[]) };
-        assert_eq!(compare(&[older("a"), seen(Way::InOrder, "a", &[])]), Ok(()));
-        assert!(compare(&[older("b"), seen(Way::InOrder, "a", &[])]).is_err());
+        let older =
+            |text| ReplayRun { revision: Revision::V2025_06_18, ..seen(AnswerOrder::InOrder, text, &[]) };
+        assert_eq!(compare(&[older("a"), seen(AnswerOrder::InOrder, "a", &[])]), Ok(()));
+        assert!(compare(&[older("b"), seen(AnswerOrder::InOrder, "a", &[])]).is_err());
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::transcript::Endpoint;
 
 /// A server, its runtime, and the client's end of the pipe to it.
-pub struct Served {
+pub struct ServerEndpoint {
     runtime: Runtime,
     server: Server,
     pipe: MemoryPipe,
@@ -23,7 +23,7 @@ pub struct Served {
 /// Under a paused clock this passes when everybody is idle, and not before.
 const UNTIL_IDLE: Duration = Duration::from_millis(1);
 
-impl Served {
+impl ServerEndpoint {
     /// Makes a server, inside of the runtime that its time comes from, and connects to it.
     pub fn new<E: fmt::Display>(make: impl FnOnce() -> Result<Server, E>) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
@@ -37,7 +37,7 @@ impl Served {
     }
 }
 
-impl Endpoint for Served {
+impl Endpoint for ServerEndpoint {
     fn send(&mut self, text: &str) {
         let writer = &mut self.pipe.1;
         self.runtime.block_on(async {
@@ -81,8 +81,8 @@ impl Endpoint for Served {
     }
 }
 
-impl fmt::Debug for Served {
+impl fmt::Debug for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Served").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("ServerEndpoint").field("server", &self.server).finish_non_exhaustive()
     }
 }

@@ -37,7 +37,7 @@ pub enum Event {
 type Handler = Box<dyn FnMut(&Dispatch) -> Vec<Step>>;
 
 /// An engine, its clock, its handlers, and what came out of it.
-pub struct Rig {
+pub struct TestEngine {
     /// The engine itself.
     pub engine: ServerEngine,
     /// The time it sees.
@@ -48,18 +48,18 @@ pub struct Rig {
     events: Vec<Event>,
 }
 
-impl Rig {
-    /// A rig with the [scripted](crate::script) handlers.
+impl TestEngine {
+    /// An engine with the [scripted](crate::script) handlers.
     pub fn new(config: EngineConfig) -> Self {
         Self::with_handler(config, script::steps)
     }
 
-    /// A rig with the scripted handlers, for somebody who was authenticated.
+    /// An engine with the scripted handlers, for an authenticated principal.
     pub fn for_principal(config: EngineConfig, principal: &str) -> Self {
         Self::start(config, Some(principal.into()), Box::new(script::steps))
     }
 
-    /// A rig with a handler of its own for every call.
+    /// An engine with a handler of its own for every call.
     pub fn with_handler(config: EngineConfig, handler: impl FnMut(&Dispatch) -> Vec<Step> + 'static) -> Self {
         Self::start(config, None, Box::new(handler))
     }
@@ -177,22 +177,22 @@ impl Rig {
     }
 }
 
-impl std::fmt::Debug for Rig {
+impl std::fmt::Debug for TestEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rig")
+        f.debug_struct("TestEngine")
             .field("engine", &self.engine)
             .field("events", &self.events)
             .finish_non_exhaustive()
     }
 }
 
-/// The server of the rig, as it calls itself.
+/// The name and version of the server.
 pub fn server_info() -> Implementation {
     Implementation::new("rig", "1")
 }
 
 /// Settings of a server that offers everything, sealed by the insecure test sealer.
-pub fn everything() -> EngineConfig {
+pub fn full_config() -> EngineConfig {
     let mut capabilities = ServerCapabilities {
         logging: Some(JsonObject::new()),
         completions: Some(JsonObject::new()),

@@ -3,8 +3,8 @@
 
 use refmcp_reference::{Options, server_with};
 use refmcp_server::{Revision, Server};
-use refmcp_testkit::client::willing;
-use refmcp_testkit::reentry::{Seen, reenter};
+use refmcp_testkit::client::accept_all;
+use refmcp_testkit::replay::{ReplayRun, replay_call};
 use serde_json::{Value, json};
 
 fn speaking(revisions: &[Revision]) -> Server {
@@ -12,14 +12,14 @@ fn speaking(revisions: &[Revision]) -> Server {
     server_with(Options::default(), |builder| builder.revisions(revisions)).unwrap()
 }
 
-async fn call(server: &Server, tool: &str, arguments: Value) -> Vec<Seen> {
+async fn call(server: &Server, tool: &str, arguments: Value) -> Vec<ReplayRun> {
     let params = json!({ "name": tool, "arguments": arguments });
-    let seen = reenter(server, "tools/call", params, willing).await;
+    let seen = replay_call(server, "tools/call", params, accept_all).await;
     seen.unwrap_or_else(|difference| panic!("{tool}: {difference}"))
 }
 
 /// How many questions the newest revision was asked.
-fn asked(seen: &[Seen]) -> usize {
+fn asked(seen: &[ReplayRun]) -> usize {
     let newest = seen.iter().max_by_key(|run| run.revision);
     newest.map_or(0, |run| run.questions.len())
 }
@@ -75,6 +75,6 @@ async fn the_fixtures() {
         assert_eq!(asked(&call(&server, tool, arguments).await), questions, "{tool}");
     }
     let prompt = json!({ "name": "test_input_required_result_prompt" });
-    let seen = reenter(&server, "prompts/get", prompt, willing).await.unwrap();
+    let seen = replay_call(&server, "prompts/get", prompt, accept_all).await.unwrap();
     assert_eq!(asked(&seen), 1);
 }

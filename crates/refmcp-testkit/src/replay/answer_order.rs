@@ -1,8 +1,8 @@
-//! The ways in which a client can answer.
+//! The orders in which a client can answer.
 
 /// How a client answers the questions that are open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum AnswerOrder {
     /// All of them, in the order in which they came.
     InOrder,
     /// All of them, the last one first.
@@ -17,7 +17,7 @@ pub enum Way {
     InAdvance,
 }
 
-impl Way {
+impl AnswerOrder {
     /// Where questions are requests. Leaving one out would only keep the server waiting.
     pub const BY_REQUEST: [Self; 3] = [Self::InOrder, Self::Reversed, Self::Rotated];
     /// Where questions come as a result. Answers travel together there, so they have no order.
@@ -44,16 +44,16 @@ mod tests {
 
     #[test]
     fn every_way_leaves_something_to_answer() {
-        for (way, left) in [
-            (Way::InOrder, "abc"),
-            (Way::Reversed, "cba"),
-            (Way::Rotated, "bca"),
-            (Way::FirstOnly, "a"),
-            (Way::LastOnly, "c"),
+        for (order, left) in [
+            (AnswerOrder::InOrder, "abc"),
+            (AnswerOrder::Reversed, "cba"),
+            (AnswerOrder::Rotated, "bca"),
+            (AnswerOrder::FirstOnly, "a"),
+            (AnswerOrder::LastOnly, "c"),
         ] {
             let mut open: Vec<char> = "abc".chars().collect();
-            way.arrange(&mut open);
-            assert_eq!(open.into_iter().collect::<String>(), left, "{way:?}");
+            order.arrange(&mut open);
+            assert_eq!(open.into_iter().collect::<String>(), left, "{order:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ use refmcp_server::backplane::{
 };
 
 /// Makes backplanes for the cases.
-pub struct Bench {
+pub struct BackplaneFixture {
     make: Box<Make>,
     tick: Duration,
 }
@@ -30,8 +30,8 @@ pub struct Replicas {
     pub other: Arc<dyn Backplane>,
 }
 
-impl Bench {
-    /// A bench on which a tick takes so long, and that makes what it tests in this way.
+impl BackplaneFixture {
+    /// A fixture on which a tick takes so long, and that makes what it tests in this way.
     pub fn new<F>(tick: Duration, make: impl Fn(BackplaneSettings) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Replicas> + Send + 'static,
@@ -85,9 +85,9 @@ impl Bench {
     }
 }
 
-impl fmt::Debug for Bench {
+impl fmt::Debug for BackplaneFixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bench").field("tick", &self.tick).finish_non_exhaustive()
+        f.debug_struct("BackplaneFixture").field("tick", &self.tick).finish_non_exhaustive()
     }
 }
 
