@@ -1,6 +1,6 @@
-//! Logs go to stderr: stdout belongs to the protocol. Whoever reads stderr slowly, or not at all, must not slow the
-//! server down, so a thread of its own writes, and what it cannot keep up with is left out. The thread is there from
-//! the first line on: most commands have nothing to log.
+//! The log, on stderr: stdout belongs to the protocol. A reader of stderr that is slow, or stopped, must not slow the
+//! server down, so a thread writes, and lines that it cannot keep up with are dropped. The thread starts with the first
+//! line: most commands log nothing.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write, stderr};
@@ -19,19 +19,16 @@ use crate::args::LogFormat;
 /// Lines that may wait to be written.
 const WAITING_LINES: usize = 4096;
 
-/// What is logged.
-type Filter = Box<dyn Layer<Registry> + Send + Sync>;
+/// Shows a line; it must not block.
+type LineSink = dyn Fn(&str) + Send + Sync;
 
-/// Shows a line in its own way; it must not wait.
-type Say = dyn Fn(&str) + Send + Sync;
+/// Where lines go instead of stderr, while a [`Redirect`] is there.
+static SINK: Mutex<Option<Arc<LineSink>>> = Mutex::new(None);
 
-/// Who shows the lines instead of the thread, while somebody does: there is one log, and one stderr.
-static SHOWN_BY: Mutex<Option<Arc<Say>>> = Mutex::new(None);
-
-/// Starts to log what the filter lets through; the last lines are written when the log goes.
+/// Starts to log what the filter lets through. The last lines are written when the returned value is dropped.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
-    // A level alone, as there nearly always is, is read much sooner than a filter: commands that do one thing notice.
-    let filter: Filter = match filter.parse::<LevelFilter>() {
+    // A level alone, the usual case, is parsed much faster than a filter: short commands notice.
+    let filter: Box<dyn Layer<Registry> + Send + Sync> = match filter.parse::<LevelFilter>() {
         Ok(level) => Box::new(level),
         Err(_) => {
             Box::new(EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?)
@@ -42,7 +39,7 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
     let lines = fmt::layer()
         .with_writer(writer)
         .with_ansi(format == LogFormat::Text && stderr().is_terminal())
-        // It would complain about a stderr that nobody reads to stderr, and panic.
+        // It would report a closed stderr to stderr, and panic.
         .log_internal_errors(false);
     match format {
         LogFormat::Text => registry().with(filter).with(lines).init(),
@@ -51,24 +48,20 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
     Ok(log)
 }
 
-/// Has every line shown by this function, until what is returned goes: whoever uses the terminal knows where on it
+/// Hands every line to this function until the returned value is dropped: the user of a terminal knows where on it
 /// there is room.
-pub(crate) fn shown_by(say: impl Fn(&str) + Send + Sync + 'static) -> ShownElsewhere {
-    show_by(Some(Arc::new(say)));
-    ShownElsewhere
+pub(crate) fn redirect(sink: impl Fn(&str) + Send + Sync + 'static) -> Redirect {
+    *SINK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(sink));
+    Redirect
 }
 
-fn show_by(say: Option<Arc<Say>>) {
-    *SHOWN_BY.lock().unwrap_or_else(PoisonError::into_inner) = say;
-}
-
-/// While this is there, lines are not written to stderr from here.
+/// Keeps lines from stderr.
 #[derive(Debug)]
-pub(crate) struct ShownElsewhere;
+pub(crate) struct Redirect;
 
-impl Drop for ShownElsewhere {
+impl Drop for Redirect {
     fn drop(&mut self) {
-        show_by(None);
+        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -84,74 +77,64 @@ impl Drop for Log {
     }
 }
 
-/// Hands every line to whoever shows it.
+/// Starts the thread with the first line.
 #[derive(Default)]
 struct Writer {
     lines: OnceLock<NonBlocking>,
     thread: Arc<Mutex<Option<WorkerGuard>>>,
 }
 
-impl Writer {
-    fn started(&self) -> &NonBlocking {
-        self.lines.get_or_init(|| {
-            let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
-            let (lines, guard) = writer.thread_name("log").finish(stderr());
-            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
-            lines
-        })
-    }
-}
-
 impl<'a> MakeWriter<'a> for Writer {
     type Writer = Line;
 
     fn make_writer(&'a self) -> Line {
-        match SHOWN_BY.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            Some(say) => Line::Said(say),
-            None => Line::Written(self.started().clone()),
+        if let Some(sink) = SINK.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Line::Sink(sink);
         }
+        let lines = self.lines.get_or_init(|| {
+            let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
+            let (lines, guard) = writer.thread_name("log").finish(stderr());
+            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+            lines
+        });
+        Line::Stderr(lines.clone())
     }
 }
 
-/// An event as one line: a line break inside it, in a file's name or a peer's words, could forge another event.
+/// An event as one line: a line break in it, from a file's name or a peer, could forge another event.
 fn in_one_line(line: &[u8]) -> Cow<'_, [u8]> {
-    let end = line.strip_suffix(b"\n").map_or(line.len(), <[u8]>::len);
-    let (text, rest) = line.split_at(end);
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
     if !text.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return line.into();
     }
-    let mut shown = Vec::with_capacity(line.len() + 8);
-    for byte in text {
-        match byte {
-            b'\n' => shown.extend(b"\\n"),
-            b'\r' => shown.extend(b"\\r"),
-            other => shown.push(*other),
-        }
-    }
-    shown.extend(rest);
-    shown.into()
+    let escaped = text.iter().flat_map(|byte| match byte {
+        b'\n' => b"\\n",
+        b'\r' => b"\\r",
+        other => std::slice::from_ref(other),
+    });
+    escaped.chain(&line[text.len()..]).copied().collect()
 }
 
-/// Where one line goes, which is written at once.
+/// The destination of one event, which is written at once.
 enum Line {
-    Written(NonBlocking),
-    Said(Arc<Say>),
+    Stderr(NonBlocking),
+    Sink(Arc<LineSink>),
 }
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let shown = in_one_line(line);
         match self {
-            Self::Written(lines) => lines.write_all(&shown)?,
-            Self::Said(say) => say(&String::from_utf8_lossy(&shown)),
+            Self::Stderr(lines) => lines.write_all(&shown)?,
+            Self::Sink(sink) => sink(&String::from_utf8_lossy(&shown)),
         }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Written(lines) => lines.flush(),
-            Self::Said(_) => Ok(()),
+            Self::Stderr(lines) => lines.flush(),
+            Self::Sink(_) => Ok(()),
         }
     }
 }

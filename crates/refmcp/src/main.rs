@@ -1,4 +1,4 @@
-//! The command line: reads what was typed and runs the command.
+//! `refmcp`: parses the command line and runs the command.
 
 mod args;
 mod arguments;
@@ -17,8 +17,8 @@ use anyhow::{Context, Result};
 
 use args::{Action, ExitReason};
 
-/// Requests are many small things made by one thread and dropped by another, which the system's allocator is slow at;
-/// and what a crowd of clients has used is given back when they have left.
+/// Requests are many small allocations by one thread, freed by another, which the system's allocator is slow at; and
+/// memory is given back after a peak.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -28,16 +28,16 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     if let Action::CompleteLine(shell, words) = &action {
-        // Before anything is logged: a line that is being typed must not be written over.
+        // Before anything is logged: the shell shows the line that is being typed.
         completion::run(*shell, words);
         return ExitCode::SUCCESS;
     }
     let as_json = action.has_json_errors();
     match logging::start(&log.log, log.log_format).and_then(|_log| run(action)) {
         Ok(reason) => reason.into(),
-        Err(fault) => {
-            ui::error::report(&fault, as_json);
-            ExitReason::of(&fault).into()
+        Err(error) => {
+            ui::error::report(&error, as_json);
+            ExitReason::of(&error).into()
         }
     }
 }
@@ -51,22 +51,15 @@ fn run(action: Action) -> Result<ExitReason> {
         Action::Log(query) => command::log::run(&query),
         Action::Servers(options) => command::servers::run(&options),
         Action::Install(options) => command::install::run(&options),
-        Action::Completions(shell) => {
-            let mut script = Vec::new();
-            args::print_completions(shell, &mut script).context("cannot write the script")?;
-            written(&script)
-        }
-        // It is done already.
+        Action::Completions(shell) => print_with(|to| args::print_completions(shell, to)),
+        Action::Man => print_with(args::print_manual),
+        // Done by `main`.
         Action::CompleteLine(..) => Ok(ExitReason::Done),
-        Action::Man => {
-            let mut page = Vec::new();
-            args::print_manual(&mut page).context("cannot write the page")?;
-            written(&page)
-        }
     }
 }
 
-fn written(bytes: &[u8]) -> Result<ExitReason> {
-    ui::output::print(bytes).context("cannot write to standard output")?;
+fn print_with(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<ExitReason> {
+    let mut text = Vec::new();
+    write(&mut text).and_then(|()| ui::output::print(&text)).context("cannot write to standard output")?;
     Ok(ExitReason::Done)
 }

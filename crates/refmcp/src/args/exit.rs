@@ -1,4 +1,4 @@
-//! What the process exits with.
+//! Exit codes, and the errors that decide them.
 
 use std::process::ExitCode;
 
@@ -9,11 +9,11 @@ use refmcp_client::RpcError;
 pub(crate) enum ExitReason {
     /// It did what was asked.
     Done,
-    /// The words were not understood, or do not fit what the server offers.
+    /// The arguments were not understood, or do not fit what the server offers.
     Usage,
-    /// Something else went wrong: a fault of this machine, or an error from the server.
+    /// Something else went wrong: an error of this machine, or of the server.
     Failed,
-    /// The server wants to know who is asking.
+    /// The server needs authorization.
     Authorization,
     /// The server cannot be reached or started, or does not speak the protocol.
     Unreachable,
@@ -28,39 +28,33 @@ pub(crate) enum ExitReason {
 }
 
 impl ExitReason {
-    /// The process's exit code.
+    /// The exit code, and its name for scripts.
+    fn code_and_name(self) -> (u8, &'static str) {
+        match self {
+            Self::Done => (0, "done"),
+            Self::Usage => (1, "usage"),
+            Self::Failed => (1, "failed"),
+            Self::Authorization => (3, "authorization"),
+            Self::Unreachable => (4, "unreachable"),
+            Self::ToolError => (5, "tool_error"),
+            // As in shells: 128 and the number of the signal.
+            Self::HungUp => (129, "hung_up"),
+            Self::Interrupted => (130, "interrupted"),
+            Self::Terminated => (143, "terminated"),
+        }
+    }
+
     pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Usage | Self::Failed => 1,
-            Self::Authorization => 3,
-            Self::Unreachable => 4,
-            Self::ToolError => 5,
-            // As shells have it: 128 and the number of the signal.
-            Self::HungUp => 129,
-            Self::Interrupted => 130,
-            Self::Terminated => 143,
-        }
+        self.code_and_name().0
     }
 
-    /// The same in one word, for scripts.
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Usage => "usage",
-            Self::Failed => "failed",
-            Self::Authorization => "authorization",
-            Self::Unreachable => "unreachable",
-            Self::ToolError => "tool_error",
-            Self::HungUp => "hung_up",
-            Self::Interrupted => "interrupted",
-            Self::Terminated => "terminated",
-        }
+        self.code_and_name().1
     }
 
-    /// Why an error ends the process: as an [`ExitError`] among its causes says.
-    pub(crate) fn of(fault: &anyhow::Error) -> Self {
-        let mut reasons = fault.chain().filter_map(|cause| match cause.downcast_ref::<ExitError>() {
+    /// The reason that an [`ExitError`] among the causes of an error gives.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        let mut reasons = error.chain().filter_map(|cause| match cause.downcast_ref::<ExitError>() {
             Some(exit) => Some(exit.reason),
             None => cause.downcast_ref::<UsageError>().map(|_| Self::Usage),
         });
@@ -85,25 +79,23 @@ pub(crate) struct ExitError {
 }
 
 impl ExitError {
-    /// An error with its reason.
     pub(crate) fn new(reason: ExitReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), rpc: None }
     }
 
-    /// The same error, which the server answered with.
+    /// The same error, with the one that the server answered with.
     pub(crate) fn answered(mut self, rpc: Option<&RpcError>) -> Self {
         self.rpc = rpc.cloned().map(Box::new);
         self
     }
 }
 
-/// Words that cannot be understood, and why.
+/// Arguments that cannot be understood, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(String);
 
 impl UsageError {
-    /// A sentence that says what is wrong with the words.
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
@@ -116,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_is_found_below_what_was_said_about_it() {
+    fn the_reason_is_found_below_the_context() {
         let unreachable =
             Err::<(), _>(ExitError::new(ExitReason::Unreachable, "no answer")).context("listing");
         assert_eq!(ExitReason::of(&unreachable.unwrap_err()).code(), 4);

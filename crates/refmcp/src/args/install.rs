@@ -1,26 +1,27 @@
-//! The options of `install` and `servers`: the configuration files of other programs.
+//! `install` and `servers`: the configuration files of hosts.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use super::help::examples;
 use super::value::{Header, header, pair};
 use super::{Target, UsageError};
 use crate::config::ConfigHost;
 
-// What to write into whose configuration.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "\
 refmcp install [OPTIONS] <HOST> [URL]
        refmcp install [OPTIONS] <HOST> -- <COMMAND>...
        refmcp install [--user|--config <FILE>] <HOST> --undo",
-    after_help = INSTALL_EXAMPLES
+    after_help = examples("refmcp install")
 )]
 pub(crate) struct InstallOptions {
-    /// The program that is to use the server.
-    #[arg(value_enum, value_name = "HOST")]
-    pub(crate) host: HostWord,
+    /// The host, a program that is to use the server.
+    #[arg(value_name = "HOST", value_parser = host())]
+    pub(crate) host: ConfigHost,
 
     /// The server, where it is at an address: http, https, ws, wss, sse+http or sse+https. If nothing is named, it is
     /// refmcp itself, started by its full path with `stdio`.
@@ -68,60 +69,30 @@ pub(crate) struct InstallOptions {
     pub(crate) command: Vec<String>,
 }
 
-const INSTALL_EXAMPLES: &str = "\
-Examples:
-  refmcp install vscode
-      the reference server, for VS Code in this folder
-  refmcp install claude-desktop --dry-run
-      show what would change in Claude Desktop's configuration
-  refmcp install cursor --user --name shop https://shop.example/mcp
-      a server at an address, for Cursor in all folders
-  refmcp install claude-code --name files -e LOG=debug -- npx -y some-server ./data
-      a server that is started by a command, for Claude Code in this folder
-  refmcp install vscode --undo
-      take the last change of VS Code's file in this folder back";
+/// Hosts by their names on the command line.
+const HOSTS: [(&str, &str, ConfigHost); 4] = [
+    ("vscode", "Visual Studio Code", ConfigHost::VsCode),
+    ("claude-desktop", "Claude Desktop", ConfigHost::ClaudeDesktop),
+    ("claude-code", "Claude Code", ConfigHost::ClaudeCode),
+    ("cursor", "Cursor", ConfigHost::Cursor),
+];
 
-/// A program that uses servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HostWord {
-    /// Visual Studio Code.
-    Vscode,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// Claude Code.
-    ClaudeCode,
-    /// Cursor.
-    Cursor,
-}
-
-impl HostWord {
-    /// The program.
-    pub(crate) fn host(self) -> ConfigHost {
-        match self {
-            Self::Vscode => ConfigHost::VsCode,
-            Self::ClaudeDesktop => ConfigHost::ClaudeDesktop,
-            Self::ClaudeCode => ConfigHost::ClaudeCode,
-            Self::Cursor => ConfigHost::Cursor,
-        }
-    }
-
-    /// The word for it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Vscode => "vscode",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::ClaudeCode => "claude-code",
-            Self::Cursor => "cursor",
-        }
-    }
+fn host() -> impl TypedValueParser<Value = ConfigHost> {
+    PossibleValuesParser::new(HOSTS.map(|(name, title, _)| PossibleValue::new(name).help(title)))
+        .try_map(|name| HOSTS.iter().find(|known| known.0 == name).map(|known| known.2).ok_or("no such host"))
 }
 
 impl InstallOptions {
-    /// The server that is to be used; `None` for refmcp itself.
+    /// The host's name on the command line.
+    pub(crate) fn host_name(&self) -> &'static str {
+        HOSTS.iter().find(|known| known.2 == self.host).map_or("", |known| known.0)
+    }
+
+    /// The server to install; `None` for refmcp itself.
     ///
     /// # Errors
     ///
-    /// The word for it is no address.
+    /// It is named, but not by a URL.
     pub(crate) fn target(&self) -> Result<Option<Target>, UsageError> {
         match (&self.url, self.command.is_empty()) {
             (None, true) => Ok(None),
@@ -137,9 +108,8 @@ impl InstallOptions {
     }
 }
 
-// Which servers to show, and how.
 #[derive(Debug, clap::Args)]
-#[command(after_help = SERVERS_EXAMPLES)]
+#[command(after_help = examples("refmcp servers"))]
 pub(crate) struct ServersOptions {
     /// Only the servers of this file.
     #[arg(long, value_name = "FILE")]
@@ -158,12 +128,3 @@ pub(crate) enum ServersOutput {
     /// One JSON document.
     Json,
 }
-
-const SERVERS_EXAMPLES: &str = "\
-Examples:
-  refmcp servers
-      every server that the configuration files of this folder and of the user name
-  refmcp servers --config .vscode/mcp.json
-      those of one file
-  refmcp servers -o json
-      the same for a program to read, with what is wrong with the files";

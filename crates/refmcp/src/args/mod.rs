@@ -1,60 +1,45 @@
-//! What can be typed, and what it means.
+//! The command line: its definition, and the action that the arguments of the process mean.
 
-mod auth;
-mod authority;
 mod client;
-mod command;
-mod completion;
-mod enterprise;
-mod examples;
+mod error;
 mod exit;
-mod fault;
-mod inspector;
+mod help;
 mod install;
-mod listen;
-mod manual;
-mod models;
-mod resolve;
-mod server;
-mod server_stderr;
-mod shared;
-mod store;
+mod serve;
+mod shell_words;
 mod target;
-mod target_name;
+mod trust;
 mod value;
-mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub(crate) use auth::{AuthCommand, BrowserOptions, GrantType, KeyringAction, LoginOptions};
-pub(crate) use authority::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
-pub(crate) use client::BridgeListenOptions;
-use client::ClientWords;
-pub(crate) use command::{BridgeSide, ClientCommand, CompletionReference, ListKind};
-pub(crate) use completion::{CompletionShell, definition, typed_shared};
-pub(crate) use enterprise::EnterpriseOptions;
+pub(crate) use client::{
+    AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, CompletionReference,
+    EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr,
+    SharedOptions,
+};
+use client::{ClientArgs, Inspector};
+use error::to_clap;
 pub(crate) use exit::{ExitError, ExitReason, UsageError};
-use fault::explain;
-use inspector::Inspector;
+use help::examples;
+pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
 pub(crate) use install::{InstallOptions, ServersOptions, ServersOutput};
-pub(crate) use manual::{print_completions, print_manual};
-pub(crate) use server::{Policy, Profile, ServeOptions, ServerOptions};
-pub(crate) use server_stderr::ServerStderr;
-pub(crate) use shared::{OutputFormat, SharedOptions};
-pub(crate) use store::{LogQuery, TrustChange, TrustCommand};
-pub(crate) use target::{Target, UrlTransport};
-pub(crate) use target_name::{TargetName, sha256_hex};
-pub(crate) use words::{join_words, split_words};
+pub(crate) use serve::{
+    AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, Profile, ServeOptions, ServerOptions, TokenIssuer,
+};
+pub(crate) use shell_words::{join_words, split_words};
+pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};
+pub(crate) use trust::{LogQuery, TrustChange, TrustCommand};
 
 /// The reference for the Model Context Protocol (MCP).
 ///
 /// refmcp speaks every revision of the protocol. Point your client at it to see every feature exercised, and drive
 /// any server with it.
 #[derive(Debug, Parser)]
-#[command(name = "refmcp", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "refmcp", version, after_help = examples("refmcp"), arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     logging: LogOptions,
@@ -84,58 +69,42 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  refmcp stdio
-      serve the program that started it, as clients do with an entry such as
-      { \"mcpServers\": { \"refmcp\": { \"command\": \"refmcp\", \"args\": [\"stdio\"] } } }
-  refmcp serve
-      listen on http://127.0.0.1:3000/mcp, for any client and every revision
-  refmcp stdio --resources ./docs --prompts ./prompts
-      the same, with the files of two folders as resources and prompts
-  refmcp --log info stdio
-      the same, with a line on stderr for every call
-  refmcp list tools http://127.0.0.1:3000/mcp
-      what that server can do
-  refmcp call echo message=hello -- refmcp stdio
-      start a server, call one of its tools, and end it";
-
-/// What a command takes is put together only for the one that was typed.
+/// `defer`: the options of a command are built only when it is the one that was typed.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {
     /// Serve one client over standard input and output.
-    #[command(after_help = examples::STDIO)]
+    #[command(after_help = examples("refmcp stdio"))]
     Stdio(ServerOptions),
     /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
-    #[command(after_help = examples::SERVE)]
+    #[command(after_help = examples("refmcp serve"))]
     Serve(Box<ServeOptions>),
     #[command(flatten)]
-    Client(Box<ClientWords>),
+    Client(Box<ClientArgs>),
     /// Which configured servers may be started and which tools may be called, without asking.
-    #[command(after_help = examples::TRUST)]
+    #[command(after_help = examples("refmcp trust"))]
     Trust {
         #[command(subcommand)]
         change: TrustCommand,
     },
     /// The calls that were made from here.
-    #[command(after_help = examples::LOG)]
+    #[command(after_help = examples("refmcp log"))]
     Log(LogQuery),
     /// The servers that configuration files name, and which of them may be started.
     Servers(ServersOptions),
     /// Write a server into the configuration of VS Code, Claude Desktop, Claude Code or Cursor, and take it back.
     Install(Box<InstallOptions>),
     /// A script that completes refmcp's words in a shell, names of servers, tools, prompts and resources included.
-    #[command(after_help = completion::EXAMPLES)]
+    #[command(after_help = examples("refmcp completions"))]
     Completions {
-        /// Whose script.
+        /// The shell.
         shell: clap_complete::Shell,
     },
-    /// How a line may go on, asked by the scripts of `completions`.
+    /// Candidates for the last word of a line, for the scripts of `completions`.
     #[command(name = "__complete", hide = true)]
-    CompleteLine(completion::LineWords),
+    CompleteLine(help::LineArgs),
     /// The manual page, in troff.
-    #[command(after_help = examples::MAN)]
+    #[command(after_help = examples("refmcp man"))]
     Man,
 }
 
@@ -158,15 +127,14 @@ pub(crate) enum Action {
     Install(Box<InstallOptions>),
     /// Print a script for a shell.
     Completions(clap_complete::Shell),
-    /// Print how a line may go on.
+    /// Print candidates for the last word of a line.
     CompleteLine(CompletionShell, Vec<OsString>),
     /// Print the manual page.
     Man,
 }
 
 impl Action {
-    /// Whether errors are written as JSON: where results are. The Inspector's flags bring JSON results
-    /// and errors as text.
+    /// Whether errors are written as JSON: where results are. With the Inspector's flags, results are JSON and errors text.
     pub(crate) fn has_json_errors(&self) -> bool {
         match self {
             Self::Client(_, shared) => shared.output != OutputFormat::Text && !shared.text_errors,
@@ -181,22 +149,21 @@ impl Action {
     }
 }
 
-/// Reads the words the process was started with.
+/// Parses the arguments of the process.
 ///
 /// # Errors
 ///
-/// What to exit with: they could not be understood, and it has been said why; or they asked for help, and it has been
-/// given.
+/// The exit code, when the arguments were not understood or asked for help; either has been printed.
 pub(crate) fn parse() -> Result<(LogOptions, Action), ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    parse_from(words.clone()).map_err(|fault| {
-        let fault = fault::redacted(fault::hinted(fault, &words));
-        let wrong = fault.use_stderr();
-        if let Err(fault) = fault::print(&fault, &words) {
-            // Whoever closed our output does not want to read it.
-            tracing::debug!(%fault, "the help was not read");
+    parse_from(words.clone()).map_err(|error| {
+        let error = error::redacted(error::hinted(error, &words));
+        let is_usage_error = error.use_stderr();
+        if let Err(error) = error::print(&error, &words) {
+            // Output that was closed is not read.
+            tracing::debug!(%error, "the help was not read");
         }
-        if wrong { ExitReason::Usage.into() } else { ExitCode::SUCCESS }
+        if is_usage_error { ExitReason::Usage.into() } else { ExitCode::SUCCESS }
     })
 }
 
@@ -204,20 +171,20 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
     let words: Vec<OsString> = words.into_iter().collect();
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--cli") {
         let inspector = Inspector::try_parse_from(&words)?;
-        let (log, command, shared) = inspector.translate().map_err(|fault| explain(&fault))?;
+        let (log, command, shared) = inspector.translate().map_err(|error| to_clap(&error))?;
         return Ok((log, Action::Client(command, Box::new(shared))));
     }
     let mut definition = Args::command();
     let matches = definition.try_get_matches_from_mut(&words)?;
     if let Some(serve) = matches.subcommand_matches("serve") {
-        listen::check_together(serve).map_err(|fault| explain(&fault))?;
+        serve::check_together(serve).map_err(|error| to_clap(&error))?;
     }
-    let args = Args::from_arg_matches(&matches).map_err(|fault| fault.format(&mut definition))?;
+    let args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
     let action = match args.command {
         Command::Stdio(options) => Action::Stdio(options),
         Command::Serve(options) => Action::Serve(options),
-        Command::Client(words) => {
-            let (command, shared) = words.resolve().map_err(|fault| explain(&fault))?;
+        Command::Client(args) => {
+            let (command, shared) = args.resolve().map_err(|error| to_clap(&error))?;
             Action::Client(command, Box::new(shared))
         }
         Command::Trust { change } => Action::Trust(change),

@@ -15,7 +15,7 @@ fn the_definitions_are_sound() {
 }
 
 #[test]
-fn what_a_command_takes_does_not_change_what_it_says_of_itself() {
+fn options_do_not_change_the_description_of_their_command() {
     let (before, mut built) = (Args::command(), Args::command());
     built.build();
     for command in before.get_subcommands() {
@@ -42,7 +42,7 @@ fn client(line: &str) -> (ClientCommand, SharedOptions) {
     }
 }
 
-fn fault(line: &str) -> String {
+fn error(line: &str) -> String {
     parsed(line).map(|action| panic!("{line}: {action:?}")).unwrap_err().to_string()
 }
 
@@ -238,8 +238,8 @@ fn words_that_make_no_sense_are_explained() {
         ("trust allow", "required"),
         ("nonsense", "unrecognized subcommand"),
     ] {
-        let fault = fault(line);
-        assert!(fault.contains(hint), "{line}: {fault}");
+        let error = error(line);
+        assert!(error.contains(hint), "{line}: {error}");
     }
 }
 
@@ -354,8 +354,8 @@ fn the_inspectors_mistakes_are_explained() {
         ("--cli a --method x --config f --server s", "two targets"),
         ("--cli --method x --server s", "--config"),
     ] {
-        let fault = fault(line);
-        assert!(fault.contains(hint), "{line}: {fault}");
+        let error = error(line);
+        assert!(error.contains(hint), "{line}: {error}");
     }
 }
 
@@ -384,29 +384,29 @@ fn commands_without_a_server_are_read() {
 }
 
 #[test]
-fn logins_are_read() {
+fn logins_are_parsed() {
     let auth = |line: &str| match client(line).0 {
         ClientCommand::Auth(command) => command,
         other => panic!("{line}: {other:?}"),
     };
-    let (target, manner, visit) = match auth("auth login http://h/mcp") {
-        AuthCommand::Login { target, manner, visit } => (target, manner, visit),
+    let (target, login, browser) = match auth("auth login http://h/mcp") {
+        AuthCommand::Login { target, login, browser } => (target, login, browser),
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        (target, *manner, visit),
+        (target, *login, browser),
         (at("http://h/mcp"), LoginOptions::default(), BrowserOptions::default())
     );
     let line = "auth login s --client-id c --client-secret-file f --scope 'a b' --scope c --dpop --callback-port 7 \
                 --grant client-credentials --no-browser --login-timeout 9 --explain";
-    let AuthCommand::Login { manner, visit, .. } = auth(line) else { panic!("no login") };
-    assert_eq!(manner.grant, GrantType::ClientCredentials);
+    let AuthCommand::Login { login, browser, .. } = auth(line) else { panic!("no login") };
+    assert_eq!(login.grant, GrantType::ClientCredentials);
     assert!(
-        manner.client_secret_file.is_some_and(|file| file.is_absolute()),
+        login.client_secret_file.is_some_and(|file| file.is_absolute()),
         "it is read from elsewhere later"
     );
-    assert_eq!((manner.scopes.len(), manner.dpop), (2, true));
-    assert_eq!((visit.callback_port, visit.no_browser, visit.login_timeout.as_secs()), (7, true, 9));
+    assert_eq!((login.scopes.len(), login.dpop), (2, true));
+    assert_eq!((browser.callback_port, browser.no_browser, browser.login_timeout.as_secs()), (7, true, 9));
     assert!(client(line).1.explain);
     assert_eq!(auth("auth status"), AuthCommand::Status { target: None });
     assert_eq!(auth("auth logout s"), AuthCommand::Logout { target: at("s") });
@@ -438,15 +438,15 @@ fn logins_are_read() {
         ("auth login s --client-metadata-url http://127.0.0.1/c", "must be https"),
         ("auth login s --client-metadata-url https://h/c --client-id c", "cannot be used with"),
     ] {
-        let fault = fault(line);
-        assert!(fault.contains(hint), "{line}: {fault}");
+        let error = error(line);
+        assert!(error.contains(hint), "{line}: {error}");
     }
 }
 
 #[test]
-fn servers_that_want_to_know_who_asks_are_read() {
+fn options_of_authorization_are_parsed() {
     let serve = |line: &str| match parsed(line) {
-        Ok(Action::Serve(options)) => options.authority,
+        Ok(Action::Serve(options)) => options.authorization,
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(serve("serve").auth, None);
@@ -458,9 +458,9 @@ fn servers_that_want_to_know_who_asks_are_read() {
     assert_eq!(options.auth_clients[1].secret.as_ref().map(|secret| secret.is("c:d")), Some(true));
     assert_eq!(options.auth_scopes.map(|scopes| scopes.to_string()).as_deref(), Some("x y"));
     let name = "https://issuer.example/a";
-    assert_eq!(serve(&format!("serve --auth {name}")).auth, Some(TokenIssuer::Elsewhere(name.to_owned())));
+    assert_eq!(serve(&format!("serve --auth {name}")).auth, Some(TokenIssuer::External(name.to_owned())));
     for (line, hint) in [
-        ("serve --auth nobody", "neither builtin nor"),
+        ("serve --auth nonsense", "neither builtin nor"),
         ("serve --auth http://issuer.example", "must be https"),
         ("serve --auth https://issuer.example/?x", "no query"),
         ("serve --auth builtin --auth-fault nonsense", "is no fault"),
@@ -471,7 +471,7 @@ fn servers_that_want_to_know_who_asks_are_read() {
         ("serve --auth-login auto", "--auth"),
         ("stdio --auth builtin", "unexpected argument"),
     ] {
-        let fault = fault(line);
-        assert!(fault.contains(hint), "{line}: {fault}");
+        let error = error(line);
+        assert!(error.contains(hint), "{line}: {error}");
     }
 }

@@ -10,7 +10,7 @@ use url::Url;
 /// A duration in seconds; fractions are fine.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|fault| fault.to_string())
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// A time to wait, in seconds: at least a millisecond, since what gets no time always fails.

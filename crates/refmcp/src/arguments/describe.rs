@@ -1,9 +1,9 @@
-//! What a schema expects, in a few words.
+//! What a schema expects, described in a few words.
 
 use refmcp_proto::model::JsonObject;
 use serde_json::Value;
 
-use super::schema::{DEEPEST, Walk, alternatives, list, text, types};
+use super::schema::{DEEPEST, SchemaWalk, alternatives, list, text, types};
 
 /// Members of an `enum` that are named; of longer ones, so many.
 const MOST_MEMBERS: usize = 12;
@@ -13,10 +13,10 @@ const LONGEST: usize = 400;
 
 /// What is expected, such as "an integer from 1 to 10" or "one of red, green".
 pub(crate) fn expected(root: &JsonObject, schema: &Value) -> String {
-    at_depth(&Walk::new(root), schema, 0)
+    at_depth(&SchemaWalk::new(root), schema, 0)
 }
 
-fn at_depth<'a>(walk: &Walk<'a>, schema: &'a Value, depth: usize) -> String {
+fn at_depth<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> String {
     let Some(schema) = walk.resolve(schema).filter(|_| depth < DEEPEST) else {
         return "any value".to_owned();
     };
@@ -63,7 +63,7 @@ fn members(names: impl Iterator<Item = String>) -> String {
     names.join(", ")
 }
 
-fn of_type<'a>(walk: &Walk<'a>, schema: &'a JsonObject, kind: &str, depth: usize) -> String {
+fn of_type<'a>(walk: &SchemaWalk<'a>, schema: &'a JsonObject, kind: &str, depth: usize) -> String {
     match kind {
         "string" => {
             let what =
@@ -89,19 +89,14 @@ fn of_type<'a>(walk: &Walk<'a>, schema: &'a JsonObject, kind: &str, depth: usize
 }
 
 fn in_range(what: &str, schema: &JsonObject) -> String {
-    let above = schema.get("exclusiveMinimum").map(|limit| format!(" above {limit}"));
-    let below = schema.get("exclusiveMaximum").map(|limit| format!(" below {limit}"));
-    let range = limits(schema, "minimum", "maximum").map(|limits| format!(" {limits}"));
-    [range, above, below].into_iter().flatten().fold(what.to_owned(), |text, limit| text + &limit)
-}
-
-fn limits(schema: &JsonObject, least: &str, most: &str) -> Option<String> {
-    match (schema.get(least), schema.get(most)) {
-        (Some(least), Some(most)) => Some(format!("from {least} to {most}")),
-        (Some(least), None) => Some(format!("from {least}")),
-        (None, Some(most)) => Some(format!("up to {most}")),
-        (None, None) => None,
-    }
+    let range = match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => format!(" from {least} to {most}"),
+        (Some(least), None) => format!(" from {least}"),
+        (None, Some(most)) => format!(" up to {most}"),
+        (None, None) => String::new(),
+    };
+    let limit = |key, word| schema.get(key).map(|limit| format!(" {word} {limit}")).unwrap_or_default();
+    format!("{what}{range}{}{}", limit("exclusiveMinimum", "above"), limit("exclusiveMaximum", "below"))
 }
 
 /// A value without the quotes of a text.

@@ -1,19 +1,16 @@
-//! From words to the arguments of a tool or a prompt: typed by the schema, and explained where they do not fit it,
-//! before anything is sent.
+//! Arguments of tools and prompts: parsed from words by the schema, and checked before anything is sent.
 
 mod describe;
-mod inputs;
-mod mistake;
-mod question;
-mod read;
+mod field;
+mod parse;
 mod schema;
-mod typed;
-mod validate;
+mod source;
+mod value;
 
 pub(crate) use describe::expected;
-pub(crate) use inputs::Inputs;
-pub(crate) use question::{Question, all_questions, answer, questions};
-pub(crate) use read::{json_document, read};
+pub(crate) use field::{ArgumentField, all_fields, missing_fields};
+pub(crate) use parse::{json_document, parse_arguments};
+pub(crate) use source::ValueSource;
 
 use refmcp_proto::model::{JsonObject, PromptArgument};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Finding one's way in a schema: references are followed within the schema itself, and nowhere else. A schema may
-//! come from somebody who means harm, so no walk through one is longer than it has to be.
+//! Walking a JSON Schema: references are followed within the schema itself, and nowhere else. A schema may be hostile,
+//! so the length of a walk is limited.
 
 use std::cell::Cell;
 
@@ -16,12 +16,12 @@ pub(super) const DEEPEST: usize = 16;
 const LONGEST_WALK: usize = 10_000;
 
 /// A walk through a schema.
-pub(super) struct Walk<'a> {
+pub(super) struct SchemaWalk<'a> {
     pub(super) root: &'a JsonObject,
     left: Cell<usize>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     pub(super) fn new(root: &'a JsonObject) -> Self {
         Self { root, left: Cell::new(LONGEST_WALK) }
     }
@@ -81,17 +81,9 @@ fn lookup<'a>(root: &'a JsonObject, reference: &str) -> Option<&'a JsonObject> {
     if pointer.is_empty() {
         return Some(root);
     }
-    let mut steps =
-        pointer.strip_prefix('/')?.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
-    let mut place = root.get(&steps.next()?)?;
-    for step in steps {
-        place = match place {
-            Value::Object(members) => members.get(&step)?,
-            Value::Array(items) => items.get(step.parse::<usize>().ok()?)?,
-            _ => return None,
-        };
-    }
-    place.as_object()
+    let (first, rest) = pointer.strip_prefix('/')?.split_once('/').unwrap_or((pointer.get(1..)?, ""));
+    let member = root.get(&first.replace("~1", "/").replace("~0", "~"))?;
+    if rest.is_empty() { member.as_object() } else { member.pointer(&format!("/{rest}"))?.as_object() }
 }
 
 /// The schemas that this one is put together from.

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::mistake::Mistakes;
+use super::parse::ArgumentErrors;
 use super::*;
 
 fn object(value: &Value) -> JsonObject {
@@ -47,16 +47,16 @@ fn schema() -> JsonObject {
     }))
 }
 
-fn read_in(schema: &JsonObject, words: &[&str], json: Option<&str>) -> Result<JsonObject, Mistakes> {
+fn read_in(schema: &JsonObject, words: &[&str], json: Option<&str>) -> Result<JsonObject, ArgumentErrors> {
     let words = ArgumentInput {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         json: json.map(str::to_owned),
     };
     let mut stdin = Cursor::new(b"from stdin".to_vec());
-    read(&words, schema, &mut Inputs::new(&mut stdin)).finish(schema)
+    parse_arguments(&words, schema, &mut ValueSource::new(&mut stdin)).finish(schema)
 }
 
-/// Without what the last look at the whole cannot be given: a reference to elsewhere and one in a circle.
+/// Without what cannot be checked as a whole: a reference to elsewhere and one in a circle.
 fn checkable() -> JsonObject {
     let mut schema = schema();
     for name in ["remote", "circle"] {
@@ -168,26 +168,26 @@ fn words_that_do_not_fit_are_explained() {
         (vec!["text=@-", "any=@-"], "standard input can be read only once"),
     ];
     for (words, expected) in cases {
-        let fault = read_in(&checkable(), &words, None).unwrap_err().to_string();
-        assert!(fault.contains(expected), "{words:?}: {fault}");
+        let error = read_in(&checkable(), &words, None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{words:?}: {error}");
     }
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let mut schema = checkable();
     schema.insert("required".to_owned(), json!(["text", "count", "colour"]));
-    let fault = read_in(&schema, &["count=x", "tgas=a"], None).unwrap_err();
-    let keys: Vec<&str> = fault.0.iter().map(|mistake| mistake.key.as_str()).collect();
+    let error = read_in(&schema, &["count=x", "tgas=a"], None).unwrap_err();
+    let keys: Vec<&str> = error.0.iter().map(|error| error.key.as_str()).collect();
     assert_eq!(keys, ["count", "tgas", "text", "colour"]);
-    let text = fault.to_string();
+    let text = error.to_string();
     assert!(text.starts_with("nothing was sent"), "{text}");
     assert!(text.contains("\n  text: missing, expected a text: What to say"), "{text}");
     assert!(text.contains("\n  colour: missing, expected one of red, green"), "{text}");
 }
 
 #[test]
-fn json_is_the_ground_that_words_build_on() {
+fn words_add_to_json() {
     let json = Some("{\"text\":\"a\",\"point\":{\"x\":1}}");
     let read = read_in(&checkable(), &["text=b", "point.y=2"], json).unwrap();
     assert_eq!(Value::Object(read), json!({"text": "b", "point": {"x": 1, "y": 2}}));
@@ -196,8 +196,8 @@ fn json_is_the_ground_that_words_build_on() {
         ("{", "--json: is no JSON"),
         ("{\"count\":0}", "/count: 0 is less"),
     ] {
-        let fault = read_in(&checkable(), &[], Some(json)).unwrap_err().to_string();
-        assert!(fault.contains(expected), "{json}: {fault}");
+        let error = read_in(&checkable(), &[], Some(json)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{json}: {error}");
     }
 }
 
@@ -230,8 +230,8 @@ fn schemas_without_properties_take_anything_unless_they_are_closed() {
     let read = read_in(&open, &["a=1", "b.c=x"], None).unwrap();
     assert_eq!(Value::Object(read), json!({"a": 1, "b": {"c": "x"}}));
     let closed = object(&json!({"type": "object", "properties": {}, "additionalProperties": false}));
-    let fault = read_in(&closed, &["a=1"], None).unwrap_err().to_string();
-    assert!(fault.contains("there are no arguments at all"), "{fault}");
+    let error = read_in(&closed, &["a=1"], None).unwrap_err().to_string();
+    assert!(error.contains("there are no arguments at all"), "{error}");
     let more = object(&json!({
         "type": "object",
         "properties": {"a": {"type": "integer"}},
@@ -259,7 +259,7 @@ fn a_schema_that_nests_without_end_is_not_followed() {
 }
 
 #[test]
-fn questions_are_the_required_ones_that_are_missing() {
+fn missing_fields_are_the_required_ones() {
     let schema = object(&json!({
         "type": "object",
         "properties": {
@@ -272,16 +272,16 @@ fn questions_are_the_required_ones_that_are_missing() {
         "required": ["name", "colour", "key", "there", "ghost"],
         "$defs": {"Colour": {"enum": ["red", "green"]}},
     }));
-    let found = questions(&schema, &object(&json!({"there": "x"})));
-    let names: Vec<&str> = found.iter().map(|question| question.name.as_str()).collect();
+    let found = missing_fields(&schema, &object(&json!({"there": "x"})));
+    let names: Vec<&str> = found.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["name", "colour", "key", "ghost"]);
     assert_eq!((found[0].title.as_deref(), found[0].default.as_ref()), (Some("Name"), Some(&json!("Ada"))));
     assert_eq!(found[1].choices, ["red", "green"]);
     assert_eq!(found[1].description.as_deref(), Some("Which"));
     assert!(found[2].secret && !found[0].secret);
     assert_eq!(found[3].expected, "any value");
-    assert_eq!(answer(&schema, &found[1], "red"), Ok(json!("red")));
-    assert!(answer(&schema, &found[1], "blue").is_err());
+    assert_eq!(found[1].parse(&schema, "red"), Ok(json!("red")));
+    assert!(found[1].parse(&schema, "blue").is_err());
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn prompts_take_strings_only() {
         (vec!["code=x", "langauge=y"], "did you mean \"language\"?"),
         (vec!["code:=1"], "/code: 1 is not of type \"string\""),
     ] {
-        let fault = read_in(&schema, &words, None).unwrap_err().to_string();
-        assert!(fault.contains(expected), "{words:?}: {fault}");
+        let error = read_in(&schema, &words, None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{words:?}: {error}");
     }
 }

@@ -42,9 +42,9 @@ pub(crate) async fn run(
 ) -> Result<()> {
     match from {
         BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
-        BridgeSide::Listen { url, transport, door } => {
+        BridgeSide::Listen { url, transport, listen: access } => {
             let as_json = options.output == OutputFormat::Json;
-            listen::run(url, *transport, door, to, options.timeout, as_json, stop).await
+            listen::run(url, *transport, access, to, options.timeout, as_json, stop).await
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Completion of command lines in bash, zsh and fish. The script of a shell asks the hidden command `__complete` how the
-//! line may go on; servers are asked only where that starts nothing that was not agreed to, and for a short time.
+//! Completion of command lines in bash, zsh and fish. The script of a shell hands the line to the hidden command
+//! `__complete`, which prints candidates; servers are asked only where that starts nothing without consent, and briefly.
 
-mod definition;
 mod line;
-mod names;
+mod position;
 mod query;
 mod script;
 mod values;
@@ -18,18 +17,18 @@ use line::{Line, bash_line};
 
 pub(crate) use script::script;
 
-/// Candidates that are shown; more are of no use.
+/// The most candidates that are printed.
 const MOST: usize = 500;
 
-/// Columns of what is said about a candidate.
+/// The most columns of a description.
 const DESCRIPTION: usize = 80;
 
-/// A word that could stand in place of the last one.
+/// A candidate for the last word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidate {
     text: String,
     description: String,
-    /// Whether the word goes on, so that no space follows.
+    /// Whether the word continues, so that no space follows.
     is_open: bool,
 }
 
@@ -43,11 +42,11 @@ impl Candidate {
     }
 }
 
-/// What could stand in place of the last word.
+/// The candidates for the last word.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Candidates {
     words: Vec<Candidate>,
-    /// Whether the shell completes the names of files there.
+    /// Whether the shell completes file names.
     files: bool,
 }
 
@@ -60,7 +59,7 @@ impl Candidates {
         Self { words: Vec::new(), files: true }
     }
 
-    /// The same, each with something in front.
+    /// The same, each with this prefix.
     fn after(mut self, prefix: &str) -> Self {
         for word in &mut self.words {
             word.text.insert_str(0, prefix);
@@ -69,26 +68,24 @@ impl Candidates {
     }
 }
 
-/// How long a person who presses tab waits for a server.
-const PATIENCE: Duration = Duration::from_millis(1500);
+/// How long a server is waited for after a press of the tab key.
+const TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The variable that says how many seconds it is instead.
-const PATIENCE_VARIABLE: &str = "REFMCP_COMPLETION_TIMEOUT";
+/// The variable with the number of seconds instead, up to [`LONGEST_TIMEOUT`].
+const TIMEOUT_VARIABLE: &str = "REFMCP_COMPLETION_TIMEOUT";
 
-/// The longest that can be said.
-const LONGEST_PATIENCE: f64 = 60.0;
+const LONGEST_TIMEOUT: f64 = 60.0;
 
-/// How much longer it may take in all, whatever holds it up, such as a file that another process has locked.
+/// How much longer the process may take in all, such as for a file that another process has locked.
 const MARGIN: Duration = Duration::from_millis(1500);
 
-/// How long a server is waited for.
-fn patience() -> Duration {
-    let said = std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
-    let said = said.filter(|seconds| (0.0..=LONGEST_PATIENCE).contains(seconds));
-    said.map_or(PATIENCE, Duration::from_secs_f64)
+fn timeout() -> Duration {
+    let seconds = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_TIMEOUT).contains(seconds));
+    seconds.map_or(TIMEOUT, Duration::from_secs_f64)
 }
 
-/// Prints how a line may go on. Nothing else is ever printed: what goes wrong leaves nothing to suggest.
+/// Prints the candidates for the last word of a line, and nothing else: an error leaves no candidates.
 pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let line = match shell {
@@ -97,7 +94,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     };
     let Some(line) = line else { return };
     std::thread::spawn(|| {
-        std::thread::sleep(patience() + MARGIN);
+        std::thread::sleep(timeout() + MARGIN);
         std::process::exit(0);
     });
     let mut found = candidates(&line);
@@ -110,7 +107,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
 
 fn candidates(line: &Line) -> Candidates {
     let command = crate::args::definition();
-    let position = definition::Position::of(&command, &line.words);
+    let position = position::Position::of(&command, &line.words);
     if let Some(found) = position.options(&line.last) {
         return found;
     }
@@ -123,7 +120,7 @@ fn candidates(line: &Line) -> Candidates {
     }
 }
 
-/// Names come from servers and files, and are put onto a command line: nothing may be in them that does something.
+/// Names come from servers and files and are put onto a command line: control characters are not let through.
 fn is_harmless(text: &str) -> bool {
     !text.is_empty() && one_line(text) == text && !text.contains(['\n', '\t', '\r'])
 }

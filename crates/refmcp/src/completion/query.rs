@@ -1,5 +1,5 @@
-//! Asking a server how a line may go on. A server that has to be started is asked only if its start was allowed for good,
-//! and no server that wants a login gets one here; whatever takes longer than a moment is given up.
+//! Candidates from a server. A server that has to be started is asked only if its start is allowed for good, no login is
+//! begun, and a server that does not answer at once is given up.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::definition::described;
-use super::{Candidate, Candidates, patience, values};
-use crate::args::{CompletionReference, SharedOptions, Target, typed_shared};
-use crate::arguments::{all_questions, prompt_schema};
+use super::position::summary;
+use super::{Candidate, Candidates, timeout};
+use crate::args::{CompletionReference, SharedOptions, Target, parse_shared_options};
+use crate::arguments::{ArgumentField, all_fields, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::command::client::{Person, Server, Servers, remembered};
 use crate::shell::template_variables;
@@ -23,10 +23,10 @@ use crate::store::listings::{Key, keep, recall};
 use crate::ui::progress::Bars;
 
 /// How long a server has to end.
-const FAREWELL: Duration = Duration::from_millis(200);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What to ask for.
-pub(super) enum Question<'a> {
+pub(super) enum Query<'a> {
     Tools,
     Prompts,
     Resources,
@@ -45,12 +45,12 @@ pub(super) enum Question<'a> {
     },
 }
 
-/// What the server that a word means has for this; nothing where it is not to be asked.
-pub(super) fn ask(options: &[(&str, String)], target: &str, question: &Question<'_>) -> Candidates {
-    let found = values::is_target(target).context("no target").and_then(|target| {
-        let shared = typed_shared(options).context("the options are not understood")?;
+/// Candidates from the server that `target` names; none where it is not to be asked.
+pub(super) fn ask(options: &[(&str, String)], target: &str, query: &Query<'_>) -> Candidates {
+    let found = Target::parse(target).map_err(Into::into).and_then(|target| {
+        let shared = parse_shared_options(options).context("the options are not understood")?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let found = runtime.block_on(Asked::answer(&target, &shared, question));
+        let found = runtime.block_on(ServerQuery::answer(&target, &shared, query));
         // What still runs is given up with the process.
         runtime.shutdown_background();
         found
@@ -59,7 +59,7 @@ pub(super) fn ask(options: &[(&str, String)], target: &str, question: &Question<
 }
 
 /// A server that may be asked, connected when it has to be.
-struct Asked<'a> {
+struct ServerQuery<'a> {
     shared: &'a SharedOptions,
     server: Server,
     until: Instant,
@@ -67,24 +67,20 @@ struct Asked<'a> {
     client: Option<Client>,
 }
 
-impl<'a> Asked<'a> {
-    async fn answer(
-        target: &Target,
-        shared: &'a SharedOptions,
-        question: &Question<'_>,
-    ) -> Result<Candidates> {
-        let until = Instant::now() + patience();
+impl<'a> ServerQuery<'a> {
+    async fn answer(target: &Target, shared: &'a SharedOptions, query: &Query<'_>) -> Result<Candidates> {
+        let until = Instant::now() + timeout();
         let (person, bars) = (Person::absent(), Bars::hidden().saying(|_| ()));
         let servers = Servers::new(shared, &person)?.beside(&bars);
         let server = tokio::time::timeout_at(until, servers.find(target)).await??;
-        let place = std::env::current_dir().unwrap_or_default();
-        // What else decides which server is meant, and what it shows.
+        let folder = std::env::current_dir().unwrap_or_default();
+        // All that decides which server this is, and what it lists.
         let key = format!(
             "{:?}",
             (
                 target,
                 server.connector.name(),
-                &place,
+                &folder,
                 &shared.config,
                 &shared.headers,
                 &shared.env,
@@ -92,53 +88,42 @@ impl<'a> Asked<'a> {
             )
         );
         let mut asked = Self { shared, server, until, key, client: None };
-        let found = asked.candidates(question).await;
+        let found = asked.candidates(query).await;
         if let Some(client) = &asked.client {
             // One that does not end in time is ended with the process.
-            let _ = tokio::time::timeout(FAREWELL, client.close()).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, client.close()).await;
         }
         found
     }
 
-    async fn candidates(&mut self, question: &Question<'_>) -> Result<Candidates> {
-        Ok(match question {
-            Question::Tools => {
-                let tools: Vec<Tool> = self.listed().await?;
-                Candidates::words(tools.into_iter().map(|tool| {
-                    let description = tool.description.as_deref().unwrap_or_default();
-                    Candidate::new(&tool.name, described(description))
-                }))
+    async fn candidates(&mut self, query: &Query<'_>) -> Result<Candidates> {
+        Ok(match query {
+            Query::Tools => {
+                self.named(|tool: Tool| (tool.name, tool.description.unwrap_or_default())).await?
             }
-            Question::Prompts => {
-                let prompts: Vec<Prompt> = self.listed().await?;
-                Candidates::words(prompts.into_iter().map(|prompt| {
-                    let description = prompt.description.as_deref().unwrap_or_default();
-                    Candidate::new(&prompt.name, described(description))
-                }))
+            Query::Prompts => {
+                self.named(|prompt: Prompt| (prompt.name, prompt.description.unwrap_or_default())).await?
             }
-            Question::Resources => {
-                let resources: Vec<Resource> = self.listed().await?;
-                Candidates::words(
-                    resources
-                        .into_iter()
-                        .map(|resource| Candidate::new(&resource.uri, described(&resource.name))),
-                )
+            Query::Resources => self.named(|resource: Resource| (resource.uri, resource.name)).await?,
+            Query::Templates => {
+                self.named(|template: ResourceTemplate| (template.uri_template, template.name)).await?
             }
-            Question::Templates => {
-                let templates: Vec<ResourceTemplate> = self.listed().await?;
-                Candidates::words(
-                    templates
-                        .into_iter()
-                        .map(|template| Candidate::new(&template.uri_template, described(&template.name))),
-                )
-            }
-            Question::ToolArguments { tool, given, last } => {
+            Query::ToolArguments { tool, given, last } => {
                 let tools: Vec<Tool> = self.listed().await?;
                 let tool = tools.iter().find(|known| known.name == *tool).context("no such tool")?;
                 of_schema(&tool.input_schema, given, last)
             }
-            Question::Arguments { of, given, last } => self.arguments(of, given, last).await?,
+            Query::Arguments { of, given, last } => self.arguments(of, given, last).await?,
         })
+    }
+
+    /// Everything that a list of the server names, each with its description.
+    async fn named<T: Listable + Serialize + DeserializeOwned>(
+        &mut self,
+        name: impl Fn(T) -> (String, String),
+    ) -> Result<Candidates> {
+        let listed = self.listed().await?.into_iter().map(name);
+        Ok(Candidates::words(listed.map(|(name, description)| Candidate::new(name, summary(&description)))))
     }
 
     /// The arguments of a prompt or a template: names from the lists, values from the server.
@@ -189,12 +174,12 @@ impl<'a> Asked<'a> {
 
     async fn client(&mut self) -> Result<&Client> {
         if self.client.is_none() {
-            let patience = patience();
+            let timeout = timeout();
             let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
                 .era(self.shared.protocol_version)
-                .timeout(patience)
-                .total_timeout(patience)
-                .open_timeout(patience);
+                .timeout(timeout)
+                .total_timeout(timeout)
+                .open_timeout(timeout);
             if let Some(revision) = remembered(&self.server.name) {
                 builder = builder.known_revision(&self.server.connector.name(), revision);
             }
@@ -207,22 +192,17 @@ impl<'a> Asked<'a> {
 
 /// Names of arguments that have no value yet, or the values that the schema allows.
 fn of_schema(schema: &JsonObject, given: &[String], last: &str) -> Candidates {
-    let questions = all_questions(schema);
+    let fields = all_fields(schema);
     let Some((key, _)) = last.split_once('=') else {
         let is_given = |name: &str| given.iter().any(|word| word.split(['=', ':', '.']).next() == Some(name));
-        let missing = questions.iter().filter(|question| !is_given(&question.name));
-        return Candidates::words(missing.map(|question| {
-            let about = question.description.as_deref().unwrap_or(&question.expected);
-            Candidate::new(format!("{}=", question.name), described(about)).open()
+        let missing = fields.iter().filter(|field| !is_given(&field.name));
+        return Candidates::words(missing.map(|field| {
+            let about = field.description.as_deref().unwrap_or(&field.expected);
+            Candidate::new(format!("{}=", field.name), summary(about)).open()
         }));
     };
-    let Some(question) = questions.iter().find(|question| question.name == key) else {
-        return Candidates::default();
-    };
-    let choices = match question.choices.as_slice() {
-        [] if question.expected == "true or false" => vec!["false".to_owned(), "true".to_owned()],
-        choices => choices.to_vec(),
-    };
+    let field = fields.iter().find(|field| field.name == key);
+    let choices = field.map(ArgumentField::suggestions).unwrap_or_default();
     Candidates::words(choices.into_iter().map(|choice| Candidate::new(format!("{key}={choice}"), "")))
 }
 

@@ -1,18 +1,22 @@
-//! Words that configuration files and servers know: names of servers, tools, prompts and arguments, addresses of
-//! resources.
+//! Values that configuration files and servers know: names of servers, tools, prompts and arguments, URIs of resources.
 
-use super::definition::Position;
+use std::path::Path;
+
 use super::line::Line;
-use super::query::{self, Question};
-use super::{Candidate, Candidates, names};
-use crate::args::{CompletionReference, ListKind, Target};
+use super::position::{Position, summary};
+use super::query::{self, Query};
+use super::{Candidate, Candidates};
+use crate::args::{CompletionReference, ListKind};
+use crate::command::configured;
+use crate::config;
+use crate::ui::mask;
 
-/// Whether the values of an option are more than its definition says.
+/// Whether values of an option come from files or servers.
 pub(super) fn is_known(option: &str) -> bool {
     matches!(option, "prompt" | "template" | "to" | "tool")
 }
 
-/// What files and servers have for this place; `None` where the definition says it all.
+/// Candidates from files and servers; `None` where the definition of the command line says it all.
 pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candidates> {
     let last = line.last.as_str();
     if let Some((option, value)) = position.valued(last) {
@@ -20,26 +24,25 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         return Some(option_values(position, option)?.after(prefix));
     }
     let given = position.positionals.as_slice();
-    let targets = || Some(names::servers(position, last));
-    let ask = |target: &String, question: Question<'_>| Some(query::ask(&position.values, target, &question));
+    let targets = || Some(servers(position, last));
+    let ask = |target: &String, question: Query<'_>| Some(query::ask(&position.values, target, &question));
     match (position.path.as_slice(), given) {
         (["list"], []) => {
-            let mut found = names::servers(position, last);
-            let kinds = ["tools", "resources", "templates", "prompts", "models", "all"];
-            found.words.splice(0..0, kinds.map(|kind| Candidate::new(kind, "")));
+            let mut found = servers(position, last);
+            found.words.splice(0..0, ListKind::NAMES.map(|kind| Candidate::new(kind, "")));
             Some(found)
         }
         (["list"], [kind]) if ListKind::parse(kind).is_some() => targets(),
         (["list"], [kind, target, ..]) => match ListKind::parse(kind)? {
-            ListKind::Tools => ask(target, Question::Tools),
-            ListKind::Resources => ask(target, Question::Resources),
-            ListKind::Templates => ask(target, Question::Templates),
-            ListKind::Prompts => ask(target, Question::Prompts),
+            ListKind::Tools => ask(target, Query::Tools),
+            ListKind::Resources => ask(target, Query::Resources),
+            ListKind::Templates => ask(target, Query::Templates),
+            ListKind::Prompts => ask(target, Query::Prompts),
             ListKind::Models | ListKind::All => Some(Candidates::default()),
         },
         (["models"], []) => {
             let mut found = position.declared();
-            found.words.extend(names::servers(position, last).words);
+            found.words.extend(servers(position, last).words);
             Some(found)
         }
         (["models", "list" | "select"] | ["metadata"], []) => targets(),
@@ -48,19 +51,19 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {
             targets()
         }
-        (["call"], [target]) => ask(target, Question::Tools),
-        (["call"], [target, tool, given @ ..]) => ask(target, Question::ToolArguments { tool, given, last }),
-        (["read"], [target]) | (["watch"], [target, ..]) => ask(target, Question::Resources),
-        (["prompt"], [target]) => ask(target, Question::Prompts),
+        (["call"], [target]) => ask(target, Query::Tools),
+        (["call"], [target, tool, given @ ..]) => ask(target, Query::ToolArguments { tool, given, last }),
+        (["read"], [target]) | (["watch"], [target, ..]) => ask(target, Query::Resources),
+        (["prompt"], [target]) => ask(target, Query::Prompts),
         (["prompt"], [target, name, given @ ..]) => {
             let of = CompletionReference::Prompt(name.clone());
-            ask(target, Question::Arguments { of: &of, given, last })
+            ask(target, Query::Arguments { of: &of, given, last })
         }
         (["complete"], [target]) => {
             let value = |id| position.value(id).map(str::to_owned);
             let of = value("prompt").map(CompletionReference::Prompt);
             let of = of.or_else(|| value("template").map(CompletionReference::Template))?;
-            ask(target, Question::Arguments { of: &of, given: &[], last })
+            ask(target, Query::Arguments { of: &of, given: &[], last })
         }
         (["list" | "read" | "complete" | "info" | "raw"], _) => Some(Candidates::default()),
         _ => None,
@@ -69,20 +72,29 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
 
 fn option_values(position: &Position<'_>, option: &str) -> Option<Candidates> {
     // The server may be named later on the line, and then it is not known yet.
-    let ask = |question: Question<'_>| match position.positionals.first() {
+    let ask = |question: Query<'_>| match position.positionals.first() {
         Some(target) => query::ask(&position.values, target, &question),
         None => Candidates::default(),
     };
     Some(match (position.path.as_slice(), option) {
-        (["complete"], "prompt") => ask(Question::Prompts),
-        (["complete"], "template") => ask(Question::Templates),
-        (["trust", _], "tool") => ask(Question::Tools),
-        (["bridge"], "to") => names::servers(position, ""),
+        (["complete"], "prompt") => ask(Query::Prompts),
+        (["complete"], "template") => ask(Query::Templates),
+        (["trust", _], "tool") => ask(Query::Tools),
+        (["bridge"], "to") => servers(position, ""),
         _ => return Some(Candidates::default()),
     })
 }
 
-/// Whether a word means a server that can be looked for.
-pub(super) fn is_target(word: &str) -> Option<Target> {
-    Target::parse(word).ok()
+/// The servers that the usual configuration files name, or the one of `--config`. Nothing is started.
+fn servers(position: &Position<'_>, last: &str) -> Candidates {
+    // A URL is not the beginning of a name.
+    if last.contains("://") {
+        return Candidates::default();
+    }
+    let known = match position.value("config") {
+        Some(file) => config::read(Path::new(file)),
+        None => config::read_all(&configured::usual_files()),
+    };
+    let usable = known.servers.iter().filter(|entry| !entry.disabled);
+    Candidates::words(usable.map(|entry| Candidate::new(&entry.name, summary(&mask::target(&entry.launch)))))
 }

@@ -12,7 +12,7 @@ use super::parse::COMMANDS;
 use super::servers::Roster;
 use super::template::variables;
 use crate::args::{CompletionReference, join_words, split_words};
-use crate::arguments::{Question, all_questions, prompt_schema};
+use crate::arguments::{ArgumentField, all_fields, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::ui::text::one_line;
 
@@ -195,9 +195,9 @@ fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Sugg
     let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
     let tool = offer.and_then(|offer| offer.tools.iter().find(|tool| tool.name == name));
     let Some(tool) = tool else { return Suggestions::default() };
-    let questions = all_questions(&tool.input_schema);
+    let fields = all_fields(&tool.input_schema);
     match partial.split_once('=') {
-        None => argument_names(questions.iter().map(|question| question.name.as_str()), given),
+        None => argument_names(fields.iter().map(|field| field.name.as_str()), given),
         Some((key, value)) => {
             let key = key.trim_end_matches(':');
             match value.strip_prefix('@') {
@@ -206,7 +206,8 @@ fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Sugg
                     Suggestions { file: Some((before.to_owned(), file.to_owned())), ..Suggestions::default() }
                 }
                 None => {
-                    let choices = questions.iter().find(|question| question.name == key).map(choices);
+                    let field = fields.iter().find(|field| field.name == key);
+                    let choices = field.map(ArgumentField::suggestions);
                     closed(choices.unwrap_or_default().into_iter().map(|choice| format!("{key}={choice}")))
                 }
             }
@@ -214,19 +215,12 @@ fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Sugg
     }
 }
 
-fn choices(question: &Question) -> Vec<String> {
-    if question.choices.is_empty() && question.expected == "true or false" {
-        return vec!["false".to_owned(), "true".to_owned()];
-    }
-    question.choices.clone()
-}
-
 fn of_prompt(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
     let Ok((server, name)) = offers.find(word, offer::prompts) else { return Suggestions::default() };
     let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
     let prompt = offer.and_then(|offer| offer.prompts.iter().find(|prompt| prompt.name == name));
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
-    let names: Vec<String> = all_questions(&schema).into_iter().map(|question| question.name).collect();
+    let names: Vec<String> = all_fields(&schema).into_iter().map(|field| field.name).collect();
     asked_of_server(&names, server, CompletionReference::Prompt(name), given, partial)
 }
 

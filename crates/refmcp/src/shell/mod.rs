@@ -53,7 +53,7 @@ pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<Ex
     let _kept = TerminalKept::now();
     let mut shell = new_shell(shared)?;
     let beside = shell.asides.clone();
-    let _log = logging::shown_by(move |line| beside.say(line.to_owned()));
+    let _log = logging::redirect(move |line| beside.say(line.to_owned()));
     let known = configured(shared, &shell.person, targets.is_empty())?;
     shell.roster.set_configured(known.clone());
     let from_files: Vec<Target> = known.into_iter().map(Target::Named).collect();

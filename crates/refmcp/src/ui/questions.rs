@@ -4,7 +4,7 @@ use refmcp_proto::model::JsonObject;
 use serde_json::Value;
 
 use super::prompt::{AskError, Terminal};
-use crate::arguments::{Question, answer, questions};
+use crate::arguments::{ArgumentField, missing_fields};
 
 /// Asks for every required argument that is missing, and adds the answers.
 ///
@@ -16,14 +16,14 @@ pub(crate) fn ask_missing(
     schema: &JsonObject,
     arguments: &mut JsonObject,
 ) -> Result<(), AskError> {
-    for question in questions(schema, arguments) {
+    for question in missing_fields(schema, arguments) {
         let value = ask(terminal, schema, &question)?;
         arguments.insert(question.name, value);
     }
     Ok(())
 }
 
-fn ask(terminal: &mut Terminal, schema: &JsonObject, question: &Question) -> Result<Value, AskError> {
+fn ask(terminal: &mut Terminal, schema: &JsonObject, question: &ArgumentField) -> Result<Value, AskError> {
     let label = match &question.title {
         Some(title) if *title != question.name => format!("{title} ({})", question.name),
         _ => question.name.clone(),
@@ -39,7 +39,7 @@ fn ask(terminal: &mut Terminal, schema: &JsonObject, question: &Question) -> Res
         let preset = question.choices.iter().position(|choice| Some(choice) == default.as_ref());
         let chosen = terminal.choose(&label, &question.choices, preset)?;
         let text = question.choices.get(chosen).map(String::as_str).unwrap_or_default();
-        return Ok(answer(schema, question, text).unwrap_or_else(|_| Value::from(text)));
+        return Ok(question.parse(schema, text).unwrap_or_else(|_| Value::from(text)));
     }
     loop {
         let label = format!("{label}, {}", question.expected);
@@ -48,7 +48,7 @@ fn ask(terminal: &mut Terminal, schema: &JsonObject, question: &Question) -> Res
         } else {
             terminal.text(&label, default.as_deref())?
         };
-        match answer(schema, question, &typed) {
+        match question.parse(schema, &typed) {
             Ok(value) => return Ok(value),
             Err(why) => terminal.warn(&why)?,
         }

@@ -91,7 +91,7 @@ impl LoginOptions {
 
     /// Whether a person has to say yes.
     pub(super) fn needs_person(&self) -> bool {
-        self.grant == GrantType::Code
+        self.grant == GrantType::AuthorizationCode
     }
 }
 

@@ -32,7 +32,9 @@ use store::UserStore;
 /// Runs a command about logins.
 pub(crate) async fn run(command: AuthCommand, shared: &SharedOptions) -> Result<ExitReason> {
     match command {
-        AuthCommand::Login { target, manner, visit } => login::login(&target, &manner, &visit, shared).await,
+        AuthCommand::Login { target, login, browser } => {
+            login::login(&target, &login, &browser, shared).await
+        }
         AuthCommand::Status { target } => status::status(target.as_ref(), shared).await,
         AuthCommand::Logout { target } => logout::logout(&target, shared).await,
         AuthCommand::Keyring { action } => keyring::keyring(action, shared).await,

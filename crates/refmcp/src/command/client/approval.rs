@@ -5,7 +5,7 @@ use refmcp_client::model::{JsonObject, Tool};
 
 use super::session::Session;
 use crate::args::{ExitError, ExitReason, UsageError, join_words};
-use crate::arguments::{ArgumentInput, Inputs, read};
+use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
 use crate::ui::approve::{Approval, approve, is_asked_about};
@@ -48,6 +48,6 @@ fn fits(tool: &Tool, arguments: &JsonObject) -> Result<(), String> {
         words: Vec::new(),
         json: Some(serde_json::Value::Object(arguments.clone()).to_string()),
     };
-    let reading = read(&words, &tool.input_schema, &mut Inputs::new(&mut std::io::empty()));
-    reading.finish(&tool.input_schema).map(drop).map_err(|mistakes| mistakes.to_string())
+    let parsed = parse_arguments(&words, &tool.input_schema, &mut ValueSource::new(&mut std::io::empty()));
+    parsed.finish(&tool.input_schema).map(drop).map_err(|errors| errors.to_string())
 }

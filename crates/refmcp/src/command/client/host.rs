@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use super::unattended;
 use crate::args::{SharedOptions, UsageError, split_words};
-use crate::arguments::{ArgumentInput, Inputs, read};
+use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::ui::consent::ask_to_visit;
 use crate::ui::form::fill_form;
 use crate::ui::opener::open_url;
@@ -100,18 +100,18 @@ impl Person {
         Some(question(&mut terminal))
     }
 
-    /// The arguments that were typed, and those that are missing from whoever can be asked.
+    /// The arguments that were typed; on a terminal, those that are missing are asked for.
     pub(crate) async fn arguments(&self, words: &ArgumentInput, schema: &JsonObject) -> Result<JsonObject> {
         let (words, schema, person) = (words.clone(), schema.clone(), self.clone());
         let reading = tokio::task::spawn_blocking(move || -> Result<JsonObject> {
-            let mut reading = read(&words, &schema, &mut Inputs::new(&mut std::io::stdin()));
-            if reading.mistakes.is_empty() && !reading.questions(&schema).is_empty() {
-                let asked = person.ask_now(|terminal| ask_missing(terminal, &schema, &mut reading.arguments));
+            let mut parsed = parse_arguments(&words, &schema, &mut ValueSource::new(&mut std::io::stdin()));
+            if parsed.lacks_only_required(&schema) {
+                let asked = person.ask_now(|terminal| ask_missing(terminal, &schema, &mut parsed.arguments));
                 if let Some(Err(fault)) = asked {
                     return Err(UsageError::new(fault.to_string()).into());
                 }
             }
-            reading.finish(&schema).map_err(|mistakes| UsageError::new(mistakes.to_string()).into())
+            parsed.finish(&schema).map_err(|errors| UsageError::new(errors.to_string()).into())
         });
         reading.await?
     }

@@ -17,7 +17,7 @@ use super::output::laid_out;
 use super::session::Session;
 use super::written::Written;
 use crate::args::{CompletionReference, ExitError, ExitReason, UsageError};
-use crate::arguments::{ArgumentInput, Inputs, json_document, prompt_schema};
+use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::rpc_of;
 use crate::ui::render::{self, ServerSummary};
 use crate::ui::suggest::{nearest, unknown};
@@ -165,7 +165,7 @@ pub(crate) fn info(session: &Session) -> Result<()> {
 pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -> Result<()> {
     let params = match params {
         Some(text) => {
-            let value = json_document(text, &mut Inputs::new(&mut io::stdin()));
+            let value = json_document(text, &mut ValueSource::new(&mut io::stdin()));
             let value = value.map_err(|what| match what.strip_prefix("is no JSON") {
                 Some(why) => UsageError::new(format!("the parameters are no JSON{why}")),
                 None => UsageError::new(format!("the parameters: {what}")),

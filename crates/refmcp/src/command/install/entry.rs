@@ -22,7 +22,7 @@ pub(super) fn wanted(options: &InstallOptions, own: &Path) -> Result<(String, En
     if let Some((key, _)) = options.env.iter().find(|(key, _)| key.contains('\0')) {
         return Err(UsageError::new(format!("{key:?} cannot be the name of a variable")).into());
     }
-    let host = options.host.host();
+    let host = options.host;
     let entry = match &target {
         None => started(host, vec![program(own)?, "stdio".to_owned()], options)?,
         Some(Target::Command(words)) => started(host, absolute(words)?, options)?,

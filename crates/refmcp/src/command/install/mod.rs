@@ -30,17 +30,15 @@ fn place(options: &InstallOptions) -> Result<PathBuf> {
     if let Some(path) = &options.config {
         return Ok(path.clone());
     }
-    let place = options
-        .host
-        .host()
-        .file(scope(options), Platform::CURRENT, Path::new(""), &|name| std::env::var_os(name));
+    let place =
+        options.host.file(scope(options), Platform::CURRENT, Path::new(""), &|name| std::env::var_os(name));
     place.context(
         "the environment does not say where your files are: set HOME, or name the file with --config",
     )
 }
 
 fn scope(options: &InstallOptions) -> ConfigScope {
-    let in_folder = !options.user && options.host.host().has(ConfigScope::Folder);
+    let in_folder = !options.user && options.host.has(ConfigScope::Folder);
     if in_folder { ConfigScope::Folder } else { ConfigScope::User }
 }
 
@@ -49,7 +47,7 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
     let (name, entry) = entry::wanted(options, &own)?;
     let shown = one_line(&file.shown()).into_owned();
     let before = file.text.as_deref();
-    let edited = with_entry(before.unwrap_or_default(), options.host.host().member(), &name, &entry);
+    let edited = with_entry(before.unwrap_or_default(), options.host.member(), &name, &entry);
     let after =
         match edited.map_err(|fault| UsageError::new(format!("{shown}: {fault}; nothing was written")))? {
             Edited::Same => return said(&format!("{shown} has this server already\n")),
@@ -132,7 +130,7 @@ fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, ques
 
 /// What to type to take a change back.
 fn undo_command(options: &InstallOptions) -> String {
-    let mut words = vec!["refmcp".to_owned(), "install".to_owned(), options.host.word().to_owned()];
+    let mut words = vec!["refmcp".to_owned(), "install".to_owned(), options.host_name().to_owned()];
     if options.user {
         words.push("--user".to_owned());
     }

@@ -45,7 +45,7 @@ pub(super) fn set(options: &AuthorizationOptions, place: &Place, http: &mut Opti
     let resource = origin.join(place.path.as_str()).context("no address")?;
     match issuer {
         TokenIssuer::Builtin => builtin(options, &origin, resource, http),
-        TokenIssuer::Elsewhere(name) => elsewhere(options, name, resource, http),
+        TokenIssuer::External(name) => elsewhere(options, name, resource, http),
     }
 }
 

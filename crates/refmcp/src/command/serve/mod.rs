@@ -39,7 +39,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (grace, output) = (options.server.grace, options.output);
-    let public = options.authority.public_url.clone();
+    let public = options.authorization.public_url.clone();
     let shown = match &at {
         At::Address(address) => {
             reachable::authority(*address, &options.allow_host, reachable::outgoing_address)
@@ -48,7 +48,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     };
     let place = Place { at, secure: tls.is_some(), path: options.listen.path.clone(), shown, public };
     http.hosts.extend(place.public_hosts());
-    let about = auth::set(&options.authority, &place, &mut http)?;
+    let about = auth::set(&options.authorization, &place, &mut http)?;
     let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
     if let (None, At::Address(address)) = (&http.resource_server, &place.at) {
         reachable::warn_if_open(*address);

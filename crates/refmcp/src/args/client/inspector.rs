@@ -1,4 +1,4 @@
-//! The flags of the MCP Inspector's command line, in terms of our own commands.
+//! `--cli`: the flags of the MCP Inspector's command line, translated to commands of refmcp.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,10 @@ use refmcp_client::{VersionPolicy, redact};
 use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Method;
 
-use super::shared::{OutputFormat, SharedOptions, log_level};
-use super::value::{Header, header, pair, seconds};
-use super::{ClientCommand, ListKind, LogOptions, ServerStderr, Target, UrlTransport, UsageError};
+use super::options::log_level;
+use super::{ClientCommand, ListKind, OutputFormat, ServerStderr, SharedOptions};
+use crate::args::value::{Header, header, pair, seconds};
+use crate::args::{LogOptions, Target, UrlTransport, UsageError, parse_shared_options};
 use crate::arguments::ArgumentInput;
 
 /// Drive a server with the flags of the MCP Inspector.
@@ -18,7 +19,7 @@ use crate::arguments::ArgumentInput;
     name = "refmcp",
     override_usage = "refmcp --cli <URL|COMMAND...> --method <METHOD> [OPTIONS] [-- <ARGUMENT>...]"
 )]
-pub(super) struct Inspector {
+pub(in crate::args) struct Inspector {
     #[command(flatten)]
     logging: LogOptions,
 
@@ -119,8 +120,8 @@ enum Transport {
 }
 
 impl Inspector {
-    /// The same in our own terms.
-    pub(super) fn translate(self) -> Result<(LogOptions, ClientCommand, SharedOptions), UsageError> {
+    /// The command that the flags mean.
+    pub(in crate::args) fn translate(self) -> Result<(LogOptions, ClientCommand, SharedOptions), UsageError> {
         let target = target(
             self.server_url.into_iter().chain(self.target).collect(),
             self.rest,
@@ -155,30 +156,23 @@ impl Inspector {
         };
         let calls_tool = matches!(command, ClientCommand::Call { .. });
         let of_tool = self.tool_metadata.into_iter().filter(|_| calls_tool);
+        let defaults =
+            parse_shared_options(&[]).ok_or_else(|| UsageError::new("the options have no defaults"))?;
         let shared = SharedOptions {
             config: self.config,
             protocol_version: self.protocol_era,
             timeout: self.timeout,
             total_timeout: self.timeout.saturating_mul(10),
-            cacert: Vec::new(),
             headers: self.headers,
             env: self.env,
             meta: self.metadata.into_iter().chain(of_tool).collect(),
             cwd: self.cwd,
             server_stderr: ServerStderr::Show,
-            trace: None,
-            explain: false,
-            // The Inspector does not ask, and whoever uses its flags does not expect it.
+            // The Inspector asks for no consent.
             yes: true,
-            sampler: None,
-            model: None,
-            roots: Vec::new(),
-            roots_may_come: false,
-            log_level: None,
             output: OutputFormat::Json,
             text_errors: true,
-            no_color: false,
-            mask_arguments: false,
+            ..defaults
         };
         Ok((self.logging, command, shared))
     }

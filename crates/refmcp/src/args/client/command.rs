@@ -1,9 +1,10 @@
-//! The commands that drive a server, as they are meant.
+//! The commands that drive a server, with their arguments resolved.
 
 use refmcp_proto::model::LogLevel;
 use url::Url;
 
-use super::{AuthCommand, BridgeListenOptions, Target, UrlTransport};
+use super::{AuthCommand, BridgeListenOptions};
+use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
 /// What to do with a server.
@@ -47,12 +48,12 @@ pub(crate) enum ClientCommand {
     Shell { targets: Vec<Target> },
     /// Pass messages from one transport to another.
     Bridge { from: BridgeSide, to: Target },
-    /// Log in or out, or show where somebody is logged in.
+    /// Log in or out, or show the logins.
     Auth(AuthCommand),
 }
 
 impl ClientCommand {
-    /// The one server that is meant, where there is one.
+    /// The one server that the command drives, if it is one.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
             Self::List { target, .. }
@@ -68,7 +69,7 @@ impl ClientCommand {
             | Self::Raw { target, .. }
             | Self::SetLevel { target, .. }
             | Self::Bridge { to: target, .. } => Some(target),
-            // Whoever logs in knows how.
+            // A login needs no hint that one is needed.
             Self::Auth(AuthCommand::Status { target }) => target.as_ref(),
             Self::Auth(_) | Self::Shell { .. } => None,
         }
@@ -93,17 +94,12 @@ pub(crate) enum ListKind {
 }
 
 impl ListKind {
-    /// What a word means.
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "tools" => Some(Self::Tools),
-            "resources" => Some(Self::Resources),
-            "templates" => Some(Self::Templates),
-            "prompts" => Some(Self::Prompts),
-            "models" => Some(Self::Models),
-            "all" => Some(Self::All),
-            _ => None,
-        }
+    /// The names that [`ListKind::parse`] knows.
+    pub(crate) const NAMES: [&str; 6] = ["tools", "resources", "templates", "prompts", "models", "all"];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let kinds = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts, Self::Models, Self::All];
+        Self::NAMES.iter().zip(kinds).find_map(|(known, kind)| (*known == name).then_some(kind))
     }
 }
 
@@ -116,11 +112,11 @@ pub(crate) enum CompletionReference {
     Template(String),
 }
 
-/// Where a bridge's clients come from.
+/// The side of a bridge that clients are on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BridgeSide {
     /// The process that started the bridge.
     Stdio,
-    /// Whoever connects to this address.
-    Listen { url: Url, transport: UrlTransport, door: BridgeListenOptions },
+    /// Clients that connect to this address.
+    Listen { url: Url, transport: UrlTransport, listen: BridgeListenOptions },
 }

@@ -1,4 +1,4 @@
-//! `auth`: logging in, as it is typed.
+//! `auth`: login, status, logout, keyring.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,43 +9,43 @@ use refmcp_auth::jose::Algorithm;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::enterprise::EnterpriseOptions;
-use super::examples;
-use super::value::{absolute, seconds};
-use super::{ClientCommand, SharedOptions, Target, UsageError};
+use super::{ClientCommand, SharedOptions};
+use crate::args::help::examples;
+use crate::args::value::{absolute, seconds};
+use crate::args::{Target, UsageError};
 
-// What to do about logins. (A doc comment would become what the command says of itself.)
+// No doc comment: it would become the description of `auth`.
 #[derive(Debug, Subcommand)]
-pub(super) enum AuthWords {
+pub(in crate::args) enum AuthArgs {
     /// Log in to a server, and keep its tokens for the other commands.
-    #[command(after_help = examples::LOGIN)]
-    Login(Box<LoginWords>),
+    #[command(after_help = examples("refmcp auth login"))]
+    Login(Box<LoginArgs>),
     /// Show where you are logged in; never the tokens.
-    #[command(after_help = examples::STATUS)]
-    Status(StatusWords),
+    #[command(after_help = examples("refmcp auth status"))]
+    Status(StatusArgs),
     /// Give the tokens for a server back, and forget them.
-    #[command(after_help = examples::LOGOUT)]
-    Logout(LogoutWords),
+    #[command(after_help = examples("refmcp auth logout"))]
+    Logout(LogoutArgs),
     /// Seal the file of tokens with a key that the system's keyring keeps, or show whether it is.
-    #[command(after_help = examples::KEYRING)]
-    Keyring(KeyringWords),
+    #[command(after_help = examples("refmcp auth keyring"))]
+    Keyring(KeyringArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct LoginWords {
+pub(in crate::args) struct LoginArgs {
     /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
     #[arg(value_name = "TARGET")]
     target: String,
     #[command(flatten)]
-    manner: LoginOptions,
+    login: LoginOptions,
     #[command(flatten)]
-    visit: BrowserOptions,
+    browser: BrowserOptions,
     #[command(flatten)]
     shared: SharedOptions,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct StatusWords {
+pub(in crate::args) struct StatusArgs {
     /// The server; every one if left out.
     #[arg(value_name = "TARGET")]
     target: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct StatusWords {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct LogoutWords {
+pub(in crate::args) struct LogoutArgs {
     /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
     #[arg(value_name = "TARGET")]
     target: String,
@@ -63,11 +63,11 @@ pub(super) struct LogoutWords {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct KeyringWords {
+pub(in crate::args) struct KeyringArgs {
     /// Whether it is to be sealed; shows whether it is if left out.
     #[arg(value_name = "on|off", value_parser = ["on", "off"], hide_possible_values = true)]
     state: Option<String>,
-    /// Who speaks to the keyring: docker-credential-NAME; that of this system's own if left out.
+    /// The program that speaks to the keyring: docker-credential-NAME; the system's own if left out.
     #[arg(long, value_name = "NAME", requires = "state")]
     helper: Option<String>,
     #[command(flatten)]
@@ -78,8 +78,8 @@ pub(super) struct KeyringWords {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthCommand {
     /// Log in to a server.
-    Login { target: Target, manner: Box<LoginOptions>, visit: BrowserOptions },
-    /// Show where somebody is logged in.
+    Login { target: Target, login: Box<LoginOptions>, browser: BrowserOptions },
+    /// Show the servers with a login.
     Status { target: Option<Target> },
     /// Give tokens back and forget them.
     Logout { target: Target },
@@ -98,12 +98,12 @@ pub(crate) enum KeyringAction {
     Off,
 }
 
-// Who logs in, and how. It is kept with the tokens, so that they can be renewed; secrets are read anew each time.
+// The client and its grant. Stored with the tokens, so that they can be refreshed; secrets are read anew each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub(crate) struct LoginOptions {
-    /// How to get a token.
-    #[arg(long, value_enum, default_value_t = GrantType::Code, help_heading = "Login")]
+    /// The OAuth grant by which to get a token.
+    #[arg(long, value_enum, default_value_t = GrantType::AuthorizationCode, help_heading = "Login")]
     pub(crate) grant: GrantType,
 
     /// The client that the authorization server knows already, by its id.
@@ -147,7 +147,7 @@ pub(crate) struct LoginOptions {
     #[arg(long, value_name = "URL", conflicts_with = "client_id", help_heading = "Login")]
     pub(crate) client_metadata_url: Option<Url>,
 
-    /// The file with the assertion of somebody whom the authorization server trusts, for `--grant jwt-bearer`. One that does
+    /// The file with an assertion by an issuer that the authorization server trusts, for `--grant jwt-bearer`. One that does
     /// not name that server in its `aud`, by its issuer or its token endpoint, needs `--client-issuer`, with `--client-id`,
     /// to say where it may go.
     #[arg(long, value_name = "FILE", help_heading = "Login")]
@@ -161,27 +161,29 @@ pub(crate) struct LoginOptions {
     #[arg(long = "scope", value_name = "SCOPE", help_heading = "Login")]
     pub(crate) scopes: Vec<String>,
 
-    /// Bind tokens to a key of this machine (DPoP), so that nobody else can use them.
+    /// Bind tokens to a key of this machine (DPoP), so that no other client can use them.
     #[arg(long, help_heading = "Login")]
     pub(crate) dpop: bool,
 }
 
-/// How to get a token.
+/// The OAuth grant by which a token is obtained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum GrantType {
-    /// Somebody says yes in a browser.
+    /// A person agrees in a browser.
     #[default]
-    Code,
-    /// The client speaks for itself.
+    #[serde(alias = "code")]
+    #[value(alias = "code")]
+    AuthorizationCode,
+    /// The client acts for itself.
     ClientCredentials,
-    /// Somebody whom the authorization server trusts vouches for the client.
+    /// An issuer that the authorization server trusts vouches for the client.
     JwtBearer,
-    /// The enterprise's identity provider, where somebody has signed on, decides.
+    /// The enterprise's identity provider, where a person has signed on, decides.
     Enterprise,
 }
 
-// How a person is sent to a page and comes back.
+// How a person logs in with a browser.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct BrowserOptions {
     /// The port of this machine that the browser is sent back to; any that is free if left out.
@@ -203,34 +205,32 @@ impl Default for BrowserOptions {
     }
 }
 
-impl AuthWords {
-    /// What the words mean.
+impl AuthArgs {
+    /// The command that the arguments make.
     ///
     /// # Errors
     ///
-    /// They do not fit together; the error says why.
+    /// They contradict each other; the error says how.
     pub(super) fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
         let (command, shared) = match self {
-            Self::Login(words) => {
-                let target = Target::parse(&words.target)?;
-                let manner = Box::new(words.manner.checked()?);
-                (AuthCommand::Login { target, manner, visit: words.visit }, words.shared)
+            Self::Login(args) => {
+                let target = Target::parse(&args.target)?;
+                let login = Box::new(args.login.checked()?);
+                (AuthCommand::Login { target, login, browser: args.browser }, args.shared)
             }
-            Self::Status(words) => {
-                let target = words.target.as_deref().map(Target::parse).transpose()?;
-                (AuthCommand::Status { target }, words.shared)
+            Self::Status(args) => {
+                let target = args.target.as_deref().map(Target::parse).transpose()?;
+                (AuthCommand::Status { target }, args.shared)
             }
-            Self::Logout(words) => {
-                (AuthCommand::Logout { target: Target::parse(&words.target)? }, words.shared)
-            }
-            Self::Keyring(words) => {
-                let action = match (words.state.as_deref(), words.helper) {
+            Self::Logout(args) => (AuthCommand::Logout { target: Target::parse(&args.target)? }, args.shared),
+            Self::Keyring(args) => {
+                let action = match (args.state.as_deref(), args.helper) {
                     (Some("on"), helper) => KeyringAction::On { helper },
                     (_, Some(_)) => return Err(UsageError::new("--helper: only to turn the keyring on")),
                     (Some(_), None) => KeyringAction::Off,
                     (None, None) => KeyringAction::Show,
                 };
-                (AuthCommand::Keyring { action }, words.shared)
+                (AuthCommand::Keyring { action }, args.shared)
             }
         };
         Ok((ClientCommand::Auth(command), shared))
@@ -238,7 +238,7 @@ impl AuthWords {
 }
 
 impl LoginOptions {
-    /// The same, if it makes sense, with paths that stay right in another folder.
+    /// The same, if consistent, with absolute paths.
     fn checked(mut self) -> Result<Self, UsageError> {
         let proves = self.client_secret_file.is_some() || self.client_secret_env.is_some();
         match self.grant {
@@ -250,7 +250,7 @@ impl LoginOptions {
             GrantType::JwtBearer if self.assertion_file.is_none() => {
                 return Err(UsageError::new("--grant jwt-bearer: needs --assertion-file"));
             }
-            GrantType::Code | GrantType::ClientCredentials | GrantType::Enterprise
+            GrantType::AuthorizationCode | GrantType::ClientCredentials | GrantType::Enterprise
                 if self.assertion_file.is_some() =>
             {
                 return Err(UsageError::new("--assertion-file: only for --grant jwt-bearer"));
@@ -268,7 +268,66 @@ impl LoginOptions {
         for file in [&mut self.client_secret_file, &mut self.client_key, &mut self.assertion_file] {
             *file = file.as_deref().map(absolute);
         }
-        Ok(Self { enterprise: self.enterprise.settled(), ..self })
+        Ok(Self { enterprise: self.enterprise.with_absolute_paths(), ..self })
+    }
+}
+
+// The enterprise's identity provider, and the ID token it issued at sign-on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub(crate) struct EnterpriseOptions {
+    /// The enterprise's identity provider, for `--grant enterprise`.
+    #[arg(long, value_name = "ISSUER", help_heading = "Login")]
+    pub(crate) idp_issuer: Option<String>,
+
+    /// Where the identity provider exchanges tokens; looked up if left out.
+    #[arg(long, value_name = "URL", requires = "idp_issuer", help_heading = "Login")]
+    pub(crate) idp_token_endpoint: Option<Url>,
+
+    /// The client's id at the identity provider.
+    #[arg(long, value_name = "ID", requires = "idp_issuer", help_heading = "Login")]
+    pub(crate) idp_client_id: Option<String>,
+
+    /// The file with the client's secret at the identity provider.
+    #[arg(long, value_name = "FILE", requires = "idp_client_id", help_heading = "Login")]
+    pub(crate) idp_client_secret_file: Option<PathBuf>,
+
+    /// The variable of the environment with the client's secret at the identity provider.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "idp_client_id",
+        conflicts_with = "idp_client_secret_file",
+        help_heading = "Login"
+    )]
+    pub(crate) idp_client_secret_env: Option<String>,
+
+    /// The file with the ID token that the identity provider issued at sign-on.
+    #[arg(long, value_name = "FILE", requires = "idp_issuer", help_heading = "Login")]
+    pub(crate) id_token_file: Option<PathBuf>,
+}
+
+impl EnterpriseOptions {
+    /// Whether they are given where they are needed, and only there.
+    fn check(&self, needed: bool) -> Result<(), UsageError> {
+        let complete =
+            self.idp_issuer.is_some() && self.idp_client_id.is_some() && self.id_token_file.is_some();
+        match needed {
+            true if !complete => Err(UsageError::new(
+                "--grant enterprise: needs --idp-issuer, --idp-client-id and --id-token-file",
+            )),
+            false if self.idp_issuer.is_some() => {
+                Err(UsageError::new("--idp-issuer: only for --grant enterprise"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn with_absolute_paths(mut self) -> Self {
+        for file in [&mut self.idp_client_secret_file, &mut self.id_token_file] {
+            *file = file.as_deref().map(absolute);
+        }
+        self
     }
 }
 

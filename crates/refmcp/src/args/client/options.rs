@@ -1,7 +1,9 @@
-//! The options of every command that drives a server.
+//! The options that all commands which drive a server share: connection, consent, output.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -9,11 +11,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 
-use super::ServerStderr;
-use super::value::{Header, header, pair, timeout};
+use crate::args::value::{Header, header, pair, timeout};
 
-// How to connect, how long to wait, and how to show what comes back. (A doc comment would become what each command
-// says of itself, since what it takes is put together last.)
+// No doc comment: it would become the description of every command that flattens this.
 #[derive(Clone, clap::Args)]
 pub(crate) struct SharedOptions {
     /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
@@ -72,19 +72,19 @@ pub(crate) struct SharedOptions {
     #[arg(long, short = 'y', help_heading = "Questions")]
     pub(crate) yes: bool,
 
-    /// A command that answers when the server asks for a model: it reads the request and writes the message.
+    /// A command that answers sampling requests of the server: it reads the request and writes the message.
     #[arg(long, value_name = "COMMAND", help_heading = "Questions")]
     pub(crate) sampler: Option<String>,
 
-    /// The model that the server's requests for a model should name, where the server knows models.
+    /// The model that the server's sampling requests should name, where the server knows models.
     #[arg(long, value_name = "NAME", help_heading = "Questions")]
     pub(crate) model: Option<String>,
 
-    /// A folder the server may know about; can be repeated.
+    /// A root: a folder that the server may know about; can be repeated.
     #[arg(long = "root", value_name = "PATH", help_heading = "Questions")]
     pub(crate) roots: Vec<PathBuf>,
 
-    /// Whether servers are told of folders even while there are none, since some may come later.
+    /// Whether the roots capability is declared even without roots, since some may be added later.
     #[arg(skip)]
     pub(crate) roots_may_come: bool,
 
@@ -92,11 +92,11 @@ pub(crate) struct SharedOptions {
     #[arg(long, value_name = "LEVEL", value_parser = log_level(), help_heading = "Output")]
     pub(crate) log_level: Option<LogLevel>,
 
-    /// How to write what comes back; in JSON, an error is a JSON document on stderr.
+    /// The output's format; in JSON, an error is a JSON document on stderr.
     #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
     pub(crate) output: OutputFormat,
 
-    /// Whether errors are for people although results are not.
+    /// Whether errors are text although results are JSON.
     #[arg(skip)]
     pub(crate) text_errors: bool,
 
@@ -138,7 +138,32 @@ impl OutputFormat {
     }
 }
 
-/// Levels by their names on the wire.
+/// Where a server's standard error goes. Why a server ended is told in any case, with the last that it wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum ServerStderr {
+    /// To our own.
+    #[default]
+    Show,
+    /// Nowhere.
+    Hide,
+    /// To the end of this file.
+    File(PathBuf),
+}
+
+impl FromStr for ServerStderr {
+    type Err = Infallible;
+
+    /// A file that is called like one of the words is written with its folder: `./hide`.
+    fn from_str(word: &str) -> Result<Self, Infallible> {
+        Ok(match word {
+            "show" => Self::Show,
+            "hide" => Self::Hide,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// Log levels by their names in the protocol.
 pub(super) fn log_level() -> impl TypedValueParser<Value = LogLevel> {
     PossibleValuesParser::new(LogLevel::ALL.map(LogLevel::as_str)).try_map(|name| name.parse::<LogLevel>())
 }

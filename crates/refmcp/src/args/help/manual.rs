@@ -1,26 +1,8 @@
-//! Completion scripts and the manual page, made from the definition of what can be typed.
+//! The manual page, made from the definition of the command line: one page with a section for every command.
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
-
-use super::Args;
-use crate::completion;
-
-/// Writes the script that completes words in this shell.
-///
-/// # Errors
-///
-/// The script cannot be written.
-pub(crate) fn print_completions(shell: clap_complete::Shell, to: &mut impl Write) -> io::Result<()> {
-    if let Some(script) = completion::script(shell) {
-        return to.write_all(script.as_bytes());
-    }
-    // The generator panics when it cannot write, so it writes to memory.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "refmcp", &mut script);
-    to.write_all(&script)
-}
+use super::definition;
 
 /// Writes what the help says below the options, line by line: how arguments are written, and examples.
 fn render_examples(command: &clap::Command, to: &mut impl Write) -> io::Result<()> {
@@ -99,8 +81,7 @@ const EXIT_STATUS: [(&str, &str); 6] = [
 ///
 /// The page cannot be written.
 pub(crate) fn print_manual(to: &mut impl Write) -> io::Result<()> {
-    let mut command = Args::command();
-    command.build();
+    let command = definition();
     let page = clap_mangen::Man::new(command.clone());
     page.render_title(to)?;
     page.render_name_section(to)?;
@@ -121,23 +102,8 @@ pub(crate) fn print_manual(to: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
     use crate::args::ExitReason;
-
-    #[test]
-    fn every_shell_gets_a_script_that_knows_or_asks() {
-        for shell in clap_complete::Shell::value_variants() {
-            let mut script = Vec::new();
-            print_completions(*shell, &mut script).unwrap();
-            let script = String::from_utf8(script).unwrap();
-            let asks = script.contains(&format!("refmcp __complete {shell} -- "));
-            let knows =
-                ["serve", "call", "complete", "bridge", "trust"].iter().all(|word| script.contains(word));
-            assert!(asks || knows, "{shell}");
-        }
-    }
 
     #[test]
     fn the_page_has_every_command() {

@@ -1,32 +1,27 @@
-//! One text as a value of the type that a schema asks for.
+//! Parsing one text as a value of the type that a schema asks for.
 
 use refmcp_proto::model::{JsonObject, plain_number};
 use serde_json::{Number, Value};
 
 use super::describe::expected;
-use super::schema::{DEEPEST, Walk, alternatives, list, types};
+use super::schema::{DEEPEST, SchemaWalk, alternatives, list, types};
 
-/// Reads a text as the schema wants it; where it leaves a choice, the first that fits is taken.
+/// Parses a text by the schema; of alternatives, the first that fits is taken.
 ///
 /// # Errors
 ///
 /// What was expected instead.
-pub(super) fn typed(root: &JsonObject, schema: &Value, text: &str) -> Result<Value, String> {
-    at_depth(&Walk::new(root), schema, text, 0)
+pub(super) fn parse_value(root: &JsonObject, schema: &Value, text: &str) -> Result<Value, String> {
+    at_depth(&SchemaWalk::new(root), schema, text, 0)
         .ok_or_else(|| format!("expected {}, not {}", expected(root, schema), quoted(text)))
-}
-
-/// Whether the schema is one of lists, to which repeated keys add.
-pub(super) fn is_list(root: &JsonObject, schema: &Value) -> bool {
-    list_items(root, schema).is_some()
 }
 
 /// The schema of a list's items; `None` when it is no list.
 pub(super) fn list_items<'a>(root: &'a JsonObject, schema: &'a Value) -> Option<Option<&'a Value>> {
-    items_schema(&Walk::new(root), schema, 0)
+    items_schema(&SchemaWalk::new(root), schema, 0)
 }
 
-fn items_schema<'a>(walk: &Walk<'a>, schema: &'a Value, depth: usize) -> Option<Option<&'a Value>> {
+fn items_schema<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> Option<Option<&'a Value>> {
     let schema = walk.resolve(schema)?;
     if types(schema).contains(&"array") {
         return Some(schema.get("items"));
@@ -46,7 +41,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn at_depth<'a>(walk: &Walk<'a>, schema: &'a Value, text: &str, depth: usize) -> Option<Value> {
+fn at_depth<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, text: &str, depth: usize) -> Option<Value> {
     if *schema == Value::Bool(false) || depth > DEEPEST {
         return None;
     }
@@ -77,7 +72,7 @@ fn says_something(schema: &JsonObject) -> bool {
 }
 
 fn of_type<'a>(
-    walk: &Walk<'a>,
+    walk: &SchemaWalk<'a>,
     schema: &'a JsonObject,
     kind: &str,
     text: &str,
@@ -95,7 +90,7 @@ fn of_type<'a>(
     }
 }
 
-/// A value for which there is no type: what is JSON and no text is taken for it.
+/// A value without a type: JSON other than a string, or else the text itself.
 fn guess(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::String(_)) | Err(_) => Value::from(text),
@@ -162,7 +157,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 /// The items of a list: JSON, or texts with commas between them.
-fn items<'a>(walk: &Walk<'a>, schema: &'a JsonObject, text: &str, depth: usize) -> Option<Vec<Value>> {
+fn items<'a>(walk: &SchemaWalk<'a>, schema: &'a JsonObject, text: &str, depth: usize) -> Option<Vec<Value>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).ok();
     }

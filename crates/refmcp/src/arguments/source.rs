@@ -1,24 +1,24 @@
-//! Values that come from files and standard input: `@FILE` and `@-`.
+//! Values from files and standard input: `@FILE` and `@-`.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Bytes that are read of one file.
+/// The most bytes of one file.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Where values come from.
-pub(crate) struct Inputs<'a> {
+/// Reads the values that are not on the command line.
+pub(crate) struct ValueSource<'a> {
     stdin: &'a mut dyn Read,
     stdin_is_read: bool,
 }
 
-impl std::fmt::Debug for Inputs<'_> {
+impl std::fmt::Debug for ValueSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inputs").field("stdin_is_read", &self.stdin_is_read).finish_non_exhaustive()
+        f.debug_struct("ValueSource").field("stdin_is_read", &self.stdin_is_read).finish_non_exhaustive()
     }
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> ValueSource<'a> {
     /// Files of this machine, and this as standard input.
     pub(crate) fn new(stdin: &'a mut dyn Read) -> Self {
         Self { stdin, stdin_is_read: false }
@@ -38,12 +38,12 @@ impl<'a> Inputs<'a> {
                 if std::mem::replace(&mut self.stdin_is_read, true) {
                     return Err("standard input can be read only once".to_owned());
                 }
-                bounded(self.stdin).map_err(|fault| format!("cannot read standard input: {fault}"))
+                bounded(self.stdin).map_err(|error| format!("cannot read standard input: {error}"))
             }
             Some("") => Err("`@` needs the name of a file after it".to_owned()),
             Some(path) => File::open(path)
                 .and_then(|mut file| bounded(&mut file))
-                .map_err(|fault| format!("cannot read the file {path:?}: {fault}")),
+                .map_err(|error| format!("cannot read the file {path:?}: {error}")),
         }
     }
 }

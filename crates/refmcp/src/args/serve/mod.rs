@@ -1,4 +1,7 @@
-//! The options of the commands that serve.
+//! `serve` and `stdio`: the options of the reference server and of its listener.
+
+mod authorization;
+mod listen;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,11 +10,12 @@ use clap::ValueEnum;
 use refmcp_http::{Options, Rate};
 
 use super::OutputFormat;
-use super::authority::AuthorizationOptions;
-use super::listen::ListenOptions;
 use super::value::{host_name, ops_address, seconds, web_origin};
 
-// Where to listen, and to whom.
+pub(crate) use authorization::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
+use listen::ListenOptions;
+pub(super) use listen::check_together;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeOptions {
     /// The address to listen on; beyond this machine only if you mean it.
@@ -79,7 +83,7 @@ pub(crate) struct ServeOptions {
     pub(crate) listen: ListenOptions,
 
     #[command(flatten)]
-    pub(crate) authority: AuthorizationOptions,
+    pub(crate) authorization: AuthorizationOptions,
 
     #[command(flatten)]
     pub(crate) server: ServerOptions,

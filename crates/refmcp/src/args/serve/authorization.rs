@@ -1,4 +1,4 @@
-//! The options of a server that wants to know who asks.
+//! `serve --auth`: whose tokens are taken, and the built-in authorization server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,13 +8,12 @@ use refmcp_auth::Scopes;
 use refmcp_issuer::Faults;
 use url::Url;
 
-use super::value::{pair, public_url, seconds};
+use crate::args::value::{pair, public_url, seconds};
 
-// Who may use the server. Everybody, unless --auth is given.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AuthorizationOptions {
     /// Whose tokens clients need: those of the authorization server that is built in for tests (builtin), or of this
-    /// issuer. Without it everybody is let in.
+    /// issuer. Without it no token is needed.
     #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
     pub(crate) auth: Option<TokenIssuer>,
 
@@ -38,7 +37,7 @@ pub(crate) struct AuthorizationOptions {
     )]
     pub(crate) auth_faults: Vec<String>,
 
-    /// How many seconds the tokens of the built-in authorization server are good.
+    /// How many seconds the tokens of the built-in authorization server are valid.
     #[arg(long, value_name = "SECONDS", requires = "auth", value_parser = seconds, help_heading = "Authorization")]
     pub(crate) auth_token_lifetime: Option<Duration>,
 
@@ -67,7 +66,7 @@ pub(crate) struct AuthorizationOptions {
     #[arg(long = "auth-resource", value_name = "URL", requires = "auth", help_heading = "Authorization")]
     pub(crate) auth_resources: Vec<Url>,
 
-    /// Somebody whose signed word about workloads the built-in authorization server takes: its name, and a file with its
+    /// An issuer whose assertions about workloads the built-in authorization server takes: its name, and a file with its
     /// public keys (JWKS); can be repeated.
     #[arg(
         long = "auth-workload-issuer",
@@ -78,7 +77,7 @@ pub(crate) struct AuthorizationOptions {
     )]
     pub(crate) auth_workload_issuers: Vec<(String, String)>,
 
-    /// Somebody whose signed word about employees it takes (ID-JAG); can be repeated.
+    /// An identity provider whose assertions about employees it takes (ID-JAG); can be repeated.
     #[arg(
         long = "auth-identity-provider",
         value_name = "ISSUER=FILE",
@@ -88,7 +87,7 @@ pub(crate) struct AuthorizationOptions {
     )]
     pub(crate) auth_identity_providers: Vec<(String, String)>,
 
-    /// The scopes that there are, with spaces between them; those of the server's tools if left out.
+    /// The supported scopes, with spaces between them; those of the server's tools if left out.
     #[arg(long, value_name = "SCOPES", requires = "auth", value_parser = Scopes::parse, help_heading = "Authorization")]
     pub(crate) auth_scopes: Option<Scopes>,
 
@@ -132,13 +131,13 @@ pub(crate) struct AuthorizationOptions {
     pub(crate) auth_introspect_secret_file: Option<PathBuf>,
 }
 
-/// Whose tokens are taken.
+/// The issuer whose tokens are taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenIssuer {
-    /// Those of the authorization server on the same port.
+    /// The authorization server on the same port.
     Builtin,
-    /// Those of another, by its name.
-    Elsewhere(String),
+    /// Another, by its name.
+    External(String),
 }
 
 impl std::str::FromStr for TokenIssuer {
@@ -149,7 +148,7 @@ impl std::str::FromStr for TokenIssuer {
             return Ok(Self::Builtin);
         }
         let url =
-            Url::parse(word).map_err(|fault| format!("neither builtin nor the URL of an issuer: {fault}"))?;
+            Url::parse(word).map_err(|error| format!("neither builtin nor the URL of an issuer: {error}"))?;
         if !refmcp_auth::uri::is_secure(&url) {
             return Err("an issuer's URL must be https, or http on this machine".to_owned());
         }
@@ -157,20 +156,20 @@ impl std::str::FromStr for TokenIssuer {
             return Err("an issuer's URL has no query and no fragment".to_owned());
         }
         // A name, compared as it is written.
-        Ok(Self::Elsewhere(word.to_owned()))
+        Ok(Self::External(word.to_owned()))
     }
 }
 
-/// How people log in.
+/// How people log in to the built-in authorization server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BuiltinLogin {
     /// They are asked on a page.
     Ask,
-    /// Everybody is let in at once.
+    /// Every login succeeds at once.
     Auto,
 }
 
-/// Whether tokens are bound to a key.
+/// Whether tokens must be bound to a key (DPoP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DpopPolicy {
     /// Those that are bound are taken, and those that are not.
@@ -182,7 +181,7 @@ pub(crate) enum DpopPolicy {
     Nonce,
 }
 
-/// A client that is known from the start.
+/// A client that the built-in authorization server knows from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegisteredClient {
     pub(crate) id: String,
@@ -200,7 +199,7 @@ fn registered_client(text: &str) -> Result<RegisteredClient, String> {
     Ok(RegisteredClient { id: id.to_owned(), secret: secret.map(refmcp_auth::Secret::new) })
 }
 
-/// A second or more: whoever is asked all the time does nothing else.
+/// A second or more: an issuer must not be asked all the time.
 fn whole_second(text: &str) -> Result<Duration, String> {
     seconds(text).and_then(|time| {
         if time < Duration::from_secs(1) { Err("at least a second".to_owned()) } else { Ok(time) }
@@ -208,7 +207,7 @@ fn whole_second(text: &str) -> Result<Duration, String> {
 }
 
 fn fault(word: &str) -> Result<String, String> {
-    Faults::default().and_named(word).map(|_| word.to_owned()).map_err(|fault| fault.to_string())
+    Faults::default().and_named(word).map(|_| word.to_owned()).map_err(|error| error.to_string())
 }
 
 /// What can go wrong, for the help.

@@ -1,14 +1,14 @@
-//! Where a line has come to, by the definition of what can be typed: options, their values and the names of commands.
+//! The position that a line has reached in the definition of the command line: options, their values, commands.
 
 use clap::{Arg, ArgAction, Command};
 
 use super::{Candidate, Candidates, DESCRIPTION};
 use crate::ui::text::{first_line, truncate};
 
-/// Where a line has come to.
+/// The position that a line has reached.
 #[derive(Debug)]
 pub(super) struct Position<'a> {
-    /// The command that was typed, as far as it was.
+    /// The command so far.
     command: &'a Command,
     /// Its names.
     pub(super) path: Vec<&'a str>,
@@ -18,7 +18,7 @@ pub(super) struct Position<'a> {
     pub(super) values: Vec<(&'a str, String)>,
     /// The option whose value is next.
     pending: Option<&'a Arg>,
-    /// Whether the line has come past `--`, where the command of a server stands.
+    /// Whether the line is past `--`, in the command of a server.
     pub(super) is_in_server_command: bool,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Position<'a> {
         let shown = self.command.get_arguments().filter(|option| !option.is_hide_set());
         Some(Candidates::words(shown.filter_map(|option| {
             let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-            Some(Candidate::new(format!("--{}", option.get_long()?), described(&help)))
+            Some(Candidate::new(format!("--{}", option.get_long()?), summary(&help)))
         })))
     }
 
@@ -128,7 +128,7 @@ impl<'a> Position<'a> {
             let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
             return Candidates::words(shown.map(|sub| {
                 let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-                Candidate::new(sub.get_name(), described(&about))
+                Candidate::new(sub.get_name(), summary(&about))
             }));
         }
         let mut positionals = self.command.get_positionals().filter(|positional| !positional.is_last_set());
@@ -137,7 +137,7 @@ impl<'a> Position<'a> {
 }
 
 /// The first line of a description, short enough to stand beside a word.
-pub(super) fn described(text: &str) -> String {
+pub(super) fn summary(text: &str) -> String {
     truncate(&first_line(text), DESCRIPTION).into_owned()
 }
 
@@ -150,7 +150,7 @@ fn declared_values(option: &Arg) -> Candidates {
     if !possible.is_empty() {
         return Candidates::words(possible.iter().filter(|value| !value.is_hide_set()).map(|value| {
             let help = value.get_help().map(ToString::to_string).unwrap_or_default();
-            Candidate::new(value.get_name(), described(&help))
+            Candidate::new(value.get_name(), summary(&help))
         }));
     }
     let names = option.get_value_names().unwrap_or_default();

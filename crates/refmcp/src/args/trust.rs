@@ -1,16 +1,16 @@
-//! The options of the commands that show and change what is kept on this machine.
+//! `trust` and `log`: decisions and calls that are stored on this machine.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{OutputFormat, examples};
+use super::OutputFormat;
+use super::help::examples;
 
-// What to do with what is trusted.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
     /// Show what has been decided.
-    #[command(after_help = examples::TRUST_LIST)]
+    #[command(after_help = examples("refmcp trust list"))]
     List {
         /// How to write it; in JSON, an error is a JSON document on stderr.
         #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
@@ -20,13 +20,13 @@ pub(crate) enum TrustCommand {
         json: bool,
     },
     /// Let a configured server be started, or a tool be called, without asking.
-    #[command(after_help = examples::TRUST_ALLOW)]
+    #[command(after_help = examples("refmcp trust allow"))]
     Allow(TrustChange),
     /// Never start a configured server, or never call a tool.
-    #[command(after_help = examples::TRUST_DISABLE)]
+    #[command(after_help = examples("refmcp trust disable"))]
     Disable(TrustChange),
     /// Forget what has been decided: it is asked again.
-    #[command(after_help = examples::TRUST_REVOKE)]
+    #[command(after_help = examples("refmcp trust revoke"))]
     Revoke(TrustChange),
 }
 
@@ -69,7 +69,6 @@ pub(crate) struct TrustChange {
     pub(crate) command: Vec<String>,
 }
 
-// Which calls to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogQuery {
     /// Only calls of servers whose URL, command or name contains this.

@@ -1,47 +1,42 @@
-//! What can still be asked for: the required arguments that were not typed.
+//! The fields of a schema: what to ask a person for, and what to suggest.
 
 use refmcp_proto::model::JsonObject;
 use serde_json::Value;
 
 use super::describe::{expected, plain};
-use super::schema::{Walk, alternatives, list, required, text};
-use super::typed::typed;
+use super::schema::{SchemaWalk, alternatives, list, required, text};
+use super::value::parse_value;
 
-/// One argument to ask for.
+/// An argument that a schema names.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Question {
-    /// The argument.
+pub(crate) struct ArgumentField {
     pub(crate) name: String,
-    /// What it is called, when that is not its name.
+    /// Its title, when that is not its name.
     pub(crate) title: Option<String>,
-    /// What it is for.
     pub(crate) description: Option<String>,
     /// What is expected, in words.
     pub(crate) expected: String,
-    /// What is taken when nothing is typed.
+    /// The value when nothing is typed.
     pub(crate) default: Option<Value>,
-    /// What can be chosen from; empty when it is not a choice.
+    /// The values of an enumeration; empty for other types.
     pub(crate) choices: Vec<String>,
-    /// Whether it should not be seen while it is typed.
+    /// Whether it is hidden while it is typed.
     pub(crate) secret: bool,
 }
 
 /// The required arguments that are missing, in the order in which the schema requires them.
-pub(crate) fn questions(schema: &JsonObject, arguments: &JsonObject) -> Vec<Question> {
-    required(schema)
-        .filter(|name| !arguments.contains_key(*name))
-        .map(|name| question(schema, name))
-        .collect()
+pub(crate) fn missing_fields(schema: &JsonObject, arguments: &JsonObject) -> Vec<ArgumentField> {
+    required(schema).filter(|name| !arguments.contains_key(*name)).map(|name| field(schema, name)).collect()
 }
 
 /// All arguments that the schema names, in its order.
-pub(crate) fn all_questions(schema: &JsonObject) -> Vec<Question> {
-    Walk::new(schema).property_names(schema).into_iter().map(|name| question(schema, name)).collect()
+pub(crate) fn all_fields(schema: &JsonObject) -> Vec<ArgumentField> {
+    SchemaWalk::new(schema).property_names(schema).into_iter().map(|name| field(schema, name)).collect()
 }
 
-fn question(root: &JsonObject, name: &str) -> Question {
+fn field(root: &JsonObject, name: &str) -> ArgumentField {
     let anything = Value::Bool(true);
-    let walk = Walk::new(root);
+    let walk = SchemaWalk::new(root);
     let schema = walk.property(root, name);
     let resolved = schema.and_then(|schema| walk.resolve(schema));
     let schema = schema.unwrap_or(&anything);
@@ -51,7 +46,7 @@ fn question(root: &JsonObject, name: &str) -> Question {
         here.or_else(|| resolved.and_then(|schema| text(schema, key))).map(str::to_owned)
     };
     let default = schema.get("default").or_else(|| resolved.and_then(|schema| schema.get("default")));
-    Question {
+    ArgumentField {
         name: name.to_owned(),
         title: says("title"),
         description: says("description"),
@@ -74,12 +69,22 @@ fn choices(schema: &JsonObject) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// An answer as a value of the argument's type.
-///
-/// # Errors
-///
-/// What was expected instead.
-pub(crate) fn answer(schema: &JsonObject, question: &Question, answer: &str) -> Result<Value, String> {
-    let anything = Value::Bool(true);
-    typed(schema, Walk::new(schema).property(schema, &question.name).unwrap_or(&anything), answer)
+impl ArgumentField {
+    /// The values to suggest.
+    pub(crate) fn suggestions(&self) -> Vec<String> {
+        if self.choices.is_empty() && self.expected == "true or false" {
+            return vec!["false".to_owned(), "true".to_owned()];
+        }
+        self.choices.clone()
+    }
+
+    /// A text as a value of the field's type.
+    ///
+    /// # Errors
+    ///
+    /// What was expected instead.
+    pub(crate) fn parse(&self, schema: &JsonObject, text: &str) -> Result<Value, String> {
+        let field = SchemaWalk::new(schema).property(schema, &self.name);
+        parse_value(schema, field.unwrap_or(&Value::Bool(true)), text)
+    }
 }

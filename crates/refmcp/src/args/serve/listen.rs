@@ -1,4 +1,4 @@
-//! The options of where a server listens, behind what, and how it ends.
+//! `serve`: Unix socket, path, trusted proxies, draining.
 
 #[cfg(unix)]
 use std::path::PathBuf;
@@ -8,10 +8,9 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use refmcp_http::{EndpointPath, TrustedProxy};
 
-use super::UsageError;
-use super::value::seconds;
+use crate::args::UsageError;
+use crate::args::value::seconds;
 
-// Where to listen beside a port, behind what, and how to end.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListenOptions {
     /// Listen on a Unix socket at this path instead of a port. A socket that a dead server left there is replaced.
@@ -29,7 +28,7 @@ pub(crate) struct ListenOptions {
     pub(crate) path: EndpointPath,
 
     /// A proxy whose Forwarded and X-Forwarded-For, -Proto and -Host headers are believed: an address, a network such as
-    /// 10.0.0.0/8, or unix for whatever comes by the Unix socket; can be repeated. From others they are ignored.
+    /// 10.0.0.0/8, or unix for all that comes by the Unix socket; can be repeated. From others they are ignored.
     #[arg(long = "trusted-proxy", value_name = "ADDR|CIDR|unix")]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
 
@@ -39,13 +38,9 @@ pub(crate) struct ListenOptions {
     pub(crate) drain: Duration,
 }
 
-/// Whether the options of where to listen fit together. A port of the environment is for all servers, and no contradiction
-/// to a Unix socket; one that was typed is.
-///
-/// # Errors
-///
-/// They do not.
-pub(super) fn check_together(serve: &ArgMatches) -> Result<(), UsageError> {
+/// Checks the options of the listener against each other. `PORT` in the environment does not contradict a Unix socket,
+/// `--port` does.
+pub(in crate::args) fn check_together(serve: &ArgMatches) -> Result<(), UsageError> {
     let is_typed = |id| serve.value_source(id) == Some(ValueSource::CommandLine);
     let has_unix = cfg!(unix) && is_typed("unix");
     if has_unix && is_typed("port") {

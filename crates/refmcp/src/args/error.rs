@@ -1,4 +1,4 @@
-//! Words that could not be understood: said without the secrets in them, as text or as JSON.
+//! Usage errors: printed without secrets, with hints, as text or as JSON.
 
 use std::ffi::OsString;
 
@@ -8,21 +8,21 @@ use refmcp_client::redact::{self, MASK};
 use super::{ExitReason, UsageError};
 use crate::ui::error::document;
 
-/// A fault of ours in the shape of clap's, so that all are printed alike.
-pub(super) fn explain(fault: &UsageError) -> clap::Error {
-    clap::Error::raw(ErrorKind::ValueValidation, format!("{fault}\n\nFor more information, try '--help'.\n"))
+/// A usage error as one of clap, so that all are printed alike.
+pub(super) fn to_clap(error: &UsageError) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n\nFor more information, try '--help'.\n"))
 }
 
-/// The same fault; words that it quotes are without the secrets in them.
-pub(super) fn redacted(mut fault: clap::Error) -> clap::Error {
-    let text = |fault: &clap::Error, kind| match fault.get(kind) {
+/// The same error; arguments that it quotes are without their secrets.
+pub(super) fn redacted(mut error: clap::Error) -> clap::Error {
+    let text = |error: &clap::Error, kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
-    let option = text(&fault, ContextKind::InvalidArg).unwrap_or_default();
+    let option = text(&error, ContextKind::InvalidArg).unwrap_or_default();
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
-        let Some(quoted) = text(&fault, kind) else { continue };
-        if kind == ContextKind::InvalidArg && fault.kind() != ErrorKind::UnknownArgument {
+        let Some(quoted) = text(&error, kind) else { continue };
+        if kind == ContextKind::InvalidArg && error.kind() != ErrorKind::UnknownArgument {
             // The option's own name.
             continue;
         }
@@ -30,30 +30,30 @@ pub(super) fn redacted(mut fault: clap::Error) -> clap::Error {
             && ["--header", "--env", "-e ", "--meta"].iter().any(|secret| option.starts_with(secret));
         let shown = if is_secret { MASK.to_owned() } else { redact::word(&quoted) };
         if shown != quoted {
-            fault.insert(kind, ContextValue::String(shown));
+            error.insert(kind, ContextValue::String(shown));
         }
     }
-    fault
+    error
 }
 
-/// The same fault; where a word is too many, with what was probably meant.
-pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error {
-    if fault.kind() != ErrorKind::UnknownArgument {
-        return fault;
+/// The same error; where a word is too many, with what was probably meant.
+pub(super) fn hinted(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
     }
-    let Some(ContextValue::String(word)) = fault.get(ContextKind::InvalidArg) else { return fault };
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
     let word = word.clone();
     if let Some(command) = command_behind(&word, words) {
         let tip = format!("options of a command stand behind it: refmcp {command} {word} …");
-        fault.remove(ContextKind::SuggestedArg);
-        fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        return fault;
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
     }
     let command = command(words).filter(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
-    let has_suggestion = fault.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
+    let has_suggestion = error.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
     let tip = match (command, word.strip_prefix("--")) {
-        ("", _) => return fault,
-        _ if has_suggestion => return fault,
+        ("", _) => return error,
+        _ if has_suggestion => return error,
         ("call" | "prompt", Some(name)) if !name.is_empty() => {
             format!(
                 "an argument of the {} is written {name}=VALUE",
@@ -65,11 +65,11 @@ pub(super) fn hinted(mut fault: clap::Error, words: &[OsString]) -> clap::Error 
                 "a command that starts a server stands at the end: refmcp {command} … -- COMMAND ARGUMENT…"
             )
         }
-        _ => return fault,
+        _ => return error,
     };
-    fault.remove(ContextKind::SuggestedArg);
-    fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    fault
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 /// The command that stands behind an option which is its own.
@@ -124,11 +124,11 @@ const NEAR: f64 = 0.9;
 /// # Errors
 ///
 /// It cannot be written.
-pub(super) fn print(fault: &clap::Error, words: &[OsString]) -> std::io::Result<()> {
-    if !fault.use_stderr() || !ask_for_json(words) {
-        return fault.print();
+pub(super) fn print(error: &clap::Error, words: &[OsString]) -> std::io::Result<()> {
+    if !error.use_stderr() || !ask_for_json(words) {
+        return error.print();
     }
-    let text = fault.to_string();
+    let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     // The usage and where there is more help are for people.
     let mut paragraphs = text.split("\n\n").map(str::trim);
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
     use crate::args::{parse_from, split_words};
 
-    fn fault(line: &str) -> String {
+    fn error(line: &str) -> String {
         let words = split_words(&format!("refmcp {line}")).unwrap();
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-        let fault = parse_from(words.clone()).unwrap_err();
-        redacted(hinted(fault, &words)).to_string()
+        let error = parse_from(words.clone()).unwrap_err();
+        redacted(hinted(error, &words)).to_string()
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             "log extra http://h/?key=hush",
             "--cli http://h/?k=hush x --method tools/list",
         ] {
-            let said = fault(line);
+            let said = error(line);
             assert!(!said.contains("hush"), "{line}: {said}");
         }
     }
@@ -206,11 +206,11 @@ mod tests {
             ("list --timeout 0 x", "must be more than 0"),
             ("--log info info http://h/ x", "refmcp info … --"),
         ] {
-            let said = fault(line);
+            let said = error(line);
             assert!(said.contains(tip), "{line}: {said}");
         }
-        assert!(!fault("call sum --a 1 -- x").contains("--header"));
-        assert!(!fault("auth login list info").contains("COMMAND"));
+        assert!(!error("call sum --a 1 -- x").contains("--header"));
+        assert!(!error("auth login list info").contains("COMMAND"));
     }
 
     #[test]

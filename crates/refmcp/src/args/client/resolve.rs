@@ -1,0 +1,289 @@
+//! What the positionals of a command mean, and which command they make.
+
+use std::collections::VecDeque;
+use std::mem::take;
+
+use refmcp_client::redact;
+use url::Url;
+
+use super::{
+    BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, CompletionReference,
+    ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, SharedOptions, ShellArgs,
+};
+use crate::args::{Target, UsageError, join_words};
+use crate::arguments::ArgumentInput;
+use crate::ui::suggest::nearest;
+
+impl ClientArgs {
+    /// The command that the arguments make.
+    ///
+    /// # Errors
+    ///
+    /// A positional is missing, or one too many; the error says which.
+    pub(in crate::args) fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        match self {
+            Self::List(args) => list(args),
+            Self::Call(args) => {
+                let (mut words, args) =
+                    args.split(|args| args.tool.take().into_iter().chain(take(&mut args.arguments)));
+                let command = ClientCommand::Call {
+                    target: words.only_target()?,
+                    tool: words.next("the tool's name")?,
+                    arguments: ArgumentInput { words: words.rest(), json: args.json.json },
+                };
+                words.finish(command)
+            }
+            Self::Read(args) => {
+                let (mut words, _) = args.split(|args| args.uri.take());
+                let target = words.target_before_uris()?;
+                let uri = words.next("the URI of the resource")?;
+                words.finish(ClientCommand::Read { target, uri })
+            }
+            Self::Prompt(args) => {
+                let (mut words, args) =
+                    args.split(|args| args.name.take().into_iter().chain(take(&mut args.arguments)));
+                let command = ClientCommand::Prompt {
+                    target: words.only_target()?,
+                    name: words.next("the prompt's name")?,
+                    arguments: ArgumentInput { words: words.rest(), json: args.json.json },
+                };
+                words.finish(command)
+            }
+            Self::Complete(args) => {
+                let (mut words, args) = args.split(|args| args.argument.take());
+                let of = match (args.reference.prompt, args.reference.template) {
+                    (Some(name), None) => CompletionReference::Prompt(name),
+                    (None, Some(uri)) => CompletionReference::Template(uri),
+                    _ => return Err(UsageError::new("expected one of --prompt NAME and --template URI")),
+                };
+                let target = words.only_target()?;
+                let word = words.next("the argument: NAME=PREFIX, or NAME= for any value")?;
+                let Some((argument, prefix)) = word.split_once('=').filter(|(name, _)| !name.is_empty())
+                else {
+                    let what = format!("{word:?} is no NAME=PREFIX; for any value write {word}=");
+                    return Err(UsageError::new(what));
+                };
+                let (argument, prefix) = (argument.to_owned(), prefix.to_owned());
+                let context = args.context;
+                words.finish(ClientCommand::Complete { target, of, argument, prefix, context })
+            }
+            Self::Watch(args) => {
+                let (mut words, _) = args.split(|args| take(&mut args.uris));
+                let command =
+                    ClientCommand::Watch { target: words.target_before_uris()?, uris: words.rest() };
+                words.finish(command)
+            }
+            Self::Info(args) => args.resolve(|target| ClientCommand::Info { target }),
+            Self::Metadata(args) => args.resolve(|target| ClientCommand::Metadata { target }),
+            Self::Models { command, list } => match command.unwrap_or(ModelsArgs::List(*list)) {
+                ModelsArgs::List(args) => {
+                    args.resolve(|target| ClientCommand::List { target, what: ListKind::Models })
+                }
+                ModelsArgs::Select(args) => {
+                    let (mut words, _) = args.split(|args| args.name.take());
+                    let target = words.only_target()?;
+                    let name = words.next("the model's name")?;
+                    words.finish(ClientCommand::SelectModel { target, name })
+                }
+            },
+            Self::Raw(args) => {
+                let (mut words, _) =
+                    args.split(|args| args.method.take().into_iter().chain(args.params.take()));
+                let command = ClientCommand::Raw {
+                    target: words.only_target()?,
+                    method: words.next("the request's method")?,
+                    params: words.words.pop_front(),
+                };
+                words.finish(command)
+            }
+            Self::Shell(args) => shell(args),
+            Self::Bridge(args) => bridge(args),
+            Self::Auth { command } => command.resolve(),
+        }
+    }
+}
+
+impl<P: clap::Args> ServerArgs<P> {
+    /// The positionals in their order, those of `P` taken out of it, and what is left of `P`.
+    fn split<I: IntoIterator<Item = String>>(mut self, own: impl FnOnce(&mut P) -> I) -> (Positionals, P) {
+        let words = self.target.into_iter().chain(own(&mut self.positionals));
+        (Positionals::new(words, self.connection), self.positionals)
+    }
+}
+
+impl ServerArgs {
+    fn resolve(
+        self,
+        command: impl FnOnce(Target) -> ClientCommand,
+    ) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        let (mut words, _) = self.split(|_| None);
+        let target = words.target()?;
+        words.finish(command(target))
+    }
+}
+
+/// The positionals in their order, and the command after `--`.
+struct Positionals {
+    words: VecDeque<String>,
+    command: Vec<String>,
+    shared: SharedOptions,
+}
+
+impl Positionals {
+    fn new(words: impl IntoIterator<Item = String>, connection: ConnectionArgs) -> Self {
+        let ConnectionArgs { command, shared } = connection;
+        Self { words: words.into_iter().collect(), command, shared }
+    }
+
+    /// The command after `--`, or else the target that the next positional names.
+    fn target(&mut self) -> Result<Target, UsageError> {
+        if !self.command.is_empty() {
+            return Ok(Target::Command(take(&mut self.command)));
+        }
+        Target::parse(&self.next("the target: a URL, a configured name, or a command after `--`")?)
+    }
+
+    /// The same, where no other positional can be a URL: one that is must have been meant as the target.
+    fn only_target(&mut self) -> Result<Target, UsageError> {
+        self.check_order(|_| true)?;
+        match self.words.front() {
+            Some(word) if !self.command.is_empty() && Target::is_url(word) => Err(UsageError::new(format!(
+                "there are two targets: {} and the command after `--`",
+                redact::word(word)
+            ))),
+            _ => self.target(),
+        }
+    }
+
+    /// The same, where the other positionals are URIs of resources: one of a scheme that no server is reached by
+    /// cannot be the target.
+    fn target_before_uris(&mut self) -> Result<Target, UsageError> {
+        self.check_order(|first| first.contains("://"))?;
+        self.target()
+    }
+
+    /// Whether the target comes first, where the first positional cannot be the target and the second is a URL.
+    fn check_order(&self, is_other: impl Fn(&str) -> bool) -> Result<(), UsageError> {
+        let (Some(first), Some(second)) = (self.words.front(), self.words.get(1)) else { return Ok(()) };
+        let is_swapped = is_other(first) && !Target::is_url(first) && Target::is_url(second);
+        if !is_swapped || !self.command.is_empty() {
+            return Ok(());
+        }
+        let (first, second) = (redact::word(first), redact::word(second));
+        let right = join_words(&[second.clone(), first.clone()]);
+        Err(UsageError::new(format!(
+            "the target comes first: write {right} in place of {first:?} {second:?}"
+        )))
+    }
+
+    fn next(&mut self, what: &str) -> Result<String, UsageError> {
+        self.words.pop_front().ok_or_else(|| UsageError::new(format!("missing: {what}")))
+    }
+
+    /// All positionals that are left.
+    fn rest(&mut self) -> Vec<String> {
+        self.words.drain(..).collect()
+    }
+
+    /// What to list, where the next positional says it.
+    fn list_kind(&mut self) -> Option<ListKind> {
+        let kind = ListKind::parse(self.words.front()?)?;
+        self.words.pop_front();
+        Some(kind)
+    }
+
+    /// The command with its options, if no positional is left.
+    fn finish(self, command: ClientCommand) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        match self.words.front() {
+            None => Ok((command, self.shared)),
+            Some(word) => Err(UsageError::new(format!("one word too many: {:?}", redact::word(word)))),
+        }
+    }
+}
+
+fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    let words = [args.what, args.target].into_iter().flatten().chain(args.names);
+    let mut words = Positionals::new(words, args.connection);
+    let mut kind = words.list_kind();
+    let wants_kind = words.words.len() > usize::from(words.command.is_empty());
+    if let (None, Some(word), true) = (kind, words.words.front(), wants_kind)
+        && !Target::is_url(word)
+    {
+        let near = nearest(word, &ListKind::NAMES).map(|near| format!("; did you mean {near}?"));
+        let (word, near) = (redact::word(word), near.unwrap_or_default());
+        let kinds = "tools, resources, templates, prompts, models or all";
+        return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}{near}")));
+    }
+    let target = words.only_target()?;
+    // `list URL tools` is as clear as `list tools URL`.
+    if matches!(kind, None | Some(ListKind::All)) {
+        kind = words.list_kind().or(kind);
+    }
+    let what = kind.unwrap_or(ListKind::All);
+    let has_url = words.words.front().is_some_and(|word| Target::is_url(word));
+    let names = if what == ListKind::All && has_url { Vec::new() } else { words.rest() };
+    words.finish(match names.is_empty() {
+        true => ClientCommand::List { target, what },
+        false => ClientCommand::Show { target, what, names },
+    })
+}
+
+fn shell(args: ShellArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    let ConnectionArgs { command, shared } = args.connection;
+    let mut targets = args.targets.iter().map(|word| Target::parse(word)).collect::<Result<Vec<_>, _>>()?;
+    if !command.is_empty() {
+        targets.push(Target::Command(command));
+    }
+    Ok((ClientCommand::Shell { targets }, shared))
+}
+
+fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    let from = match args.from.as_str() {
+        "stdio" if args.listen == BridgeListenOptions::default() => BridgeSide::Stdio,
+        "stdio" => {
+            let what = "there is no listener, so the options of a listener have no use";
+            return Err(UsageError::new(format!("--from stdio: {what}")));
+        }
+        address => match Target::parse(address)? {
+            Target::Url { url, transport } => {
+                check_certificate(&url, &args.listen)?;
+                BridgeSide::Listen { url, transport, listen: args.listen }
+            }
+            Target::Command(_) | Target::Named(_) => {
+                let what = "expected stdio, or an address to listen on such as http://127.0.0.1:3000/mcp";
+                return Err(UsageError::new(format!("--from {}: {what}", redact::word(address))));
+            }
+        },
+    };
+    let to = match (args.to.as_deref(), args.connection.command) {
+        (None | Some("stdio"), command) if !command.is_empty() => Target::Command(command),
+        (None, _) => return Err(UsageError::new("missing: --to URL, or a command after `--`")),
+        (Some("stdio"), _) => {
+            return Err(UsageError::new("--to stdio needs the server's command after `--`"));
+        }
+        (Some(word), command) if command.is_empty() => Target::parse(word)?,
+        (Some(word), _) => {
+            return Err(UsageError::new(format!(
+                "there are two servers: {} and the command after `--`",
+                redact::word(word)
+            )));
+        }
+    };
+    Ok((ClientCommand::Bridge { from, to }, args.connection.shared))
+}
+
+/// Whether there is a certificate where one is needed, and only there.
+fn check_certificate(from: &Url, listen: &BridgeListenOptions) -> Result<(), UsageError> {
+    let secure = matches!(from.scheme(), "https" | "wss");
+    let shown = redact::url(from.as_str());
+    match (secure, listen.tls_cert.is_some()) {
+        (true, false) => {
+            Err(UsageError::new(format!("--from {shown}: needs --tls-cert FILE and --tls-key FILE")))
+        }
+        (false, true) => {
+            let with = if from.scheme() == "ws" { "wss" } else { "https" };
+            Err(UsageError::new(format!("--from {shown}: has no use for a certificate; {with}:// has")))
+        }
+        _ => Ok(()),
+    }
+}
