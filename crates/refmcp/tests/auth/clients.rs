@@ -23,7 +23,7 @@ fn a_secret_goes_to_no_other_authorization_server_than_before() {
     let login = [&login[..], &["--client-secret-file", &secret]].concat();
     user.does(&login);
     assert_eq!(user.kept()["manners"][0]["value"]["client_issuer"], first.as_str());
-    // The server that they are for trusts somebody else from now on, or says so.
+    // The server that they are for trusts another issuer from now on, or says so.
     drop(server);
     let _server = Server::run(&["serve", "--port", &port, "--auth", &second]);
     for words in [&login[..], &["call", url, "echo", "message=in"]] {
@@ -65,7 +65,7 @@ fn a_client_that_signs_needs_no_secret() {
     let refused = user.fails(3, &[&login[..], &[&other]].concat());
     assert!(refused.contains("invalid_client"), "{refused}");
     user.does(&["auth", "login", url, "--client-id", "robot", "--client-key", &file]);
-    assert!(!user.visited().is_empty(), "somebody said yes");
+    assert!(!user.visited().is_empty(), "a person agreed");
 }
 
 /// Serves whole responses from a folder, with TLS; ended when it is dropped.
@@ -80,7 +80,7 @@ impl Files {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = said.find_map(|line| line.unwrap().strip_prefix("ACCEPT ").map(str::to_owned)).unwrap();
-        // It may say more, which nobody wants to read.
+        // It may say more.
         std::thread::spawn(move || said.count());
         (Self(child), address)
     }

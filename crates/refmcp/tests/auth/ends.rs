@@ -38,7 +38,7 @@ impl Open {
 
     /// Waits until both have ended.
     fn ends(mut self) {
-        assert_eq!(self.socket.heard(), Err(3000), "nothing is said but that nobody is let in any more");
+        assert_eq!(self.socket.heard(), Err(3000), "only the close code");
         self.stream.body();
     }
 }
@@ -73,7 +73,7 @@ fn what_stays_open_ends_soon_after_its_token_was_given_back() {
 }
 
 #[test]
-fn whoever_watches_goes_on_with_the_next_token() {
+fn a_watch_continues_with_the_next_token() {
     let (user, server) = (User::new(), Server::start(&["--auth-token-lifetime", "4"]));
     let url = &server.url();
     user.does(&["auth", "login", url, "--scope", "mcp:write"]);
@@ -81,7 +81,7 @@ fn whoever_watches_goes_on_with_the_next_token() {
     let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let (said, heard) = mpsc::channel();
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    // Nobody listens any more when the test has failed.
+    // The receiver is gone when the test has failed.
     thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
     let hears = |what: &str| assert_eq!(heard.recv_timeout(PATIENCE).as_deref(), Ok(what));
     hears("listening");

@@ -8,10 +8,10 @@ use crate::user::User;
 const CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 const ENTERPRISE: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
-/// What somebody tells the server that they can do, by what passes when they call a tool.
+/// The capabilities that a client declares when it calls a tool, from the trace.
 pub(crate) fn told(user: &User, url: &str, era: &str) -> Value {
     let trace = user.path("trace");
-    // It is there only if somebody was asked before.
+    // It is there only after an earlier call.
     let _ = std::fs::remove_file(&trace);
     let words =
         ["call", url, "echo", "message=in", "--protocol-version", era, "--trace", trace.to_str().unwrap()];
@@ -40,7 +40,7 @@ fn a_client_that_speaks_for_itself_says_so() {
     assert_eq!(told(&user, url, "legacy").get("extensions"), None);
 }
 
-/// The authorization extensions that a server names to somebody with a token from there.
+/// The authorization extensions that a server declares to a client with a token.
 fn named(user: &User, server: &Server, more: &[&str]) -> Vec<String> {
     let about = user.does(&[&["info", &server.url(), "-o", "json"][..], more].concat());
     let about: Value = serde_json::from_str(&about).unwrap();

@@ -55,7 +55,7 @@ fn a_token_is_good_until_its_issuer_takes_it_back() {
             thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(session(address, &second).status, 200, "the other is as good as before");
-        // One that is for the issuer's own server is for nobody else, whatever the issuer says of it.
+        // A token for the issuer's own server is refused, even where the issuer calls it active.
         let other = token(issuer, &pair.issuer.url());
         assert_eq!(session(address, &other).status, 401);
         let log = pair.server.log();
@@ -66,7 +66,7 @@ fn a_token_is_good_until_its_issuer_takes_it_back() {
 }
 
 #[test]
-fn a_server_that_its_issuer_does_not_know_says_so_and_lets_nobody_in() {
+fn a_server_unknown_to_its_issuer_refuses_all_tokens_and_logs_why() {
     let user = User::new();
     let pair = Pair::new(&user, "something-else", &[]);
     let token = pair.token();
@@ -84,7 +84,7 @@ fn a_server_that_its_issuer_does_not_know_says_so_and_lets_nobody_in() {
 }
 
 #[test]
-fn an_issuer_that_is_gone_lets_nobody_in() {
+fn without_its_issuer_a_server_refuses_all_tokens() {
     let user = User::new();
     let pair = Pair::new(&user, "between-us", &[]);
     let token = pair.token();

@@ -8,7 +8,7 @@ use crate::server::Server;
 use crate::user::{User, came, renewal_of};
 
 #[test]
-fn nobody_else_can_read_it() {
+fn other_users_cannot_read_it() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
@@ -42,7 +42,7 @@ fn a_damaged_file_is_told_of_and_left_alone() {
 }
 
 #[test]
-fn what_makes_no_sense_for_one_server_keeps_nobody_out_of_the_others() {
+fn a_broken_entry_of_one_server_does_not_affect_the_others() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
@@ -76,7 +76,7 @@ fn processes_that_renew_at_once_share_what_one_of_them_gets() {
     let url = &server.url();
     user.does(&["auth", "login", url]);
     let before = user.kept();
-    // What renews a token is good once: whoever used it a second time would lose everything.
+    // A refresh token is good once: a second use would revoke all tokens.
     let over = before.to_string().replace("\"expires_at\":", "\"expires_at\":1,\"was\":");
     fs::write(user.tokens(), over).unwrap();
     let calls: Vec<_> = (0..6)
@@ -92,7 +92,7 @@ fn processes_that_renew_at_once_share_what_one_of_them_gets() {
     let after = user.kept();
     assert_eq!(after["grants"].as_array().unwrap().len(), 1);
     assert_ne!(before["grants"][0]["value"]["token"], after["grants"][0]["value"]["token"]);
-    assert_eq!(user.visited().lines().filter(|line| *line == "1").count(), 1, "nobody logged in again");
+    assert_eq!(user.visited().lines().filter(|line| *line == "1").count(), 1, "no second login");
 }
 
 #[test]

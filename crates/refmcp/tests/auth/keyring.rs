@@ -15,7 +15,7 @@ get) read -r name; grep -F "\"$name\"" "$0.kept" 2>/dev/null || { echo "credenti
 erase) rm "$0.kept" ;;
 esac"#;
 
-/// Somebody with a helper who is logged in, the server, and the text that must not be found any more.
+/// A user with a helper and a login, the server, and the text that must not be found any more.
 fn logged_in() -> (User, Server, String) {
     let (user, server) = (User::new(), Server::start(&[]));
     user.program("docker-credential-test", KEEPS);
@@ -35,7 +35,7 @@ fn sealed(user: &User, helper: &str) {
 }
 
 #[test]
-fn whoever_has_the_key_works_as_before() {
+fn with_the_key_all_works_as_before() {
     let (user, server, secret) = logged_in();
     let url = &server.url();
     let works = || {

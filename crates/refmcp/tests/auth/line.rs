@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long somebody waits for anything.
+/// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(12);
 
 /// What came back, as far as it has come.

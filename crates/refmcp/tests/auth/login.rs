@@ -46,7 +46,7 @@ fn a_login_serves_every_command_until_the_logout() {
 }
 
 #[test]
-fn nobody_gets_in_without_a_login() {
+fn calls_without_a_login_are_refused() {
     let (user, server) = (User::new(), Server::start(&[]));
     let paths = ["http://ADDRESS/mcp", "sse+http://ADDRESS/sse", "ws://ADDRESS/mcp/ws"];
     for path in paths {
@@ -55,7 +55,7 @@ fn nobody_gets_in_without_a_login() {
             let said = user.fails(3, words);
             assert!(said.contains(&format!("to log in: refmcp auth login {url}")), "{said}");
         }
-        assert_eq!(user.visited(), "", "nobody was asked");
+        assert_eq!(user.visited(), "", "no person was asked");
         user.does(&["auth", "login", &url]);
         assert_eq!(user.does(&["call", &url, "echo", "message=in"]), "in\n");
         std::fs::remove_file(user.path("visited")).unwrap();
@@ -80,7 +80,7 @@ fn the_page_can_be_visited_by_hand() {
     assert!(came.out.contains("issuer"), "{came:?}");
 }
 
-/// A browser in which somebody reads the page and decides.
+/// A browser in which a person reads the page and decides.
 const DECIDES: &str = r#"
 curl -sS --noproxy '*' -c jar -b jar -o page.html "$1"
 TOKEN=$(sed -n 's/.*name="form_token" value="\([^"]*\)".*/\1/p' page.html)
@@ -90,7 +90,7 @@ curl -sS -L --noproxy '*' -c jar -b jar -o end.html -H "Origin: $ORIGIN" \
 "#;
 
 #[test]
-fn somebody_is_asked_on_a_page() {
+fn a_person_is_asked_on_a_page() {
     let (user, server) = (User::new(), Server::run(&["serve", "--port", "0", "--auth", "builtin"]));
     let url = &server.url();
     assert!(server.banner.contains("people are asked on a page"), "{}", server.banner);
@@ -190,7 +190,7 @@ fn a_tool_that_needs_more_is_called_after_a_login_for_more() {
         let said = user.fails(3, &[&call[..], &["--protocol-version", era]].concat());
         assert!(said.contains("you are logged in for mcp:read; for more, add --scope"), "{said}");
     }
-    // Somebody who brings a token of their own is told what it lacks.
+    // A token of --header is no login: the error says what it lacks.
     let token = user.kept()["grants"][0]["value"]["token"].as_str().unwrap().to_owned();
     let said = user.fails(3, &[&call[..], &["-H", &format!("Authorization: Bearer {token}")]].concat());
     assert!(said.contains("it wants a token for mcp:write"), "{said}");
@@ -201,7 +201,7 @@ fn a_tool_that_needs_more_is_called_after_a_login_for_more() {
 }
 
 #[test]
-fn somebody_vouches_for_a_workload() {
+fn a_workload_logs_in_with_an_assertion() {
     let user = User::new();
     let key = PrivateKey::generate().unwrap();
     let public = Jwk { kid: Some("k".to_owned()), ..key.public() };
@@ -258,7 +258,7 @@ fn a_bridge_says_how_to_log_in() {
     let mut bridge =
         bridge.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
-    // Left open: whoever closes it may see the bridge end for that.
+    // Left open: the bridge would end with its input.
     let mut input = bridge.stdin.take().unwrap();
     writeln!(input, "{initialize}").unwrap();
     let came = came(bridge.wait_with_output().unwrap());

@@ -1,4 +1,4 @@
-//! Logging in, as somebody types it, to a server that wants to know who asks.
+//! `refmcp auth`, and calls to a server that needs authorization.
 
 #![cfg(unix)]
 
@@ -15,6 +15,8 @@ mod login;
 mod restart;
 mod secrets;
 mod server;
+#[path = "../support/mod.rs"]
+mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod user;

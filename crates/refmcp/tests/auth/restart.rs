@@ -1,11 +1,11 @@
-//! Servers that are started anew at the same address and remember nobody: neither the keys that they signed with, nor the
+//! Servers that are restarted at the same address and have lost all state: neither the keys that they signed with, nor the
 //! clients that registered.
 
 use serde_json::Value;
 
 use crate::server::Server;
 #[cfg(target_os = "linux")]
-use crate::terminal::Running;
+use crate::terminal::{at_terminal, ends_with};
 use crate::user::User;
 
 /// Another one in the place of a server, which knows nothing of it.
@@ -83,17 +83,17 @@ fn without_a_person_a_login_is_asked_for_once_and_helps() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whoever_is_there_is_asked_once_and_gets_in() {
+fn a_person_at_a_terminal_is_asked_once_and_logged_in() {
     for (options, words) in WAYS {
         let (user, first) = (User::new(), Server::start(options));
         let url = &first.url();
         user.does(&login(url, words));
         let _second = replaced(first, options);
-        let mut call = Running::start(&user, &["call", url, "echo", "message=in"]);
-        call.shows("with a browser? [y/N]: ");
-        call.types("y");
-        call.shows("in\r\n");
-        call.ends_with(0);
+        let mut call = at_terminal(&user, &["call", url, "echo", "message=in"]);
+        call.expect("with a browser? [y/N]: ");
+        call.enter("y");
+        call.expect("in\n");
+        ends_with(call, 0);
         assert_eq!(visits(&user), 2);
         // What was got is kept.
         assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
@@ -120,7 +120,7 @@ fn a_client_that_speaks_for_itself_needs_no_login() {
 }
 
 #[test]
-fn with_a_client_from_whom_nobody_came_back_nobody_is_sent_out_again() {
+fn a_client_whose_login_timed_out_is_not_used_again() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
@@ -139,18 +139,18 @@ fn with_a_client_from_whom_nobody_came_back_nobody_is_sent_out_again() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whoever_declines_to_log_in_keeps_the_client() {
+fn declining_a_login_keeps_the_client() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
     let (before, _) = clients(&user);
     user.does(&["auth", "logout", url]);
     for _ in 0..2 {
-        let mut call = Running::start(&user, &["call", url, "echo", "message=in"]);
-        call.shows("with a browser? [y/N]: ");
-        call.types("n");
-        call.shows("the login was declined");
-        call.ends_with(3);
+        let mut call = at_terminal(&user, &["call", url, "echo", "message=in"]);
+        call.expect("with a browser? [y/N]: ");
+        call.enter("n");
+        call.expect("the login was declined");
+        ends_with(call, 3);
         assert_eq!(clients(&user).0, before);
     }
 }

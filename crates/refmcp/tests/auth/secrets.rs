@@ -1,5 +1,5 @@
 //! Nothing that opens a door is in any log, however much is logged. Everything that these tests start logs all it can;
-//! whoever is in a test tells its [`Watch`] what it has heard and which secrets it has seen, and when the last of them
+//! each part of a test tells its [`Watch`] what it has heard and which secrets it has seen, and when the last of them
 //! goes, the test fails if one of the secrets was heard.
 
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ struct Seen {
     secrets: Secrets,
     /// Of what stands behind a challenge only the digest is known.
     challenges: BTreeSet<String>,
-    /// What somebody has said, and who that was.
+    /// What was said, and by which process.
     heard: Vec<(String, String)>,
 }
 
@@ -70,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// Has seen addresses that somebody was sent to.
+    /// Has seen addresses that a browser was sent to.
     pub(crate) fn sees_addresses(&self, text: &str) {
         self.with(|seen| {
             seen.secrets.add_addresses(text);
@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    /// Has heard all that somebody has said. Gives what is said where less is logged.
+    /// Has heard all that a process has said. Gives what is said where less is logged.
     pub(crate) fn hears(&self, who: &str, said: &str) -> String {
         let mut is_logged = false;
         let told = said.split_inclusive('\n').filter(|line| {
@@ -106,7 +106,7 @@ impl Watch {
             !is_logged
         });
         let told: String = told.collect();
-        // The page that a person is to visit is told to them; nobody else sees it.
+        // The page to visit is shown to the person alone.
         let (pages, rest): (Vec<&str>, Vec<&str>) =
             said.split_inclusive('\n').partition(|line| line.starts_with("  http"));
         self.sees_addresses(&pages.concat());
@@ -218,12 +218,12 @@ fn a_test_fails_whose_secrets_are_heard() {
     {
         let watch = Watch::of_this_test();
         watch.sees("hush");
-        let told = watch.hears("somebody", &format!("Log in here:\n  {address}\n"));
+        let told = watch.hears("a process", &format!("Log in here:\n  {address}\n"));
         assert!(told.contains(&challenge), "{told}");
-        watch.hears("somebody", &format!("2026-01-01T00:00:00.000000Z TRACE x: {said}\n"));
+        watch.hears("a process", &format!("2026-01-01T00:00:00.000000Z TRACE x: {said}\n"));
         let told = ends_with(watch);
         assert_eq!(told.is_some(), said != "nothing", "{said}: {told:?}");
-        assert!(told.is_none_or(|told| told.starts_with("of somebody: a")), "{said}");
+        assert!(told.is_none_or(|told| told.starts_with("of a process: a")), "{said}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_log_is_told_from_what_people_are_told() {
     let watch = Watch::default();
     let said =
         "Hello\n2026-01-01T00:00:00.000000Z TRACE a: b\n  → c\n2026-01-01T00:00:00.000000Z  WARN c: d\nBye\n";
-    let told = watch.hears("somebody", said);
+    let told = watch.hears("a process", said);
     assert_eq!(told, "Hello\n2026-01-01T00:00:00.000000Z  WARN c: d\nBye\n");
     watch.sees_terminal("Address: http://h/?code=C0123456789abcdef\r\n\x1b[2m2026-01-01T00:00:00.000000Z\x1b[0m \x1b[35mTRACE\x1b[0m x\r\n");
     watch.with(|seen| {

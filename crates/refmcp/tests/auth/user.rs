@@ -1,4 +1,4 @@
-//! Somebody with a folder, a state and a browser of their own.
+//! A user with a folder, a state and a browser of their own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ pub(crate) struct Came {
 }
 
 impl User {
-    /// Somebody whose browser goes wherever it is sent, and writes down where that was.
+    /// A user whose browser follows every redirect, and writes the pages down.
     pub(crate) fn new() -> Self {
         let user = Self { folder: tempfile::tempdir().unwrap(), watch: Watch::of_this_test() };
         fs::create_dir(user.path(HEADS)).unwrap();
@@ -55,7 +55,7 @@ impl User {
         let beside = self.path("script");
         fs::write(&beside, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).unwrap();
-        // A file that is open for writing cannot be started, and whoever forks here keeps it open for a moment.
+        // A file that is open for writing cannot be started, and a fork by another test keeps it open for a moment.
         let copied = Command::new("cp").args([beside, self.path(name)]).status().unwrap();
         assert!(copied.success(), "{name}");
     }
@@ -94,7 +94,7 @@ impl User {
         self.path("cert.pem").to_str().unwrap().to_owned()
     }
 
-    /// Has the test's watch see all that this user knows by now and nobody else may.
+    /// Tells the test's watch the secrets that this user has by now.
     fn tell(&self) {
         if let Ok(kept) = fs::read(self.tokens())
             && let Ok(kept) = serde_json::from_slice(&kept)
@@ -112,7 +112,7 @@ impl User {
         }
     }
 
-    /// A command of theirs that logs all it can; whoever runs it hands what came of it to [`came`].
+    /// A command of theirs that logs all it can; its output belongs into [`came`].
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         self.tell();
         self.watch.sees_words(words);
@@ -170,7 +170,7 @@ fn came_of(command: &str, output: Output) -> Came {
     Came { code: output.status.code().unwrap_or(-1), out, err }
 }
 
-/// What is answered to somebody who renews this grant.
+/// The response to a refresh of this grant.
 pub(crate) fn renewal_of(grant: &Value) -> String {
     let field = |name: &str| grant[name].as_str().unwrap().to_owned();
     let form = format!("grant_type=refresh_token&client_id={}", field("client_id"));

@@ -61,7 +61,7 @@ fn an_enterprise_decides_who_may_come_in() {
         [&words[..], &["--client-secret-file", &secret, "--idp-issuer", "https://idp.example"]].concat();
     let words = [&words[..], &["--idp-token-endpoint", &endpoint, "--idp-client-id", "we"]].concat();
     user.does(&[&words[..], &["--id-token-file", &signed_on]].concat());
-    assert_eq!(user.visited(), "", "nobody was asked anything here");
+    assert_eq!(user.visited(), "", "no person was asked");
     assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
     let extension = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
     assert_eq!(told(&user, url, "modern")["extensions"], extension);
@@ -70,8 +70,8 @@ fn an_enterprise_decides_who_may_come_in() {
     // When the token is over, the next is got in the same way.
     std::fs::write(user.tokens(), kept.replace("\"expires_at\":", "\"expires_at\":1,\"was\":")).unwrap();
     assert_eq!(user.does(&["call", url, "echo", "message=again"]), "again\n");
-    let nobody = user.write("nobody", "nobody has");
-    let refused = user.fails(3, &[&words[..], &["--id-token-file", &nobody]].concat());
+    let unknown = user.write("unknown", "not issued");
+    let refused = user.fails(3, &[&words[..], &["--id-token-file", &unknown]].concat());
     assert!(refused.contains("invalid_grant"), "{refused}");
     user.fails(1, &words);
 }

@@ -1,4 +1,4 @@
-//! Somebody on this machine who answers over HTTP, as a test says.
+//! An HTTP server on this machine that answers as a test says.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) fn answering(answer: impl Fn(&Asked, &str) -> (&'static str, Value) +
     let own = origin.clone();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // Whoever left has no answer to wait for.
+            // A client that left has no use for the answer.
             let _ = converse(&mut stream.unwrap(), |asked| answer(asked, &own));
         }
     });

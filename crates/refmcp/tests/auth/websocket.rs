@@ -24,7 +24,7 @@ fn a_page_offers_its_token_as_a_subprotocol() {
 }
 
 #[test]
-fn whoever_offers_no_good_token_is_refused() {
+fn connections_without_a_valid_token_are_refused() {
     let server = Server::start(&["--auth-client", "robot:hush"]);
     let address = &server.address;
     let good = token(address, &server.url());

@@ -1,4 +1,4 @@
-//! Answers to the server's questions, and the states that carry them (plan 41, 42).
+//! Answers to the server's questions, and the states that carry them.
 
 use serde_json::{Value, json};
 

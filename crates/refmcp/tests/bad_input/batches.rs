@@ -1,4 +1,4 @@
-//! Several messages in one (plan 18).
+//! Several messages in one.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Cursors that were not given out for this list (plan 36).
+//! Cursors that were not given out for this list.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! JSON that is no JSON-RPC, or an odd one (plan 11-20, 22, 39).
+//! JSON that is no JSON-RPC, or an odd one.
 
 use serde_json::json;
 
@@ -91,7 +91,7 @@ fn parameters_of_every_kind() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for() {
+fn responses_without_a_request() {
     try_all(|_| {
         let sent = [
             r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,

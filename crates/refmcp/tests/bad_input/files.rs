@@ -1,4 +1,4 @@
-//! URIs that lead nowhere, or out of the directory of `--resources` (plan 37, 38, 105).
+//! URIs that lead nowhere, or out of the directory of `--resources`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Client, Era};
 use crate::table::{ERAS, Row, long, request, row, try_under};
 
-const SECRET: &str = "nobody may read this";
+const SECRET: &str = "must not be read";
 
 #[test]
 fn only_files_inside_the_directory_are_read() {

@@ -1,4 +1,4 @@
-//! How a conversation opens, and how it does not (plan 25-28).
+//! How a conversation opens, and how it does not.
 
 use serde_json::{Value, json};
 

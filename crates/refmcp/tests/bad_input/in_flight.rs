@@ -1,4 +1,4 @@
-//! Requests that are still running: their ids are taken, and they can be cancelled (plan 24, 40).
+//! Requests that are still running: their ids are taken, and they can be cancelled.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Methods of another era, tools and arguments that do not exist or do not fit (plan 32-34, 38, 40).
+//! Methods of another era, tools and arguments that do not exist or do not fit.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Text that is no JSON, or JSON that nobody takes (plan 1-10, 21, 23).
+//! Text that is no JSON, or JSON that is no message.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! How a bridge ends: in order, with everything said, and with nobody left behind.
+//! The end of a bridge: in order, with everything said, and with no process left behind.
 
 use std::fs;
 use std::process::Command;
@@ -103,7 +103,7 @@ fn who_only_listens_is_not_waited_for() {
 }
 
 #[test]
-fn a_server_that_asks_somebody_who_has_gone_is_told_so() {
+fn a_request_to_a_client_that_left_is_answered_with_an_error() {
     let server = Server::start(&[]);
     for way in ways(&server) {
         let mut client = Client::with(Era::Session("2025-11-25"), bridge(&way));

@@ -7,7 +7,7 @@ use crate::serving::Server;
 use crate::support::{Client, Era};
 use crate::{CHILD, bridge, ways};
 
-/// The address of nobody.
+/// An address without a listener.
 fn nowhere() -> String {
     format!("127.0.0.1:{}", free_port())
 }
@@ -21,8 +21,8 @@ fn error_in(line: &str) -> Value {
 
 #[test]
 fn a_server_that_is_not_there() {
-    let nobody = nowhere();
-    let at = |scheme: &str| vec!["--to".to_owned(), format!("{scheme}://{nobody}/mcp")];
+    let address = nowhere();
+    let at = |scheme: &str| vec!["--to".to_owned(), format!("{scheme}://{address}/mcp")];
     let missing = vec!["--".to_owned(), "/there/is/no/such/program".to_owned()];
     for to in [at("http"), at("sse+http"), at("ws"), missing] {
         let process = bridge(&to);

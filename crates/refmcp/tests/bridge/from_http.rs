@@ -82,7 +82,7 @@ fn what_belongs_to_no_request_comes_over_the_standing_stream() {
     assert!(door.send("POST", &session, &add).json()["result"].is_object());
     let told = standing.event().unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
-    // Whoever comes later gets what is said from then on; the first is sent away.
+    // A later stream gets what is said from then on; the first is closed.
     let mut later = door.send("GET", &session, "");
     assert_eq!(standing.event(), None);
     let remove = ERA.call(2, "remove_tool", &json!({ "name": "another" }));

@@ -56,7 +56,7 @@ fn progress_comes_under_the_clients_own_token() {
 }
 
 #[test]
-fn whoever_wants_to_hear_the_log_hears_it() {
+fn log_messages_reach_a_client_that_asks_for_them() {
     let door = door();
     let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });
     let mut response = post(&door, 1, "log_all", json!({ "arguments": {}, "_meta": meta }));
@@ -171,6 +171,6 @@ fn a_server_that_has_died_is_started_again() {
     let server = children(door.process.id())[0];
     kill(server);
     // Until its end is noticed, an answer may be that there is none.
-    assert!((0..2000).any(|_| text_of(&echo()) == "here"), "nobody answers any more");
+    assert!((0..2000).any(|_| text_of(&echo()) == "here"), "no answer any more");
     assert!(!children(door.process.id()).contains(&server));
 }

@@ -10,7 +10,7 @@ use crate::bridge;
 use crate::serving::Server;
 use crate::support::{Client, Era, Process};
 
-/// A server that welcomes whoever opens a session and answers everything else with this.
+/// A server that opens sessions and answers everything else with this.
 fn after_the_welcome(status: &'static str, head: &'static str, body: &'static str) -> Process {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -60,7 +60,7 @@ fn every_front_can_have_a_certificate() {
 }
 
 #[test]
-fn somebody_who_speaks_no_tls_does_not_get_in_the_way() {
+fn a_connection_without_tls_does_not_block_others() {
     let certificate = Certificate::new();
     let door = Door::open("https://127.0.0.1:0/mcp", &certificate.options());
     let mut plain = TcpStream::connect(&door.address).unwrap();
@@ -83,7 +83,7 @@ fn a_certificate_belongs_to_an_address_that_needs_one() {
         ("https://127.0.0.1:0/mcp", &[][..], "needs --tls-cert FILE and --tls-key FILE"),
         ("http://127.0.0.1:0/mcp", &pair, "has no use for a certificate; https:// has"),
         ("ws://127.0.0.1:0/mcp", &pair, "has no use for a certificate; wss:// has"),
-        ("stdio", &pair, "nobody can come over a network"),
+        ("stdio", &pair, "there is no listener"),
         ("https://127.0.0.1:0/mcp", &pair[..2], "--tls-key <FILE>"),
     ] {
         let args: Vec<&str> =

@@ -2,10 +2,11 @@
 
 use super::User;
 use super::session::{completes_lines, quotes_names};
-use super::terminal::Terminal;
+use super::support::Terminal;
+use super::terminal;
 
 fn start(user: &User) -> Terminal {
-    let mut bash = Terminal::start(user, "bash", &["--norc", "--noprofile", "-i"], "dumb");
+    let mut bash = terminal::start(user, "bash", &["--norc", "--noprofile", "-i"], "dumb");
     bash.press("stty -echo; bind 'set bell-style none' 'set horizontal-scroll-mode off' 'set show-all-if-ambiguous on'\n");
     bash.press("take() { printf '<<%s>>\\n' \"$READLINE_LINE\"; READLINE_LINE= READLINE_POINT=0; }\n");
     bash.press("bind -x '\"\\C-t\": take'; source <(refmcp completions bash)\n");

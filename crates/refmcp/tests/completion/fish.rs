@@ -4,7 +4,8 @@ use std::fs;
 
 use super::User;
 use super::session::{completes_lines, quotes_names};
-use super::terminal::Terminal;
+use super::support::Terminal;
+use super::terminal;
 
 const CONFIGURATION: &str = "\
 set -g fish_greeting
@@ -22,7 +23,7 @@ fn start(user: &User, completion: &str) -> Terminal {
     // Without this folder, fish reads all manual pages of the machine when it is started for the first time.
     fs::create_dir_all(user.path("home/.local/share/fish/generated_completions")).unwrap();
     // fish lists nothing at a terminal that cannot move the cursor. Newer versions ask the terminal, which has no answers here.
-    Terminal::start(user, "fish", &["--interactive", "--features", "no-query-term"], "xterm")
+    terminal::start(user, "fish", &["--interactive", "--features", "no-query-term"], "xterm")
 }
 
 /// The script is a file where fish looks for completions.

@@ -9,6 +9,8 @@ mod fish;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod session;
+#[path = "../support/mod.rs"]
+mod support;
 mod terminal;
 mod zsh;
 
@@ -20,10 +22,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
-
-/// How long anything may take before a test fails. Other tests keep the machine busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+use support::{PATIENCE, REFMCP};
 
 /// What bash takes words apart at.
 const BREAKS: &str = " \t\n\"'@><=;|&(:";

@@ -3,7 +3,8 @@
 use super::User;
 use super::answers::hostile;
 use super::serving::Server;
-use super::terminal::{PROMPT, Terminal};
+use super::support::Terminal;
+use super::terminal::{PROMPT, complete};
 
 /// Stands for the address of a server.
 const URL: &str = "URL";
@@ -44,7 +45,7 @@ pub(super) fn completes_lines(start: fn(&User) -> Terminal, of_this_shell: &[(&s
     user.write("home/some file.json", "{}");
     let mut terminal = start(&user);
     for (line, expected) in LINES.iter().chain(of_this_shell) {
-        let completed = terminal.complete(&line.replace(URL, &url));
+        let completed = complete(&mut terminal, &line.replace(URL, &url));
         assert_eq!(completed, expected.replace(URL, &url), "{line}");
     }
     assert!(user.was_started() && user.has_ended());
@@ -64,7 +65,7 @@ pub(super) fn quotes_names(start: fn(&User) -> Terminal, typed_and_completed: [(
     let names = ["$(touch hit)", "`touch hit`;x", "a b"];
     for (name, (typed, expected)) in names.into_iter().zip(typed_and_completed) {
         let line = format!("refmcp call --protocol-version legacy {url} ");
-        let completed = terminal.complete(&format!("{line}{typed}"));
+        let completed = complete(&mut terminal, &format!("{line}{typed}"));
         assert_eq!(completed, format!("{line}{expected}"), "{typed}");
         terminal.press(&format!("{completed}\n"));
         terminal.expect(&format!("Call {name} of {url}"));

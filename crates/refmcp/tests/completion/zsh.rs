@@ -4,7 +4,8 @@ use std::fs;
 
 use super::User;
 use super::session::{completes_lines, quotes_names};
-use super::terminal::Terminal;
+use super::support::Terminal;
+use super::terminal;
 
 /// zsh with a configuration of these lines; that of the machine is not read.
 fn start(user: &User, completion: &str) -> Terminal {
@@ -19,7 +20,7 @@ fn start(user: &User, completion: &str) -> Terminal {
          {completion}\n"
     );
     user.write("home/.zshrc", &configuration);
-    Terminal::start(user, "zsh", &["--no-global-rcs", "-i"], "dumb")
+    terminal::start(user, "zsh", &["--no-global-rcs", "-i"], "dumb")
 }
 
 /// The script is sourced after `compinit`, which writes no file and asks nothing about the owners of folders.

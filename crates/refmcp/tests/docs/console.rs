@@ -1,13 +1,13 @@
 //! Examples in a document: blocks of `console`, in which a line `$ command` is followed by what the command prints.
 //! A command goes on in the next line after a `\` and within `'`; `…` in the output stands for anything, over lines
-//! too. In blocks of `console terminal` somebody sits at a terminal, and what they type stands behind a question.
+//! too. Blocks of `console terminal` run at a terminal, and what is typed stands behind a question.
 
 /// A command and what it should print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Example {
     /// The line of the document that the command stands in.
     pub(crate) line: usize,
-    /// Whether it needs somebody at a terminal.
+    /// Whether it runs at a terminal.
     pub(crate) on_terminal: bool,
     pub(crate) command: String,
     pub(crate) expected: String,
@@ -72,7 +72,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     Some(text)
 }
 
-/// Without white space at the end of a line or of the whole, which nobody sees.
+/// Without white space at the end of a line or of the whole, which is not visible.
 fn tidied(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_end().to_owned()

@@ -40,7 +40,7 @@ impl Shell {
         }
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("sh");
-        // What somebody has set up for curl or for the server must not change what the examples do.
+        // The configuration of the developer for curl or the server must not change what the examples do.
         for variable in ["PORT", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
             command.env_remove(variable);
         }
@@ -85,12 +85,12 @@ impl Shell {
         Ok(output)
     }
 
-    /// Runs a command with somebody at a terminal, who answers as the transcript says.
+    /// Runs a command at a terminal, with answers from the transcript.
     pub(crate) fn run_on_terminal(&mut self, command: &str, transcript: &str) -> Result<Output, String> {
         let output = self.next_output();
         let mut terminal = Terminal::open();
         let (at, command) = (terminal.path().display(), command.replace('\'', r"'\''"));
-        // In a session of its own, so that the terminal of whoever runs the tests is left alone.
+        // In a session of its own, so that the terminal of the test runner is left alone.
         let script = format!("setsid --ctty --wait sh -c '{command}' <'{at}' >'{at}' 2>&1\necho ended\n");
         self.input.write_all(script.as_bytes()).map_err(|_| "the shell has ended".to_owned())?;
         let shown = terminal.answer(transcript, || self.ended.try_recv().is_ok())?;

@@ -1,4 +1,4 @@
-//! Somebody at a terminal, who knows from the document what to type: where the output stops within a line of it, the
+//! A terminal with answers from a document: where the output stops within a line of it, the
 //! rest of that line is the answer.
 
 use std::fs::File;
@@ -39,7 +39,7 @@ impl Terminal {
         let (print, printed) = mpsc::channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Reading fails once nobody uses the terminal any more.
+            // Reading fails when no program has the terminal open any more.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 if print.send(bytes[..count].to_vec()).is_err() {
                     break;

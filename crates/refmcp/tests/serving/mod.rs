@@ -19,6 +19,8 @@ pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initial
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) output: Option<BufReader<ChildStdout>>,
+    /// What it has said so far.
+    said: String,
     pub(crate) address: String,
 }
 
@@ -52,15 +54,24 @@ impl Server {
         command.args(["serve", "--port", "0"]).args(options).env_remove("REFMCP_LOG").env_remove("PORT");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::with_capacity(16, child.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("/mcp") {
-            line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "it did not say where it listens");
+        let mut said = String::new();
+        while !said.contains("/mcp") {
+            assert!(output.read_line(&mut said).unwrap() > 0, "it did not say where it listens");
         }
+        let line = said.lines().next_back().unwrap();
         let address = line.trim().strip_prefix("streamable HTTP").unwrap().trim();
         let (_, address) = address.split_once("://").unwrap();
         let address = address.split('/').next().unwrap().to_owned();
-        Self { child, output: Some(output), address }
+        Self { child, output: Some(output), said, address }
+    }
+
+    /// All that it says when it starts.
+    pub(crate) fn read_banner(&mut self) -> String {
+        let output = self.output.as_mut().unwrap();
+        while !self.said.contains("mcpServers") {
+            assert!(output.read_line(&mut self.said).unwrap() > 0, "no banner: {}", self.said);
+        }
+        self.said.clone()
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

@@ -5,22 +5,18 @@
 mod models;
 mod plain;
 mod questions;
-mod screen;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod several;
 mod states;
+#[path = "../support/mod.rs"]
+mod support;
 mod typed;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-/// How long anything may take before a test fails. Other tests keep the machine busy.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The built program.
-const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
+use support::{REFMCP, Terminal};
 
 /// A command whose state is kept in this folder, and nowhere else.
 fn in_folder(mut command: Command, folder: &Path) -> Command {
@@ -37,4 +33,18 @@ fn in_folder(mut command: Command, folder: &Path) -> Command {
 /// What `sum` says.
 fn total(sum: u32) -> String {
     format!("{{\"total\":{sum}}}")
+}
+
+/// `refmcp shell` with these arguments, at a terminal.
+fn shell(folder: &Path, args: &[&str]) -> Terminal {
+    let mut command = Command::new(REFMCP);
+    command.arg("shell").args(args).env("TERM", "xterm");
+    Terminal::start(&in_folder(command, folder), 160)
+}
+
+/// A shell with one `refmcp stdio`, at its first prompt.
+fn shell_with_server(folder: &Path, options: &[&str]) -> Terminal {
+    let mut terminal = shell(folder, &[options, &["--", REFMCP, "stdio"]].concat());
+    terminal.expect("refmcp> ");
+    terminal
 }

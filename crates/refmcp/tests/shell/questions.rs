@@ -5,84 +5,84 @@ use std::process::Command;
 
 use tempfile::tempdir;
 
-use crate::screen::Screen;
 use crate::total;
+use crate::{shell, shell_with_server};
 
 #[test]
 fn a_form_is_filled_in() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
-    screen.enter("ask_user form=choice");
-    screen.expect("Choose a colour and a size.");
-    screen.expect("Answer?");
-    screen.enter("y");
-    screen.expect("Colour");
-    screen.enter("blue");
-    screen.expect("Size");
-    screen.enter("");
-    screen.expect("Send it?");
-    screen.enter("y");
-    screen.expect("The user accepted");
-    screen.expect("refmcp> ");
-    screen.enter("sum a=1 b=1");
-    screen.expect(&total(2));
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("ask_user form=choice");
+    terminal.expect("Choose a colour and a size.");
+    terminal.expect("Answer?");
+    terminal.enter("y");
+    terminal.expect("Colour");
+    terminal.enter("blue");
+    terminal.expect("Size");
+    terminal.enter("");
+    terminal.expect("Send it?");
+    terminal.enter("y");
+    terminal.expect("The user accepted");
+    terminal.expect("refmcp> ");
+    terminal.enter("sum a=1 b=1");
+    terminal.expect(&total(2));
 }
 
 #[test]
 fn ctrl_c_gives_up_a_question() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
-    screen.enter("ask_user form=confirm");
-    screen.expect("Answer?");
-    screen.press("\x03");
-    screen.expect("The user put the form away");
-    screen.expect("refmcp> ");
-    screen.enter("sum a=1 b=1");
-    screen.expect(&total(2));
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("ask_user form=confirm");
+    terminal.expect("Answer?");
+    terminal.press("\x03");
+    terminal.expect("The user put the form away");
+    terminal.expect("refmcp> ");
+    terminal.enter("sum a=1 b=1");
+    terminal.expect(&total(2));
 }
 
 #[test]
 fn tools_that_may_change_something_are_asked_about() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
-    screen.enter("add_tool name=x");
-    screen.expect("Run it?");
-    screen.enter("n");
-    screen.expect("it was not called");
-    screen.expect("refmcp> ");
-    screen.enter("add_tool name=x");
-    screen.expect("Run it?");
-    screen.enter("y");
-    screen.expect("the tools have changed");
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("add_tool name=x");
+    terminal.expect("Run it?");
+    terminal.enter("n");
+    terminal.expect("it was not called");
+    terminal.expect("refmcp> ");
+    terminal.enter("add_tool name=x");
+    terminal.expect("Run it?");
+    terminal.enter("y");
+    terminal.expect("the tools have changed");
 }
 
 #[test]
 fn a_person_plays_the_model() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
-    screen.enter("ask_model prompt='what is up?'");
-    screen.expect("Answer it?");
-    screen.enter("y");
-    screen.expect("what do you say?");
-    screen.enter("not much");
-    screen.expect("answered: not much");
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("ask_model prompt='what is up?'");
+    terminal.expect("Answer it?");
+    terminal.enter("y");
+    terminal.expect("what do you say?");
+    terminal.enter("not much");
+    terminal.expect("answered: not much");
 }
 
 #[test]
 fn variables_of_a_template_are_asked_for_with_what_the_server_offers() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
-    screen.enter("read memos");
-    screen.expect("1  office");
-    screen.expect("shelf:");
-    screen.enter("travel");
-    screen.expect("2  oslo");
-    screen.expect("name:");
-    screen.enter("2");
-    screen.expect("The memo \"oslo\" from the shelf \"travel\"");
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("read memos");
+    terminal.expect("1  office");
+    terminal.expect("shelf:");
+    terminal.enter("travel");
+    terminal.expect("2  oslo");
+    terminal.expect("name:");
+    terminal.enter("2");
+    terminal.expect("The memo \"oslo\" from the shelf \"travel\"");
 }
 
-/// A server that asks by itself, once somebody has written to a pipe, and repeats the answer.
+/// A server that asks by itself, once a line is written to a pipe, and repeats the answer.
 const ASKER: &str = r#"
 read -r hello
 id=$(printf '%s' "$hello" | sed 's/.*"id":\([^,}]*\).*/\1/')
@@ -98,35 +98,35 @@ cat > /dev/null
 "#;
 
 #[test]
-fn a_question_that_comes_while_somebody_types_waits_for_the_line() {
+fn a_question_waits_for_the_line_that_is_being_typed() {
     let folder = tempdir().unwrap();
     let (script, pipe) = (folder.path().join("asker.sh"), folder.path().join("pipe"));
     fs::write(&script, ASKER).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut screen =
-        Screen::shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
-    screen.expect("asker> ");
-    screen.press("servers");
-    screen.expect("servers");
+    let mut terminal =
+        shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
+    terminal.expect("asker> ");
+    terminal.press("servers");
+    terminal.expect("servers");
     fs::write(&pipe, "ask").unwrap();
-    screen.expect("A server asks something: press Enter");
-    screen.expect("servers");
-    screen.enter("");
-    screen.expect("Who is there?");
-    screen.expect("Answer?");
-    screen.enter("y");
-    screen.expect("name");
-    screen.enter("Ada");
-    screen.expect("Send it?");
-    screen.enter("y");
-    screen.expect("[asker] heard ");
-    screen.expect("\"name\":\"Ada\"");
-    screen.enter("servers");
-    screen.expect("connected");
+    terminal.expect("A server asks something: press Enter");
+    terminal.expect("servers");
+    terminal.enter("");
+    terminal.expect("Who is there?");
+    terminal.expect("Answer?");
+    terminal.enter("y");
+    terminal.expect("name");
+    terminal.enter("Ada");
+    terminal.expect("Send it?");
+    terminal.enter("y");
+    terminal.expect("[asker] heard ");
+    terminal.expect("\"name\":\"Ada\"");
+    terminal.enter("servers");
+    terminal.expect("connected");
 }
 
-/// A server that asks in the middle of a call, while it says how far it is. Whenever somebody has written to a pipe, it
+/// A server that asks in the middle of a call, while it says how far it is. Whenever a line is written to a pipe, it
 /// goes on: first with two log messages, then to the end.
 const BUSY: &str = r#"
 say() { printf '%s\n' "$1"; }
@@ -162,17 +162,17 @@ fn a_bar_is_out_of_the_way_while_something_is_asked() {
     fs::write(&script, BUSY).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut screen =
-        Screen::shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
-    screen.expect("busy> ");
-    screen.enter("work");
-    screen.expect("Answer?");
+    let mut terminal =
+        shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
+    terminal.expect("busy> ");
+    terminal.enter("work");
+    terminal.expect("Answer?");
     fs::write(&pipe, "say something").unwrap();
-    screen.expect("one thing");
-    let meanwhile = screen.until("another");
+    terminal.expect("one thing");
+    let meanwhile = terminal.expect("another");
     assert!(!meanwhile.contains("at it"), "{meanwhile}");
-    screen.enter("n");
-    screen.expect("at it");
+    terminal.enter("n");
+    terminal.expect("at it");
     fs::write(&pipe, "end").unwrap();
-    screen.expect("worked");
+    terminal.expect("worked");
 }

@@ -8,8 +8,9 @@ use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::screen::{Screen, children_of};
+use crate::support::children_of;
 use crate::{REFMCP, in_folder, total};
+use crate::{shell, shell_with_server};
 
 /// Writes one of the usual files of this person.
 fn configured(folder: &Path, servers: &Value) {
@@ -55,92 +56,92 @@ fn without_targets_the_usual_files_name_the_servers() {
     let off = json!({ "command": REFMCP, "args": ["stdio"], "disabled": true });
     let broken = json!({ "command": folder.path().join("no-such-program") });
     configured(folder.path(), &json!({ "one": stdio, "off": off, "broken": broken }));
-    let mut screen = Screen::shell(folder.path(), &[]);
+    let mut terminal = shell(folder.path(), &[]);
     // Nothing of a file is started without consent.
     for _ in 0..2 {
-        screen.expect("is started by this command:");
-        screen.expect("Start it? [yes, always, No]");
-        screen.enter("y");
+        terminal.expect("is started by this command:");
+        terminal.expect("Start it? [yes, always, No]");
+        terminal.enter("y");
     }
-    screen.expect("refmcp> ");
-    screen.enter("servers");
-    screen.expect("failed: ");
-    screen.expect("refmcp> ");
-    screen.enter("sum a=1 b=2");
-    screen.expect(&total(3));
-    screen.expect("refmcp> ");
-    screen.enter("connect off");
-    screen.expect("off is disabled");
-    screen.expect("refmcp> ");
-    screen.enter("connect nowhere");
-    screen.expect("no server is called \"nowhere\"");
-    screen.expect("refmcp> ");
+    terminal.expect("refmcp> ");
+    terminal.enter("servers");
+    terminal.expect("failed: ");
+    terminal.expect("refmcp> ");
+    terminal.enter("sum a=1 b=2");
+    terminal.expect(&total(3));
+    terminal.expect("refmcp> ");
+    terminal.enter("connect off");
+    terminal.expect("off is disabled");
+    terminal.expect("refmcp> ");
+    terminal.enter("connect nowhere");
+    terminal.expect("no server is called \"nowhere\"");
+    terminal.expect("refmcp> ");
     // It dies, that is told at once, and it can be brought back by its name.
-    let child = children_of(screen.id())[0];
+    let child = children_of(terminal.id())[0];
     assert!(Command::new("kill").args(["-s", "KILL", &child.to_string()]).status().unwrap().success());
-    screen.expect("[one] is gone: ");
-    screen.enter("servers");
-    screen.expect("failed: ");
-    let rest = screen.until("refmcp> ");
+    terminal.expect("[one] is gone: ");
+    terminal.enter("servers");
+    terminal.expect("failed: ");
+    let rest = terminal.expect("refmcp> ");
     assert!(rest.contains("signal 9") && !rest.contains("nowhere"), "{rest}");
-    screen.enter("sum a=1 b=2");
-    screen.expect("no server is connected");
-    screen.expect("refmcp> ");
-    screen.enter("connect one");
-    screen.expect("Start it? [yes, always, No]");
-    screen.enter("y");
-    screen.expect("refmcp> ");
-    screen.enter("one.sum a=2 b=2");
-    screen.expect(&total(4));
-    screen.expect("refmcp> ");
-    screen.enter("disconnect one");
-    screen.expect("refmcp> ");
-    screen.enter("servers");
-    screen.expect("disconnected");
+    terminal.enter("sum a=1 b=2");
+    terminal.expect("no server is connected");
+    terminal.expect("refmcp> ");
+    terminal.enter("connect one");
+    terminal.expect("Start it? [yes, always, No]");
+    terminal.enter("y");
+    terminal.expect("refmcp> ");
+    terminal.enter("one.sum a=2 b=2");
+    terminal.expect(&total(4));
+    terminal.expect("refmcp> ");
+    terminal.enter("disconnect one");
+    terminal.expect("refmcp> ");
+    terminal.enter("servers");
+    terminal.expect("disconnected");
 }
 
 #[test]
 fn a_person_who_agrees_to_nothing_can_still_connect() {
     let folder = tempdir().unwrap();
     configured(folder.path(), &json!({ "one": { "command": REFMCP, "args": ["stdio", "--name", "x"] } }));
-    let mut screen = Screen::shell(folder.path(), &[]);
-    screen.expect("Start it?");
-    screen.enter("n");
-    screen.expect("to connect: connect TARGET");
-    screen.expect("> ");
-    screen.enter(&format!("connect {REFMCP} stdio"));
-    screen.expect("> ");
-    screen.enter("refmcp.sum a=1 b=2");
-    screen.expect(&total(3));
+    let mut terminal = shell(folder.path(), &[]);
+    terminal.expect("Start it?");
+    terminal.enter("n");
+    terminal.expect("to connect: connect TARGET");
+    terminal.expect("> ");
+    terminal.enter(&format!("connect {REFMCP} stdio"));
+    terminal.expect("> ");
+    terminal.enter("refmcp.sum a=1 b=2");
+    terminal.expect(&total(3));
 }
 
 #[test]
-fn secrets_of_a_command_are_shown_when_somebody_wants_to_see_them() {
+fn secrets_of_a_command_are_shown_on_request() {
     let folder = tempdir().unwrap();
     let args = ["-c", "exec \"$0\" stdio", REFMCP, "--token", "hush"];
     configured(folder.path(), &json!({ "one": { "command": "sh", "args": args } }));
-    let mut screen = Screen::shell(folder.path(), &[]);
-    let shown = screen.until("Start it? [yes, always, show its secrets, No]");
+    let mut terminal = shell(folder.path(), &[]);
+    let shown = terminal.expect("Start it? [yes, always, show its secrets, No]");
     assert!(shown.contains("--token ***") && !shown.contains("hush"), "{shown}");
-    screen.enter("s");
-    screen.expect("--token hush");
-    screen.expect("Start it? [yes, always, No]");
-    screen.enter("y");
-    screen.expect("one> ");
+    terminal.enter("s");
+    terminal.expect("--token hush");
+    terminal.expect("Start it? [yes, always, No]");
+    terminal.enter("y");
+    terminal.expect("one> ");
 }
 
 #[test]
 fn what_was_typed_is_kept_without_the_secrets_of_targets() {
     let folder = tempdir().unwrap();
-    let mut screen = Screen::with_server(folder.path(), &[]);
+    let mut terminal = shell_with_server(folder.path(), &[]);
     let closed = format!("127.0.0.1:{}", free_port());
-    screen.enter(&format!("connect http://{closed}/?key=hush"));
-    screen.expect("cannot reach the server");
-    screen.expect("refmcp> ");
-    screen.enter("history");
-    let shown = screen.until("/?key=***");
+    terminal.enter(&format!("connect http://{closed}/?key=hush"));
+    terminal.expect("cannot reach the server");
+    terminal.expect("refmcp> ");
+    terminal.enter("history");
+    let shown = terminal.expect("/?key=***");
     assert!(!shown.contains("hush"), "{shown}");
-    screen.expect("refmcp> ");
+    terminal.expect("refmcp> ");
     let kept = std::fs::read_to_string(folder.path().join("state/history")).unwrap();
     assert!(
         kept.contains(&format!("connect 'http://{closed}/?key=***'")) && !kept.contains("hush"),
@@ -211,30 +212,30 @@ fn a_server_at_an_address_is_missed_at_once_and_found_again() {
     let address = format!("127.0.0.1:{port}");
     let server = serve(port);
     let target = format!("http://{address}/mcp");
-    let mut screen = Screen::shell(folder.path(), &[&target]);
+    let mut terminal = shell(folder.path(), &[&target]);
     let prompt = format!("{address}> ");
-    screen.expect(&prompt);
-    screen.enter("servers");
-    screen.expect("connected");
-    screen.expect(&prompt);
+    terminal.expect(&prompt);
+    terminal.enter("servers");
+    terminal.expect("connected");
+    terminal.expect(&prompt);
     end(server);
-    screen.expect(&format!("[{address}] does not answer: "));
-    screen.enter("servers");
-    screen.expect("unreachable: ");
-    screen.expect(&prompt);
+    terminal.expect(&format!("[{address}] does not answer: "));
+    terminal.enter("servers");
+    terminal.expect("unreachable: ");
+    terminal.expect(&prompt);
     let server = serve(port);
-    screen.expect(&format!("[{address}] answers again"));
-    screen.enter("servers");
-    screen.expect("connected");
-    screen.expect(&prompt);
+    terminal.expect(&format!("[{address}] answers again"));
+    terminal.enter("servers");
+    terminal.expect("connected");
+    terminal.expect(&prompt);
     // By the name that the session has for it, though it looks like half an address.
-    screen.enter(&format!("connect {address}"));
-    screen.expect(&prompt);
-    screen.enter("sum a=1 b=2");
-    screen.expect(&total(3));
-    screen.expect(&prompt);
-    screen.enter("servers");
-    let shown = screen.until(&prompt);
+    terminal.enter(&format!("connect {address}"));
+    terminal.expect(&prompt);
+    terminal.enter("sum a=1 b=2");
+    terminal.expect(&total(3));
+    terminal.expect(&prompt);
+    terminal.enter("servers");
+    let shown = terminal.expect(&prompt);
     assert!(!shown.contains(&format!("{address}-2")), "{shown}");
     end(server);
 }

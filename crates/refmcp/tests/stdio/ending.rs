@@ -1,4 +1,4 @@
-//! How the server ends: when its input ends, when it is told to, when nobody listens (plan 76, 78, 110).
+//! The end of the server: of its input, by a signal, by an output that is not read.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ fn a_call_of_minutes_is_given_up_after_the_grace() {
 
 #[test]
 fn questions_are_given_up_when_the_input_ends() {
-    // The grace is for calls that work. A question that nobody can answer does not wait for its end.
+    // The grace is for calls that run. A request to a client that left is not waited for.
     let mut client = Client::start(SESSION, &["--grace", "600"]);
     client.process.send_line(SESSION.call(7, "ask_user", &json!({ "form": "confirm" })));
     client.notification("elicitation/create");
@@ -113,7 +113,7 @@ fn listeners_are_told_that_it_ends() {
     }
 }
 
-/// A pipe that nobody reads any more is a client that left.
+/// A pipe without a reader is a client that left.
 #[test]
 fn closed_output_is_no_error() {
     for args in [&["stdio"][..], &["--log", "info", "stdio"]] {

@@ -1,4 +1,4 @@
-//! Lines: too long, blank, ended in odd ways; and nothing but messages on stdout (plan 71, 72, 80).
+//! Lines: too long, blank, ended in odd ways; and nothing but messages on stdout.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Much at once: many calls, large results, slow readers, slow tools (plan 74, 75, and the load level of stdio).
+//! Much at once: many calls, large results, slow readers, slow tools.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ fn a_peer_that_never_reads_costs_bounded_memory() {
 }
 
 #[test]
-fn a_slow_tool_delays_nobody() {
+fn a_slow_tool_delays_no_other_call() {
     for era in [SESSION, Era::Stateless] {
         let mut client = Client::start(era, &["--grace", "0"]);
         client.process.send_line(era.call("slow", "slow", &json!({ "ms": 600_000 })));
@@ -78,7 +78,7 @@ fn large_answers_never_mix() {
 #[test]
 fn cancelled_calls_are_never_answered() {
     for era in [SESSION, Era::Stateless] {
-        // Were a call left, the server would wait for it for longer than anybody waits here.
+        // Were a call left, the server would wait for it longer than this test does.
         let mut client = Client::start(era, &["--grace", "600"]);
         let arguments = json!({ "steps": 10_000, "step_ms": 20, "tag": "many" });
         for id in 0..100 {

@@ -133,10 +133,10 @@ fn profiles_offer_what_they_say() {
 
 #[test]
 fn the_name_can_be_changed() {
-    let process = Process::stdio(&["--name", "Somebody"]);
+    let process = Process::stdio(&["--name", "Other"]);
     process.send_line(Client::initialize("2025-06-18"));
     let answer: Value = serde_json::from_str(&process.next_line().expect("an answer")).expect("JSON");
-    assert_eq!(answer["result"]["serverInfo"]["name"], "Somebody");
+    assert_eq!(answer["result"]["serverInfo"]["name"], "Other");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A client that dies while another process still holds the server's input open (plan 77).
+//! A client that dies while another process still holds the server's input open.
 
 use std::fs;
 use std::process::{Command, Stdio};

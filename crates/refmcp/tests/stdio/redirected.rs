@@ -1,4 +1,4 @@
-//! Started without a client: streams that are closed, files, or nowhere (plan 78, 79).
+//! Started without a client: streams that are closed, files, or nowhere.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -85,7 +85,7 @@ fn input_and_output_may_be_sockets() {
     assert_eq!(process.exit().status.code(), Some(0));
 }
 
-/// A log that nobody can take any more must not end the conversation.
+/// A log that cannot be written must not end the session.
 #[test]
 fn the_reader_of_the_log_may_leave() {
     let (reader, writer) = std::io::pipe().expect("a pipe");

@@ -53,7 +53,7 @@ impl Client {
         Self::with(era, Process::stdio(args))
     }
 
-    /// Introduces itself to a server that nobody has spoken to.
+    /// Introduces itself to a server without a session.
     pub(crate) fn with(era: Era, process: Process) -> Self {
         let mut client = Self { process, era, requests: 0, early: VecDeque::new() };
         if let Era::Session(revision) = era {

@@ -1,14 +1,22 @@
-//! The built program as a child process, spoken to in lines. Every wait has a deadline, and no write blocks a test.
+//! The program as a child process, driven by messages or at a terminal. Every wait has a deadline, and no write blocks a
+//! test.
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 mod client;
 mod process;
+#[cfg(target_os = "linux")]
+mod terminal;
 
 pub(crate) use client::{Client, Era, STATELESS, text_of};
-pub(crate) use process::{Exit, Process, program};
+pub(crate) use process::{Exit, Process, children_of, is_running, program};
+#[cfg(target_os = "linux")]
+pub(crate) use terminal::Terminal;
 
 use std::time::Duration;
 
 /// How long anything may take before a test fails. Other tests keep the machine busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program.
+pub(crate) const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");

@@ -78,7 +78,7 @@ impl Process {
         let (input, bytes) = channel::<Vec<u8>>();
         self.input = Some(input);
         thread::spawn(move || {
-            // A child that went away is noticed by whoever waits for its answer.
+            // A child that went away is noticed when its answer is waited for.
             while bytes.recv().is_ok_and(|bytes| stdin.write_all(&bytes).is_ok()) {}
         });
     }
@@ -197,4 +197,27 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The processes that a process has started and that still run.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
+    let mut children = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // It may be gone by now.
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
+        let mut fields = status.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let state = fields.next().unwrap_or_default();
+        if state != "Z" && fields.next() == Some(&parent.to_string()) {
+            children.push(id);
+        }
+    }
+    children
+}
+
+/// Whether a process runs.
+pub(crate) fn is_running(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = status.rsplit(')').next().unwrap_or_default().split_whitespace().next();
+    state.is_some_and(|state| state != "Z")
 }

@@ -1,16 +1,20 @@
-//! `refmcp serve` as those see it who operate it: signals, sockets, paths, what is in `deploy`, and proxies in front.
+//! `refmcp serve` as a process: startup, signals, sockets, paths, memory, the files of `deploy`, and proxies in front.
 
 #![cfg(unix)]
 
 mod deploy;
 mod listening;
+#[cfg(target_os = "linux")]
+mod memory;
 mod proxies;
 #[path = "../serving/mod.rs"]
 mod serving;
 mod signals;
+mod startup;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +23,7 @@ use serving::PATIENCE;
 /// A file of the project.
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
-    fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Waits until something is there.
@@ -32,4 +36,12 @@ fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         assert!(begin.elapsed() < PATIENCE, "not in time: {what}");
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The status and the body of what curl gets.
+fn curl(arguments: &[&str]) -> (String, String) {
+    let output = Command::new("curl").args(["-s", "-w", "\n%{http_code}"]).args(arguments).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.to_owned(), body.to_owned())
 }
