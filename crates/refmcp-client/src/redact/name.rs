@@ -98,6 +98,49 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
+/// Whether what follows an option of this name is a variable, `NAME=VALUE`.
+pub(super) fn sets_variable(option: &str) -> bool {
+    const VARIABLES: [&str; 6] = ["env", "envs", "environment", "var", "vars", "variable"];
+    let parts = parts(option);
+    let is_environment = parts.iter().any(|part| matches!(part.as_str(), "env" | "envs" | "environment"));
+    option == "-e"
+        || option.starts_with("--")
+            && is_environment
+            && parts.last().is_some_and(|last| VARIABLES.contains(&last.as_str()))
+}
+
+/// Whether the text before `=` or `:` leads to a member that is a secret: `password` in `options['password']`.
+pub(super) fn is_secret_member(text: &str) -> bool {
+    let is_closing = |c: char| c.is_whitespace() || "'\"`])".contains(c);
+    let name = text.trim_end_matches(is_closing);
+    let name = name.rsplit(|c: char| is_closing(c) || "[({,.".contains(c)).next().unwrap_or(name);
+    is_name(name) && is_secret(name)
+}
+
+/// Words that begin with `p` and stand behind one dash in many programs: none of them is `-p` with a password.
+const P_OPTIONS: [&str; 22] = [
+    "ackage", "age", "arallel", "arams", "assive", "ath", "aths", "attern", "id", "ing", "lugin", "lugins",
+    "olicy", "ort", "orts", "refix", "retty", "rint", "rofile", "roject", "rotocol", "roxy",
+];
+
+/// Programs whose option `-p` is anything but a password.
+const P_PROGRAMS: [&str; 18] = [
+    "bun", "bunx", "cargo", "deno", "docker", "mkdir", "node", "npm", "npx", "perl", "pnpm", "podman",
+    "psql", "python", "python3", "ssh", "uv", "uvx",
+];
+
+/// Whether what follows `-p` of this program, attached or as the next word, is a password.
+pub(super) fn is_password(program: &str, value: &str) -> bool {
+    // A port, ports that are mapped, a version.
+    let is_number = value.chars().all(|c| c.is_ascii_digit() || ":./-".contains(c));
+    let is_path = value.contains(['/', '\\', '=']) || value.starts_with('.');
+    !value.is_empty()
+        && !is_number
+        && !is_path
+        && !P_PROGRAMS.contains(&program)
+        && !P_OPTIONS.contains(&value)
+}
+
 /// Whether a word has the shape of a variable's name as environments have them: `API_KEY`.
 pub(super) fn is_variable(name: &str) -> bool {
     let first = name.chars().next();

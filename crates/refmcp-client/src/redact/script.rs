@@ -53,5 +53,6 @@ pub(super) fn unquoted(word: &str) -> Option<(char, &str)> {
     let quote = word.chars().next().filter(|c| "'\"".contains(*c))?;
     let inner = word.strip_prefix(quote)?;
     // One that is not closed is quoted to the end.
-    Some((quote, inner.strip_suffix(quote).unwrap_or(inner)))
+    let inner = inner.strip_suffix(quote).unwrap_or(inner);
+    (!inner.contains(quote)).then_some((quote, inner))
 }

@@ -48,7 +48,14 @@ impl Secrets {
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Self {
         self.add(value);
+        // A key of several lines may come line by line.
+        value.lines().filter(|line| line.chars().count() >= DISTINCT).for_each(|line| self.insert(line));
         self
+    }
+
+    /// Knows all of these as well.
+    pub fn extend(&mut self, others: &Self) {
+        others.values.iter().for_each(|value| self.insert(value));
     }
 
     /// The text with every known secret masked.
@@ -59,6 +66,20 @@ impl Secrets {
         })
     }
 
+    /// The value with every known secret masked in its texts, and in the names of its members.
+    #[must_use]
+    pub fn masked_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => self.masked(&text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.masked_json(item)).collect(),
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, member)| (self.masked(&name).into_owned(), self.masked_json(member)))
+                .collect(),
+            other => other,
+        }
+    }
+
     fn add(&mut self, value: &str) {
         let value = value.trim_matches(|c: char| c.is_whitespace() || c == '\'' || c == '"');
         if value.contains(MASK) || matches!(value, "true" | "false") {
@@ -67,12 +88,18 @@ impl Secrets {
         let decoded = percent_decoded(value);
         // A header's value has a scheme before its secret.
         let behind_scheme = value.rsplit_once(' ').map_or("", |(_, last)| last);
-        for form in [value, &decoded, behind_scheme] {
-            if form.chars().count() >= SHORTEST && !self.values.iter().any(|known| known == form) {
-                self.values.push(form.to_owned());
-            }
+        // As logs and JSON have it.
+        let escaped = Value::from(value).to_string();
+        for form in [value, &decoded, behind_scheme, escaped.trim_matches('"')] {
+            self.insert(form);
         }
-        self.values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    }
+
+    fn insert(&mut self, form: &str) {
+        if form.chars().count() >= SHORTEST && !self.values.iter().any(|known| known == form) {
+            let at = self.values.partition_point(|known| known.len() >= form.len());
+            self.values.insert(at, form.to_owned());
+        }
     }
 
     /// Adds what stands in a word where the masks stand in the word as it is shown.
@@ -188,7 +215,23 @@ mod tests {
         }
         assert_eq!(secrets.masked("hushed in-variables"), "hushed ***s");
         assert_eq!(secrets.masked("nothing"), "nothing");
+        let value = serde_json::json!({ "hush": ["in-url", 1, { "a": "no hush" }] });
+        assert_eq!(secrets.masked_json(value), serde_json::json!({ "***": ["***", 1, { "a": "no ***" }] }));
         assert!(!format!("{secrets:?}").contains("hush"));
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_every_form_it_is_written_in() {
+        let (mut secrets, other) = (Secrets::default(), Secrets::default().with_value("other \"one\" x"));
+        secrets.extend(&other.with_value("-----BEGIN KEY-----\nfirst line\nsecond line\nend"));
+        for (text, masked) in [
+            (r#"{"a":"other \"one\" x"}"#, r#"{"a":"***"}"#),
+            ("first line", "***"),
+            ("[second line]", "[***]"),
+            ("the end", "the end"),
+        ] {
+            assert_eq!(secrets.masked(text), masked);
+        }
     }
 
     #[test]

@@ -108,6 +108,52 @@ fn a_person_who_agrees_sees_what_could_do_something() {
 }
 
 #[test]
+fn passwords_after_p_are_told_from_ports_paths_and_packages() {
+    for (words, shown) in [
+        (&["mysql", "-u", "me", "-p", "hush", "db"][..], "mysql -u me -p *** db"),
+        (&["mysql", "-phush", "db"], "mysql -p*** db"),
+        (&["server", "-pHush1", "-p", "hush"], "server -p*** -p ***"),
+        (&["sh", "-c", "exec mysql -phush -p 'hush'"], "sh -c 'exec mysql -p*** -p ***'"),
+        (&["server", "-p", "3000", "-p8080:80", "-port", "80"], "server -p 3000 -p8080:80 -port 80"),
+        (&["npx", "-p", "package", "cmd"], "npx -p package cmd"),
+        (&["server", "-p", "./folder", "-p", "--verbose"], "server -p ./folder -p --verbose"),
+    ] {
+        assert_eq!(line(words), shown);
+    }
+    assert_eq!(words_to_confirm(&["x", "-p", "package"]), ["x", "-p", "package"]);
+}
+
+#[test]
+fn options_that_set_variables_hide_their_values() {
+    for (words, shown) in [
+        (&["x", "--env-var", "lower=hush"][..], "x --env-var lower=***"),
+        (&["x", "--env-var=lower=hush", "--env=lower=hush"], "x --env-var=lower=*** --env=lower=***"),
+        (
+            &["x", "--set-env", "lower=hush", "--environment", "a=hush"],
+            "x --set-env lower=*** --environment a=***",
+        ),
+        (&["x", "--env-file", "a=b", "--var", "a=b"], "x --env-file a=b --var a=b"),
+    ] {
+        assert_eq!(line(words), shown);
+    }
+}
+
+#[test]
+fn members_of_scripts_hide_their_values() {
+    for (script, shown) in [
+        ("conf['password'] = 'hush'; run()", "conf['password'] = ***; run()"),
+        ("['password'] = 'hush'", "['password'] = ***"),
+        ("conf[\"api_key\"]=\"hush\"", "conf[\"api_key\"]=***"),
+        ("process.env.TOKEN = 'hush'", "process.env.TOKEN = ***"),
+        ("{ \"password\": \"hush\", \"port\": 1 }", "{ \"password\": *** \"port\": 1 }"),
+        ("token => 'hush'", "token => ***"),
+        ("print('token') or run()", "print('token') or run()"),
+    ] {
+        assert_eq!(words(&["python", "-c", script]), ["python", "-c", shown]);
+    }
+}
+
+#[test]
 fn any_text_is_taken() {
     for text in ["'", "\"", "\\", "'\"", "=", "-", "--=", "ä=ö", "😀 😀", "{", "[", "a://", "@://@", "\0 \n"]
     {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::name::{is_name, is_random, is_secret, is_variable};
+use super::name::{is_name, is_password, is_random, is_secret, is_secret_member, is_variable, sets_variable};
 use super::script::{Piece, pieces, unquoted};
 use super::url::masked_query;
 use super::{MASK, url};
@@ -31,13 +31,17 @@ enum Next {
     Header,
     /// `USER:PASSWORD`.
     Login,
+    /// The value of `-p`: a password, or a port, a path, a package.
+    PasswordOrPort,
+    /// `=` and then a secret, as in `options['password'] = 'secret'`.
+    Assignment,
     /// A script for a shell.
     Script,
 }
 
 /// The words with their secrets masked.
 pub(super) fn masked<'a>(words: impl Iterator<Item = &'a str>, mode: Mode, depth: usize) -> Vec<String> {
-    let mut masking = Masking { mode, depth, next: Next::Anything, variables: true };
+    let mut masking = Masking { mode, depth, next: Next::Anything, variables: true, program: String::new() };
     words.map(|word| masking.word(word)).collect()
 }
 
@@ -47,6 +51,7 @@ struct Masking {
     next: Next,
     /// Whether `NAME=VALUE` sets a variable here: before the program, and after `env`.
     variables: bool,
+    program: String,
 }
 
 impl Masking {
@@ -55,12 +60,15 @@ impl Masking {
         let next = match self.next {
             // The value was left out.
             Next::Secret if is_option(bare) => Next::Anything,
+            Next::Assignment if !is_assignment(bare) => Next::Anything,
+            Next::PasswordOrPort if bare.starts_with('-') || !self.is_password(bare) => Next::Anything,
             next => next,
         };
         self.next = self.after(bare, next);
         let shown = match next {
             Next::Secret if is_scheme(bare) => bare.to_owned(),
-            Next::Secret => self.hidden(bare),
+            Next::Secret | Next::PasswordOrPort => self.hidden(bare),
+            Next::Assignment => bare.to_owned(),
             Next::Header => self.header(bare),
             Next::Login => match bare.split_once(':') {
                 Some((user, password)) => format!("{user}:{}", self.hidden(password)),
@@ -75,7 +83,8 @@ impl Masking {
         };
         let ends_variables = self.variables && !bare.contains('=') && !bare.starts_with('-');
         if ends_variables {
-            self.variables = program(bare) == "env";
+            program(bare).clone_into(&mut self.program);
+            self.variables = self.program == "env";
         }
         match unquoted(word) {
             Some((quote, _)) if shown != MASK => format!("{quote}{shown}{quote}"),
@@ -88,21 +97,28 @@ impl Masking {
         match (word, is) {
             // `Authorization: Bearer …` in a script.
             (word, Next::Secret | Next::Anything) if is_scheme(word) => Next::Secret,
-            (_, Next::Secret | Next::Variable | Next::Header | Next::Login | Next::Script) => Next::Anything,
+            (_, Next::Assignment) => Next::Secret,
+            (_, is) if is != Next::Anything => Next::Anything,
             ("-c" | "/c", _) => Next::Script,
-            ("-e" | "--env", _) => Next::Variable,
+            ("-p", _) => Next::PasswordOrPort,
+            (word, _) if sets_variable(word) => Next::Variable,
             ("-H" | "--header" | "--headers", _) => Next::Header,
             ("-u" | "--user", _) => Next::Login,
             (word, _) if word.starts_with('-') && is_name(word) && is_secret(word) => Next::Secret,
-            (word, _) if word.strip_suffix(':').is_some_and(|name| is_name(name) && is_secret(name)) => {
-                Next::Secret
-            }
+            (word, _) if word.strip_suffix(':').is_some_and(|name| is_secret_member(name)) => Next::Secret,
             // An option as Windows programs have them.
             (word, _) if word.strip_prefix('/').is_some_and(|name| is_name(name) && is_secret(name)) => {
                 Next::Secret
             }
+            (word, _) if is_secret_member(word) => Next::Assignment,
             _ => Next::Anything,
         }
+    }
+
+    /// Whether this is the password after `-p`. Where a person agrees to a command it is not hidden: `-p` may name the
+    /// package that is run.
+    fn is_password(&self, value: &str) -> bool {
+        self.mode == Mode::Shown && is_password(&self.program, value)
     }
 
     fn first_or_any(&self, word: &str) -> String {
@@ -123,11 +139,23 @@ impl Masking {
             let short = name.strip_prefix("-e").is_some_and(is_variable);
             let value = match name {
                 "-H" | "--header" | "--headers" => self.header(value),
-                "-e" | "--env" => self.any(value),
+                _ if sets_variable(name) => match value.split_once('=') {
+                    Some((variable, value)) => format!("{variable}={}", self.hidden(value)),
+                    None => value.to_owned(),
+                },
                 _ if short || is_variable(name) || is_secret(name) => self.hidden(value),
                 _ => self.any(value),
             };
             return format!("{name}={value}");
+        }
+        if let Some(value) = word.strip_prefix("-p").filter(|value| self.is_password(value)) {
+            return format!("-p{}", self.hidden(value));
+        }
+        // `options['password']='secret'`.
+        if let Some((before, value)) = word.split_once('=')
+            && is_secret_member(before)
+        {
+            return format!("{before}={}", self.hidden(value));
         }
         if word.starts_with(['{', '['])
             && let Ok(value) = serde_json::from_str(word)
@@ -231,6 +259,11 @@ fn is_inert(value: &str) -> bool {
 
 fn is_option(word: &str) -> bool {
     word.starts_with("--") || (word.starts_with('-') && word.len() == 2)
+}
+
+/// What stands between a name and its value, in the languages that programs are given on a command line.
+fn is_assignment(word: &str) -> bool {
+    matches!(word, "=" | ":" | ":=" | "=>" | "==")
 }
 
 /// A scheme of HTTP's authorization, before the secret.
