@@ -11,11 +11,13 @@
 //! | [`cancel`] | telling work that nobody wants it any more |
 //! | [`changes`] | news for every connection, merged while a connection is slow |
 //! | [`clock`] | the time that engines are told |
+//! | [`file`] | reading files of limited size |
 
 pub mod cancel;
 pub mod changes;
 pub mod clock;
 pub mod driver;
+pub mod file;
 pub mod memory;
 pub mod pipe;
 pub mod service;

@@ -5,10 +5,10 @@
 //! presents was given by hand, there is no chain to check, so only its name and the server's signature are.
 
 use std::fmt;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use refmcp_transport::file::{open_regular, read_limited};
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -18,6 +18,9 @@ use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
 };
+
+/// Bytes of the longest file of certificates.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Whether the fault is that an authority's certificate is the server's own, by the name that webpki has for it. It
 /// comes after that of a certificate that has expired.
@@ -32,7 +35,8 @@ pub(super) fn is_authority_in_place(why: &OtherError) -> bool {
 /// The file cannot be read, or has no certificate in it; the error names it.
 pub fn read_certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
     let shown = file.display();
-    let pem = read_bounded(file).map_err(|fault| format!("{shown} cannot be read: {fault}"))?;
+    let pem = open_regular(file).and_then(|file| read_limited(file, MAX_BYTES));
+    let pem = pem.map_err(|fault| format!("{shown} cannot be read: {fault}"))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates =
         certificates.map_err(|fault| format!("{shown} has no certificates in PEM: {fault}"))?;
@@ -41,20 +45,6 @@ pub fn read_certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
         return Err(format!("{shown} has no certificate in it: {what}"));
     }
     Ok(certificates.into_iter().map(|certificate| certificate.to_vec()).collect())
-}
-
-/// Reads a file of certificates; a pipe would block, and a device has no end.
-fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
-    const MAX_BYTES: u64 = 16 << 20;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("longer than 16 MiB"));
-    }
-    Ok(bytes)
 }
 
 /// Trusts what leads to a root, and the very certificates that were given.

@@ -1,10 +1,10 @@
 //! TLS, with rustls.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use refmcp_transport::file::{open_regular, read_limited};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::ServerConfig;
@@ -14,6 +14,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{TlsAcceptor, rustls};
 
 use super::HttpVersion;
+
+/// Bytes of the longest file of a certificate or a key.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A certificate and its key, ready to be used. Clones share them: [`Tls::reload`] of one is for all.
 #[derive(Clone)]
@@ -115,7 +118,10 @@ impl Tls {
 
 impl Acceptors {
     fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let read = |path: &Path| read_bounded(path).map_err(|fault| TlsError::File(path.to_owned(), fault));
+        let read = |path: &Path| {
+            let read = open_regular(path).and_then(|file| read_limited(file, MAX_BYTES));
+            read.map_err(|fault| TlsError::File(path.to_owned(), fault))
+        };
         let bad_certificate = |fault| TlsError::Certificate(certificate.to_owned(), fault);
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
         let chain = chain.map_err(bad_certificate)?;
@@ -136,19 +142,4 @@ impl Acceptors {
         };
         Ok(Self { any: speaking(&["h2", "http/1.1"]), http1: speaking(&["http/1.1"]) })
     }
-}
-
-/// Reads a file of a certificate or a key. The files are read again while the server runs: a pipe in their place would
-/// block, and a device has no end.
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    const MAX_BYTES: u64 = 1 << 20;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("longer than 1 MiB"));
-    }
-    Ok(bytes)
 }

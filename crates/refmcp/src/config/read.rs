@@ -1,11 +1,11 @@
 //! Reading `mcp.json` and its relatives: JSON with comments and trailing commas, members in the order of the file.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use jsonc_parser::ast::{self, Object};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use refmcp_transport::file::{open_regular, read_limited};
 use serde_json::Value;
 
 use super::{Problem, Servers, entry, input};
@@ -139,22 +139,17 @@ fn read_inputs(found: &mut Servers, source: &Path, value: Value) {
 
 /// The text of a regular file that not every user can write.
 pub(super) fn text_of(path: &Path) -> Result<String, Problem> {
-    let cannot = |fault: io::Error| Problem::error(path, format!("cannot be read: {fault}"));
-    // Opening a pipe would wait for a writer.
-    if !path.metadata().map_err(cannot)?.is_file() {
-        return Err(Problem::error(path, "is not a file"));
-    }
-    let file = File::open(path).map_err(cannot)?;
+    let cannot = |fault: io::Error| match fault.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Problem::error(path, format!("is {fault}")),
+        _ => Problem::error(path, format!("cannot be read: {fault}")),
+    };
+    let file = open_regular(path).map_err(cannot)?;
     if is_writable_by_all(&file.metadata().map_err(cannot)?) {
         let why = "can be written by every user of this machine, who could have any program started; it is not used \
                    until only its owner can write it (chmod o-w)";
         return Err(Problem::error(path, why));
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Problem::error(path, format!("is longer than {MAX_FILE_BYTES} bytes")));
-    }
+    let bytes = read_limited(file, MAX_FILE_BYTES).map_err(cannot)?;
     String::from_utf8(bytes).map_err(|_| Problem::error(path, "is not UTF-8"))
 }
 

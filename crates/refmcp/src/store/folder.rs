@@ -1,11 +1,12 @@
 //! The folder of what is kept, and files in it that are replaced as a whole. Several processes may use it at once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use refmcp_transport::file::read_limited;
 
 /// Bytes that are read of one file.
 const MOST_BYTES: u64 = 16 << 20;
@@ -164,23 +165,18 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-pub(super) fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault.into()),
-    };
-    read_open(&file).map(Some)
+/// The content of a file; `None` when there is none.
+pub(super) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match File::open(path).and_then(|file| read_open(&file)) {
+        Ok(content) => Ok(Some(content)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// The content of a file that is open.
-pub(super) fn read_open(file: &File) -> Result<Vec<u8>> {
-    let mut content = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > MOST_BYTES {
-        bail!("the file is longer than {MOST_BYTES} bytes");
-    }
-    Ok(content)
+pub(super) fn read_open(file: &File) -> io::Result<Vec<u8>> {
+    read_limited(file, MOST_BYTES)
 }
 
 #[cfg(test)]

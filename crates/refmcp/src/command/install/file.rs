@@ -1,10 +1,11 @@
 //! A configuration file of another program: read with a limit, replaced as a whole, and only while it is as it was read.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use refmcp_transport::file::{open_regular, read_limited};
 
 /// Bytes of the longest file that is read.
 const LONGEST_FILE: u64 = 16 << 20;
@@ -125,19 +126,11 @@ fn keep_access(file: &File, like: &Metadata) -> Result<()> {
 }
 
 fn text_of(path: &Path) -> Result<Option<String>> {
-    match path.metadata() {
-        // Opening a pipe would wait until another program writes to it.
-        Ok(facts) if !facts.is_file() => bail!("it is not a file"),
-        Ok(_) => {}
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault.into()),
+    match open_regular(path).and_then(|file| read_limited(file, LONGEST_FILE)) {
+        Ok(bytes) => Ok(Some(String::from_utf8(bytes).context("it is not UTF-8")?)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault.into()),
     }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        bail!("it is longer than {LONGEST_FILE} bytes");
-    }
-    Ok(Some(String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?))
 }
 
 /// Where a path leads to, through every link, whether there is a file or not.
@@ -222,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latin");
         fs::write(&path, b"\xe9").unwrap();
-        for (path, why) in [(path.as_path(), "is not UTF-8"), (folder.path(), "is not a file")] {
+        for (path, why) in [(path.as_path(), "is not UTF-8"), (folder.path(), "not a file")] {
             let fault = format!("{:#}", ConfigFile::open(path).unwrap_err());
             assert!(fault.contains(why), "{fault}");
         }
