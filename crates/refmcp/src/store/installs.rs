@@ -1,5 +1,5 @@
-//! What `refmcp install` changed in configuration files, so that it can be undone. Only the part that changed is kept,
-//! since the rest of a file may hold secrets.
+//! What `refmcp install` changed in configuration files, so that it can be undone. Of a file, only the previous entry of
+//! the server and white space that changed are kept: the entries of other servers may hold secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -33,17 +33,25 @@ pub(crate) struct Change {
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// The text that was there, as what to do to the one that came.
+/// The text before the change, as edits of the text after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Before {
-    /// From which byte on the two differ.
-    start: usize,
-    /// How many bytes came.
-    added: usize,
-    /// The text that was there instead.
-    removed: String,
+    /// The edits, in the order of the text.
+    #[serde(default)]
+    edits: Vec<Edit>,
     /// The SHA-256 of the file before the change.
     sha256: String,
+}
+
+/// A part of the text that is replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Edit {
+    /// The byte at which the part begins in the text after the change.
+    start: usize,
+    /// The bytes of the part.
+    length: usize,
+    /// The text that stood in its place.
+    text: String,
 }
 
 impl Change {
@@ -55,17 +63,7 @@ impl Change {
         after: &str,
         folders: Vec<PathBuf>,
     ) -> Self {
-        let before = before.map(|before| {
-            let common = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
-            let start = (0..=common).rev().find(|at| before.is_char_boundary(*at)).unwrap_or(0);
-            let room = before.len().min(after.len()) - start;
-            let tail = before.bytes().rev().zip(after.bytes().rev());
-            let common = tail.take(room).take_while(|(one, other)| one == other).count();
-            let tail = (0..=common).rev().find(|back| before.is_char_boundary(before.len() - back));
-            let tail = tail.unwrap_or(0);
-            let removed = before.get(start..before.len() - tail).unwrap_or_default().to_owned();
-            Before { start, added: after.len() - tail - start, removed, sha256: sha256(before) }
-        });
+        let before = before.map(|before| Before { edits: edits(before, after), sha256: sha256(before) });
         let (file, server) = (file.to_owned(), server.to_owned());
         Self { file, server, before, after_sha256: sha256(after), folders }
     }
@@ -73,11 +71,58 @@ impl Change {
     /// The text that was there before; `Some(None)` when there was no file, `None` when it cannot be told.
     pub(crate) fn undone(&self, after: &str) -> Option<Option<String>> {
         let Some(before) = &self.before else { return Some(None) };
-        let head = after.get(..before.start)?;
-        let tail = after.get(before.start.checked_add(before.added)?..)?;
-        let text = format!("{head}{}{tail}", before.removed);
+        let (mut text, mut end) = (String::with_capacity(after.len()), 0);
+        for edit in &before.edits {
+            text.push_str(after.get(end..edit.start)?);
+            text.push_str(&edit.text);
+            end = edit.start.checked_add(edit.length)?;
+        }
+        text.push_str(after.get(end..)?);
         (sha256(&text) == before.sha256).then_some(Some(text))
     }
+}
+
+/// How to get from `after` to `before`. Where both have the same text in another layout, the edits are of the white space
+/// and the commas alone, from both ends up to what really differs.
+fn edits(before: &str, after: &str) -> Vec<Edit> {
+    let is_layout = |c: char| c.is_whitespace() || c == ',';
+    let edit = |start: usize, now: &str, text: &str| {
+        (now != text).then(|| Edit { start, length: now.len(), text: text.to_owned() })
+    };
+    let (mut old, mut new) = (before, after);
+    let mut head = Vec::new();
+    loop {
+        let (old_rest, new_rest) = (old.trim_start_matches(is_layout), new.trim_start_matches(is_layout));
+        let (Some(next), true) =
+            (old_rest.chars().next(), old_rest.chars().next() == new_rest.chars().next())
+        else {
+            break;
+        };
+        let layout = |text: &'_ str, rest: &str| text.len() - rest.len();
+        let (old_layout, new_layout) =
+            (old.split_at(layout(old, old_rest)).0, new.split_at(layout(new, new_rest)).0);
+        head.extend(edit(after.len() - new.len(), new_layout, old_layout));
+        (old, new) = (old_rest.split_at(next.len_utf8()).1, new_rest.split_at(next.len_utf8()).1);
+    }
+    let start = after.len() - new.len();
+    let mut tail = Vec::new();
+    loop {
+        let (old_rest, new_rest) = (old.trim_end_matches(is_layout), new.trim_end_matches(is_layout));
+        let (Some(last), true) =
+            (old_rest.chars().next_back(), old_rest.chars().next_back() == new_rest.chars().next_back())
+        else {
+            break;
+        };
+        tail.extend(edit(
+            start + new_rest.len(),
+            new.split_at(new_rest.len()).1,
+            old.split_at(old_rest.len()).1,
+        ));
+        let length = last.len_utf8();
+        (old, new) =
+            (old_rest.split_at(old_rest.len() - length).0, new_rest.split_at(new_rest.len() - length).0);
+    }
+    head.into_iter().chain(edit(start, new, old)).chain(tail.into_iter().rev()).collect()
 }
 
 /// The changes of a file, the oldest first.
@@ -143,7 +188,8 @@ fn load(folder: &StateFolder) -> Result<Vec<Change>> {
 
 fn save(folder: &StateFolder, changes: &mut Vec<Change>) -> Result<()> {
     let size = |change: &Change| {
-        change.before.as_ref().map_or(0, |before| before.removed.len()) + change.file.as_os_str().len()
+        let edits = change.before.iter().flat_map(|before| &before.edits);
+        edits.map(|edit| edit.text.len()).sum::<usize>() + change.file.as_os_str().len()
     };
     let mut bytes: usize = changes.iter().map(size).sum();
     while changes.len() > MOST || (bytes > MOST_BYTES && changes.len() > 1) {
@@ -188,6 +234,22 @@ mod tests {
     fn only_what_changed_is_kept() {
         let change = change(Some("SECRET, 1, SECRET"), "SECRET, 2, SECRET");
         assert!(!serde_json::to_string(&change).unwrap().contains("SECRET"));
+    }
+
+    #[test]
+    fn of_other_servers_nothing_is_kept() {
+        let other = r#""other": {"env": {"KEY": "SECRET"}, "args": ["a", "b"]}"#;
+        let laid_out = "\"other\": {\n  \"env\": {\n  \"KEY\": \"SECRET\"\n}, \"args\": [\n\"a\",\n\"b\"]\n}";
+        for (before, after) in [
+            (format!("{{{other}}}"), format!("{{\n  {laid_out},\n  \"new\": {{\"x\": \"OURS\"}}\n}}\n")),
+            (format!("{{\"new\": \"MINE\", {other}}}"), format!("{{\n\"new\": \"OURS\",\n{laid_out}}}")),
+            (format!("{{{other} // SECRET\n}}"), format!("{{{laid_out}, // SECRET\n\"new\": \"OURS\"\n}}")),
+        ] {
+            let change = change(Some(&before), &after);
+            assert_eq!(change.undone(&after), Some(Some(before)));
+            let kept = serde_json::to_string(&change).unwrap();
+            assert!(!kept.contains("SECRET") && !kept.contains("KEY") && !kept.contains("OURS"), "{kept}");
+        }
     }
 
     #[test]
