@@ -15,6 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 use crate::args::LogFormat;
+use crate::ui::redact::masked;
 
 /// Lines that may wait to be written.
 const WAITING_LINES: usize = 4096;
@@ -124,9 +125,11 @@ enum Line {
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let shown = in_one_line(line);
+        let shown = String::from_utf8_lossy(&shown);
+        let shown = masked(&shown);
         match self {
-            Self::Stderr(lines) => lines.write_all(&shown)?,
-            Self::Sink(sink) => sink(&String::from_utf8_lossy(&shown)),
+            Self::Stderr(lines) => lines.write_all(shown.as_bytes())?,
+            Self::Sink(sink) => sink(&shown),
         }
         Ok(line.len())
     }

@@ -176,6 +176,8 @@ mod tests {
             "list http://[h?key=hush",
             "list ftp://me:hush@h/",
             "list h:80/?key=hush",
+            "serve --public-url u:hush@h",
+            "serve --public-url u:hush@h/?key=hush",
             "list me:hush@h:80/",
             "list ./x://h?key=hush",
             "call http://h/?key=hush tool -- x",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use refmcp_client::redact::MASK;
+use refmcp_client::redact::{self, MASK};
 use url::Url;
 
 /// A duration in seconds; fractions are fine.
@@ -81,7 +81,8 @@ pub(super) fn public_url(text: &str) -> Result<Url, String> {
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         _ if !text.is_empty() && Url::parse(&format!("https://{text}")).is_ok() && !text.contains("://") => {
-            Err(format!("expected a scheme, a host and a port; write https://{text}"))
+            let url = redact::url(&format!("https://{text}"));
+            Err(format!("expected a scheme, a host and a port; write {url}"))
         }
         _ => Err("expected a scheme, a host and a port, such as https://mcp.example.com".to_owned()),
     }

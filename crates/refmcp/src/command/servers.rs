@@ -12,8 +12,8 @@ use crate::command::configured;
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
-use crate::ui::mask;
 use crate::ui::output::print;
+use crate::ui::redact;
 use crate::ui::render::View;
 use crate::ui::table::Table;
 use crate::ui::text::one_line;
@@ -158,7 +158,7 @@ impl<'a> Server<'a> {
         Self {
             name: &entry.name,
             transport,
-            target: mask::target(&entry.launch),
+            target: redact::launch(&entry.launch),
             env,
             headers,
             file: &entry.source,

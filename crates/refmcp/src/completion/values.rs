@@ -9,7 +9,7 @@ use super::{Candidate, Candidates};
 use crate::args::{CompletionReference, ListKind};
 use crate::command::configured;
 use crate::config;
-use crate::ui::mask;
+use crate::ui::redact;
 
 /// Whether values of an option come from files or servers.
 pub(super) fn is_known(option: &str) -> bool {
@@ -96,5 +96,7 @@ fn servers(position: &Position<'_>, last: &str) -> Candidates {
         None => config::read_all(&configured::usual_files()),
     };
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
-    Candidates::words(usable.map(|entry| Candidate::new(&entry.name, summary(&mask::target(&entry.launch)))))
+    Candidates::words(
+        usable.map(|entry| Candidate::new(&entry.name, summary(&redact::launch(&entry.launch)))),
+    )
 }

@@ -15,7 +15,7 @@ use refmcp_auth::secret::Secret;
 use refmcp_client::child::ChildProcess;
 
 use crate::args::UrlTransport;
-use crate::ui::mask;
+use crate::ui::redact;
 
 mod entry;
 mod env_file;
@@ -124,7 +124,7 @@ impl fmt::Debug for Launch {
     /// Arguments and addresses may hold secrets as well.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Launch");
-        shown.field("target", &mask::target(self));
+        shown.field("target", &redact::launch(self));
         match self {
             Self::Command { env, cwd, env_file, .. } => {
                 shown.field("env", env).field("cwd", cwd).field("env_file", env_file)

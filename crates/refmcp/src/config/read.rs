@@ -140,7 +140,9 @@ fn read_inputs(found: &mut Servers, source: &Path, value: Value) {
 /// The text of a regular file that not every user can write.
 pub(super) fn text_of(path: &Path) -> Result<String, Problem> {
     let cannot = |fault: io::Error| match fault.kind() {
-        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Problem::error(path, format!("is {fault}")),
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
+            Problem::error(path, format!("is {fault}"))
+        }
         _ => Problem::error(path, format!("cannot be read: {fault}")),
     };
     let file = open_regular(path).map_err(cannot)?;

@@ -12,6 +12,7 @@ use rustyline::ExternalPrinter;
 use tokio::sync::oneshot;
 
 use crate::ui::progress::Bars;
+use crate::ui::redact::masked;
 
 /// Texts that wait to be shown; more are counted and left out.
 const MOST_WAITING: usize = 1024;
@@ -71,8 +72,9 @@ impl Asides {
         self.typing.clone()
     }
 
-    /// Shows a text; harmless already, with a line break at its end.
+    /// Shows a text without the secrets of targets; harmless already, with a line break at its end.
     pub(super) fn say(&self, text: String) {
+        let text = masked(&text).into_owned();
         if self.waiting.try_send(Aside::Text(text)).is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }

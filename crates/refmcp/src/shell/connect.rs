@@ -11,6 +11,7 @@ use super::servers::{Connected, Entry};
 use super::state::{State, described};
 use crate::args::{ExitReason, Target};
 use crate::command::client::output::Printer;
+use crate::ui::redact::masked;
 use crate::ui::table::Table;
 use crate::ui::text::one_line;
 
@@ -96,11 +97,11 @@ impl Shell {
 async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
     let server = match &entry.state {
         State::Connected(server) if is_over_http(server) => server,
-        state => return (state.word(), state.reason().map(str::to_owned)),
+        state => return (state.word(), state.reason().map(|why| masked(why).into_owned())),
     };
     match tokio::time::timeout(ANSWERS_WITHIN, answers(server)).await {
         Ok(Ok(())) => ("connected", None),
-        Ok(Err(why)) => ("unreachable", Some(why)),
+        Ok(Err(why)) => ("unreachable", Some(masked(&why).into_owned())),
         Err(_) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
     }
 }

@@ -32,6 +32,7 @@ use crate::command::configured::usual_files;
 use crate::logging;
 use crate::ui::error::{document, rpc_of};
 use crate::ui::progress::Bars;
+use crate::ui::redact::masked;
 use crate::ui::style::Paint;
 use crate::ui::text::multi_line;
 use aside::Asides;
@@ -214,7 +215,7 @@ fn edited(shell: &Shell) -> Result<Lines> {
 fn complain(shared: &SharedOptions, what: &str, reason: ExitReason, rpc: Option<&RpcError>) {
     let line = if shared.output == OutputFormat::Text {
         let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
-        format!("{} {}\n", paint.wrong("error:"), multi_line(what))
+        format!("{} {}\n", paint.wrong("error:"), multi_line(&masked(what)))
     } else {
         format!("{}\n", document(what, reason, rpc))
     };

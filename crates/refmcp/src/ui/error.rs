@@ -4,6 +4,7 @@ use refmcp_client::RpcError;
 use serde_json::{Value, json};
 
 use crate::args::{ExitError, ExitReason};
+use crate::ui::redact::{masked, masked_json};
 use crate::ui::text::multi_line;
 
 /// Says on stderr what went wrong.
@@ -13,7 +14,7 @@ pub(crate) fn report(fault: &anyhow::Error, as_json: bool) {
         eprintln!("{}", document(&message, ExitReason::of(fault), rpc_of(fault)));
     } else {
         // An error may quote what a server said.
-        eprintln!("refmcp: {}", multi_line(&message));
+        eprintln!("refmcp: {}", multi_line(&masked(&message)));
     }
 }
 
@@ -33,11 +34,12 @@ pub(crate) fn rpc_of(fault: &anyhow::Error) -> Option<&RpcError> {
 }
 
 /// An error as JSON, on one line: what went wrong, why in one word, the exit code that says the same, and the server's
-/// own error where it answered with one.
+/// own error where it answered with one, all without the secrets of targets.
 pub(crate) fn document(message: &str, reason: ExitReason, rpc: Option<&RpcError>) -> Value {
-    let mut error = json!({ "message": message, "reason": reason.as_str(), "exitCode": reason.code() });
+    let mut error =
+        json!({ "message": masked(message), "reason": reason.as_str(), "exitCode": reason.code() });
     if let (Some(members), Some(rpc)) = (error.as_object_mut(), rpc) {
-        members.insert("rpc".to_owned(), json!(rpc));
+        members.insert("rpc".to_owned(), masked_json(json!(rpc)));
     }
     json!({ "error": error })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Number;
 
+use super::redact::masked;
 use super::text::{one_line, truncate};
 
 /// How finely a bar is divided; a server's numbers may be fractions.
@@ -75,8 +76,9 @@ impl Bars {
         Self { elsewhere: Some(Arc::new(say)), ..self.clone() }
     }
 
-    /// Shows a text that comes while calls run: to stderr, with the bars out of the way.
+    /// Shows a text that comes while calls run, without the secrets of targets: to stderr, with the bars out of the way.
     pub(crate) fn say(&self, text: &str) {
+        let text = &*masked(text);
         match &self.elsewhere {
             Some(say) => say(text),
             None => self.aside(|| eprint!("{text}")),
@@ -117,7 +119,8 @@ impl Bar {
             bar.enable_steady_tick(TICK);
             bar
         });
-        let said = message.map(one_line).unwrap_or_default();
+        let said = message.map(masked).unwrap_or_default();
+        let said = one_line(&said);
         let said = truncate(&said, MESSAGE);
         match share(progress, total) {
             Some(done) => {

@@ -37,7 +37,7 @@ pub(super) async fn login(
         let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| manner.settled(&grant));
         store.keep_manner(&server, settled.as_ref().unwrap_or(manner))?;
     }
-    let failed = |why| fault::of_connecting(&why, &LastLines::default(), &servers.secrets(&place));
+    let failed = |why| fault::of_connecting(&why, &LastLines::default());
     let client = connected.map_err(failed)?;
     client.close().await;
     let printer = Printer::new(shared);

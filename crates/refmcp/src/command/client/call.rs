@@ -16,6 +16,7 @@ use crate::args::{ExitReason, UsageError};
 use crate::arguments::ArgumentInput;
 use crate::store::StateFolder;
 use crate::store::log::{CallEntry, Outcome, append};
+use crate::ui::redact::masked;
 use crate::ui::render;
 use crate::ui::suggest::unknown;
 
@@ -106,12 +107,13 @@ impl<'a> Note<'a> {
     }
 
     fn write(&self, outcome: Outcome, fault: Option<&Error>) {
-        let masked = self.session.shared.mask_arguments;
+        let mask_arguments = self.session.shared.mask_arguments;
         let took = self.clock.elapsed();
         let target = self.session.name.to_string();
-        let mut entry = CallEntry::new(self.began, &target, self.tool, self.arguments, masked, outcome, took);
+        let mut entry =
+            CallEntry::new(self.began, &target, self.tool, self.arguments, mask_arguments, outcome, took);
         if let Some(fault) = fault {
-            entry = entry.detail(&fault.to_string());
+            entry = entry.detail(&masked(&fault.to_string()));
         }
         if let Err(fault) = StateFolder::from_env().and_then(|folder| append(&folder, &entry)) {
             tracing::warn!("the call is not in the log: {fault:#}");

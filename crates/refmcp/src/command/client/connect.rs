@@ -27,6 +27,7 @@ use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, eras, trust};
 use crate::ui::progress::Bars;
+use crate::ui::redact::add_secrets;
 use crate::ui::suggest::nearest;
 
 /// More names of servers than this are not all told.
@@ -43,8 +44,6 @@ pub(crate) struct Server {
     pub(crate) name: TargetName,
     /// The last that it wrote to its stderr, where that is not shown.
     pub(crate) last_lines: LastLines,
-    /// What is masked where something that it wrote is quoted.
-    pub(crate) secrets: Secrets,
 }
 
 /// Where a server is, and how it is talked to.
@@ -79,7 +78,7 @@ impl<'a> Servers<'a> {
 
     /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
-        let (connector, secrets) = match target {
+        let connector = match target {
             Target::Url { url, transport } => {
                 let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
                 self.at(&place).await?
@@ -88,7 +87,7 @@ impl<'a> Servers<'a> {
             Target::Named(name) => self.configured(name).await?,
         };
         let last_lines = self.last_lines.clone();
-        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines, secrets })
+        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines })
     }
 
     /// Where the server is that is meant; one that is started is nowhere.
@@ -108,17 +107,9 @@ impl<'a> Servers<'a> {
     }
 
     /// The server at an address, with the tokens that are kept for it.
-    async fn at(&self, place: &Place) -> Result<(Arc<dyn Connector>, Secrets)> {
+    async fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
         let authorization = auth::kept(&place.url, self.shared, self.person, &self.bars).await;
-        Ok((self.connector(place, authorization)?, self.secrets(place)))
-    }
-
-    /// The secrets in an address, and in the headers for it.
-    pub(crate) fn secrets(&self, place: &Place) -> Secrets {
-        let typed = self.shared.headers.iter().map(|header| &header.value);
-        let headers = place.headers.iter().map(|(_, value)| value).chain(typed);
-        let secrets = Secrets::default().with_url(place.url.as_str());
-        headers.fold(secrets, |secrets, value| secrets.with_value(value))
+        self.connector(place, authorization)
     }
 
     /// The server at an address, where one gets in like this.
@@ -131,6 +122,8 @@ impl<'a> Servers<'a> {
         let url = url.as_str();
         let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
+        let secrets = Secrets::default().with_url(url);
+        add_secrets(&headers.iter().fold(secrets, |secrets, (_, value)| secrets.with_value(value)));
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
         let mut settings = HttpSettings::default();
         settings.observer = self.tracer.observer();
@@ -169,7 +162,7 @@ impl<'a> Servers<'a> {
 
     /// A command that was typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
     /// a shell.
-    fn typed(&self, words: &[String]) -> Result<(Arc<dyn Connector>, Secrets)> {
+    fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
         let is_variable =
             |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_variable_name(name));
         let count = words.iter().take_while(is_variable).count();
@@ -181,7 +174,7 @@ impl<'a> Servers<'a> {
         self.child(ChildProcess::new(program).args(args).envs(variables))
     }
 
-    fn child(&self, child: ChildProcess) -> Result<(Arc<dyn Connector>, Secrets)> {
+    fn child(&self, child: ChildProcess) -> Result<Arc<dyn Connector>> {
         let stderr = stderr_to(self.shared, &self.bars, &self.last_lines)?;
         let child = child.envs(self.shared.env.iter().cloned()).stderr(stderr);
         // What was shown is not said once more.
@@ -192,12 +185,12 @@ impl<'a> Servers<'a> {
             Some(folder) => child.current_dir(folder),
             None => child,
         };
-        let secrets = child.secrets();
-        Ok((Arc::new(child), secrets))
+        add_secrets(&child.secrets());
+        Ok(Arc::new(child))
     }
 
     /// A server that a configuration file names.
-    async fn configured(&self, name: &str) -> Result<(Arc<dyn Connector>, Secrets)> {
+    async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
         let entry = self.entry(name).await?;
         if let Launch::Command { program, args, .. } = &entry.launch {
             let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();

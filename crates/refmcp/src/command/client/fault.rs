@@ -1,12 +1,9 @@
 //! What went wrong, and what the process exits with for it.
 
-use std::borrow::Cow;
-
 use anyhow::Error as Fault;
 use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
 use refmcp_client::model::ServerCapabilities;
-use refmcp_client::redact::Secrets;
 use refmcp_client::transport::TransportError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
@@ -17,7 +14,7 @@ use crate::shell::signals::Heard;
 use crate::ui::text::{multi_line, one_line};
 
 /// There is no connection.
-pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines, secrets: &Secrets) -> Fault {
+pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
     let reason = match fault.why() {
         _ if fault.needs_authorization() => ExitReason::Authorization,
         // A server that knows no way to open a session speaks something else.
@@ -29,7 +26,6 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines, secret
         _ => String::new(),
     };
     let what = last_lines.added_to(&format!("{fault}{wanted}"));
-    let what = secrets.masked(&what);
     let is_of_wire = matches!(fault.why(), OpenError::Transport(_)) || !last_lines.is_empty();
     ExitError::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
 }
@@ -66,13 +62,8 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
 
 /// A request of this method brought no result from a server that declares these capabilities: a server that does not
 /// know what it never declared is said to declare it not.
-pub(crate) fn of_method(
-    method: &str,
-    declared: &ServerCapabilities,
-    fault: &Error,
-    secrets: &Secrets,
-) -> Fault {
-    let said = masked(of_request(fault), fault, secrets);
+pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Error) -> Fault {
+    let said = of_request(fault);
     let Some(error) = fault.rpc() else { return said };
     let Some((capability, is_declared)) = capability(method, declared) else { return said };
     if !is_declared {
@@ -84,15 +75,6 @@ pub(crate) fn of_method(
         return ExitError::new(ExitReason::of(&said), what).answered(Some(error)).into();
     }
     said
-}
-
-/// An error that may quote the server, without the secrets of its target.
-fn masked(said: Fault, fault: &Error, secrets: &Secrets) -> Fault {
-    let text = said.to_string();
-    match secrets.masked(&text) {
-        Cow::Borrowed(_) => said,
-        Cow::Owned(text) => ExitError::new(ExitReason::of(&said), text).answered(fault.rpc()).into(),
-    }
 }
 
 /// What a server has to declare before a method can be expected of it, and whether it does.

@@ -13,6 +13,7 @@ use refmcp_client::child::{Complaint, StderrTo};
 use crate::args::{ServerStderr, SharedOptions};
 use crate::store::append_private;
 use crate::ui::progress::Bars;
+use crate::ui::redact::masked;
 use crate::ui::style::Paint;
 use crate::ui::text::one_line;
 
@@ -90,9 +91,10 @@ fn opened(path: &Path) -> Result<File> {
     append_private(path).with_context(|| format!("--server-stderr: cannot write to {}", path.display()))
 }
 
+/// What a server wrote, without the secrets of targets.
 fn words(complaint: Complaint<'_>) -> String {
     match complaint {
-        Complaint::Line(line) => line.to_owned(),
+        Complaint::Line(line) => masked(line).into_owned(),
         Complaint::LeftOut(bytes) => format!("({bytes} bytes left out)"),
     }
 }

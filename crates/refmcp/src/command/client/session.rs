@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::{LogLevel, ServerNotification};
-use refmcp_client::redact::Secrets;
 use refmcp_client::{
     CallError, Client, ConnectError, Error, Event, Listable, OpenError, Request, VersionPolicy,
 };
@@ -46,8 +45,6 @@ pub(crate) struct Session {
     pub(crate) events: Events,
     /// What is left of the time for the command.
     pub(crate) budget: Budget,
-    /// What is masked where something that the server wrote is quoted.
-    pub(crate) secrets: Secrets,
 }
 
 impl Session {
@@ -89,13 +86,12 @@ impl Session {
         let client = match connected {
             Ok(client) => client,
             Err(why) => {
-                let fault = fault::of_connecting(&why, &server.last_lines, &server.secrets);
+                let fault = fault::of_connecting(&why, &server.last_lines);
                 let hint = match unread.first_line() {
                     // It is alive, but what it says is not the protocol.
-                    Some(line) if is_timeout(&why) => Some(format!(
-                        "it wrote what is no message: {}",
-                        one_line(&server.secrets.masked(&line))
-                    )),
+                    Some(line) if is_timeout(&why) => {
+                        Some(format!("it wrote what is no message: {}", one_line(&line)))
+                    }
                     _ => hint::of_connecting(&address, &why).await,
                 };
                 return Err(match hint {
@@ -113,8 +109,7 @@ impl Session {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
-        let (name, secrets) = (server.name, server.secrets);
-        let session = Self { client, printer, person, bars, shared, name, events, budget, secrets };
+        let session = Self { client, printer, person, bars, shared, name: server.name, events, budget };
         if let Some(level) = session.shared.log_level {
             session.want_log(level).await?;
         }
@@ -170,7 +165,7 @@ impl Session {
             }
             fault => {
                 let capabilities = &self.client.server().capabilities;
-                let said = fault::of_method(method, capabilities, fault, &self.secrets);
+                let said = fault::of_method(method, capabilities, fault);
                 match fault.rpc().and_then(hint::of_capability) {
                     Some(hint) => {
                         let what = format!("{said}; {hint}");

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use refmcp_client::redact;
 use refmcp_http::EndpointPath;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -110,7 +111,11 @@ impl Place {
         if is_web && is_path && is_bare && url.password().is_none() {
             return Ok(());
         }
-        Err(UsageError::new(format!("{url}: --public-url is a scheme, a host and a port")).into())
+        Err(UsageError::new(format!(
+            "{}: --public-url is a scheme, a host and a port",
+            redact::url(url.as_str())
+        ))
+        .into())
     }
 
     /// The same as one JSON document on one line.
@@ -230,8 +235,11 @@ mod tests {
         for good in ["http://mcp.example", "https://mcp.example:8443/", "https://mcp.example/mcp"] {
             check(good).unwrap();
         }
-        for bad in ["ftp://mcp.example", "https://mcp.example/other", "https://u:p@mcp.example", "mailto:x"] {
-            assert!(check(bad).unwrap_err().to_string().contains("--public-url"), "{bad}");
+        for bad in
+            ["ftp://mcp.example", "https://mcp.example/other", "https://u:hush@mcp.example", "mailto:x"]
+        {
+            let fault = check(bad).unwrap_err().to_string();
+            assert!(fault.contains("--public-url") && !fault.contains("hush"), "{bad}: {fault}");
         }
     }
 }

@@ -1,11 +1,33 @@
-//! Configured servers as they are shown: without the secrets in their commands and addresses.
+//! Redaction of what is shown. The secrets of all targets are known to the whole process, and masked where text leaves
+//! it beside results: errors, logs, what servers write to stderr, and files that quote any of these.
 
-use refmcp_client::redact;
+use std::borrow::Cow;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use refmcp_client::redact::{self, Secrets};
+use serde_json::Value;
 
 use crate::config::Launch;
 
+static KNOWN: LazyLock<RwLock<Secrets>> = LazyLock::new(RwLock::default);
+
+/// Masks these as well from now on.
+pub(crate) fn add_secrets(secrets: &Secrets) {
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+}
+
+/// A text without the secrets of any target.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner).masked(text)
+}
+
+/// A JSON value without the secrets of any target.
+pub(crate) fn masked_json(value: Value) -> Value {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner).masked_json(value)
+}
+
 /// Where a server is or how it is started, redacted. A reference such as `${input:token}` stays: its value is elsewhere.
-pub(crate) fn target(launch: &Launch) -> String {
+pub(crate) fn launch(launch: &Launch) -> String {
     match launch {
         Launch::Command { program, args, .. } => {
             let words: Vec<&str> = std::iter::once(program).chain(args).map(String::as_str).collect();
@@ -48,7 +70,7 @@ mod tests {
             let program = words.next().unwrap();
             let (args, env) = (words.collect(), env.clone());
             let launch = Launch::Command { program, args, env, cwd: None, env_file: None };
-            assert_eq!(target(&launch), shown);
+            assert_eq!(super::launch(&launch), shown);
         }
     }
 
@@ -62,7 +84,7 @@ mod tests {
         ] {
             let (url, headers) = (url.to_owned(), headers.clone());
             let launch = Launch::Remote { transport: UrlTransport::Auto, url, headers };
-            assert_eq!(target(&launch), shown);
+            assert_eq!(super::launch(&launch), shown);
         }
     }
 }
