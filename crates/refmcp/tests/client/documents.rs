@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::serving::Server;
-use super::{REFMCP, User, came};
+use super::user::{Ended, REFMCP, User};
 
 fn document(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
@@ -98,7 +98,7 @@ fn arguments_come_from_standard_input() {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let came = came(child.wait_with_output().unwrap());
+        let came = Ended::from(child.wait_with_output().unwrap());
         assert!(came.code == 0 && came.out.contains(expected), "{words:?}: {came:?}");
     }
 }
@@ -149,7 +149,7 @@ fn what_a_server_writes_to_stderr_can_be_hidden_or_kept() {
     assert!(run(&["--server-stderr", "show"], talks).err.contains("chatter"));
     let came = run(&["--server-stderr", "hide"], talks);
     assert_eq!((came.out.as_str(), came.err.as_str()), ("hi\n", ""));
-    let file = user.path("stderr.log");
+    let file = user.word("stderr.log");
     for _ in 0..2 {
         let came = run(&["--server-stderr", &file], talks);
         assert_eq!((came.out.as_str(), came.err.as_str()), ("hi\n", ""));

@@ -1,4 +1,4 @@
-//! The commands that drive a server, as somebody types them: what they print and what they exit with.
+//! The commands that drive a server, as typed: what they print and what they exit with.
 
 #![cfg(unix)]
 
@@ -9,79 +9,19 @@ mod own_words;
 mod secrets;
 #[path = "../serving/mod.rs"]
 mod serving;
+#[path = "../user/mod.rs"]
+mod user;
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::thread;
 
 use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 use serving::Server;
-use tempfile::TempDir;
-
-const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
-
-/// Somebody with a state folder of their own.
-struct User {
-    folder: TempDir,
-}
-
-/// What came of a command.
-#[derive(Debug)]
-struct Came {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl User {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(REFMCP);
-        command
-            .args(words)
-            .current_dir(self.folder.path())
-            .env("REFMCP_STATE_DIR", self.path("state"))
-            .env("HOME", self.folder.path())
-            .env_remove("CLAUDE_CONFIG_DIR")
-            .env_remove("XDG_CONFIG_HOME")
-            .env_remove("REFMCP_LOG");
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Came {
-        came(self.command(words).stdin(Stdio::null()).output().unwrap())
-    }
-
-    /// Runs a command against a server of its own.
-    fn with_stdio(&self, words: &[&str]) -> Came {
-        let words: Vec<&str> = words.iter().copied().chain(["--", REFMCP, "stdio"]).collect();
-        self.run(&words)
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        fs::write(self.folder.path().join(name), text).unwrap();
-        self.path(name)
-    }
-}
-
-fn came(output: Output) -> Came {
-    Came {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
+use user::{REFMCP, User};
 
 #[test]
 fn every_command_reaches_every_transport() {
@@ -186,7 +126,7 @@ fn results_come_as_one_document_or_as_every_message() {
     let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "json"]);
     let document: Value = serde_json::from_str(&came.out).unwrap();
     assert_eq!(document["structuredContent"], json!({ "total": 3 }));
-    let trace = user.path("trace.jsonl");
+    let trace = user.word("trace.jsonl");
     let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "jsonl", "--trace", &trace]);
     assert_eq!(came.out, fs::read_to_string(&trace).unwrap(), "both say the same");
     let lines: Vec<Value> = came.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -202,7 +142,7 @@ fn results_come_as_one_document_or_as_every_message() {
 fn a_trace_has_every_byte_of_a_connection() {
     use std::os::unix::fs::PermissionsExt;
     let (user, server) = (User::new(), Server::start(&[]));
-    let trace = user.path("trace.jsonl");
+    let trace = user.word("trace.jsonl");
     for target in [format!("http://{}/mcp", server.address), format!("ws://{}/mcp/ws", server.address)] {
         let came = user.run(&["call", &target, "echo", "message=hé", "--trace", &trace]);
         assert_eq!(came.code, 0, "{came:?}");
@@ -351,7 +291,7 @@ fn a_server_leaves_nothing_behind() {
     let script = "exec 3>&1; sleep 1000 & exec \"$0\" stdio";
     let came = user.run(&["call", "echo", "message=hi", "--", "sh", "-c", script, REFMCP]);
     assert_eq!(came.out, "hi\n", "{came:?}");
-    let mark = user.path("state");
+    let mark = user.word("state");
     let left = fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         String::from_utf8_lossy(&environment).contains(&mark)

@@ -4,13 +4,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use refmcp_testkit::leaks::Secrets;
 use refmcp_testkit::ports::free_port;
 use serde_json::json;
 
 use super::serving::Server;
-use super::{Came, REFMCP, User, came};
+use super::user::{Ended, REFMCP, User};
 
 /// Where each secret is planted, and what it is.
 const QUERY: &str = "planted-in-query-0";
@@ -34,7 +35,7 @@ impl Watched {
         Self { user: User::new(), said: Vec::new() }
     }
 
-    fn hears(&mut self, words: &[&str], came: &Came) {
+    fn hears(&mut self, words: &[&str], came: &Ended) {
         self.said.push((format!("{words:?}"), format!("{}{}", came.out, came.err)));
     }
 
@@ -54,7 +55,7 @@ impl Watched {
             .unwrap();
         // A command that does not read is none the worse for it.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let came = came(child.wait_with_output().unwrap());
+        let came = Ended::from(child.wait_with_output().unwrap());
         self.hears(words, &came);
         came.code
     }
@@ -77,7 +78,7 @@ impl Watched {
         let mut err = String::new();
         child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         assert!(!out.is_empty(), "{words:?}: {err}");
-        self.hears(words, &Came { code: 0, out, err });
+        self.hears(words, &Ended { code: 0, out, err, took: Duration::ZERO });
     }
 
     /// Fails when a secret was said or is kept.
@@ -92,7 +93,7 @@ impl Watched {
             }
         }
         let mut files = 0;
-        check_files(Path::new(&self.user.path("state")), &secrets, &mut files);
+        check_files(&self.user.path("state"), &secrets, &mut files);
         assert!(files >= 3, "nothing is kept: {files} files");
     }
 }
@@ -341,14 +342,81 @@ fn what_a_server_writes_is_quoted_once_as_lines_and_without_secrets() {
     let hidden = user.run(&words(&["--server-stderr", "hide"]));
     let quoted = "exit status 1; it last wrote:\n  API_KEY=***\n  NAME=*** ***\n";
     assert!(hidden.code == 4 && hidden.err.ends_with(quoted), "{hidden:?}");
-    // What the program wrote is its own; our error does not repeat it.
+    // Our error does not repeat what was shown.
     let shown = user.run(&words(&[]));
-    assert_eq!(shown.err.matches("API_KEY=hush").count(), 1, "{shown:?}");
+    assert_eq!(shown.err.matches("API_KEY=***\nNAME=*** ***\n").count(), 1, "{shown:?}");
     assert!(shown.err.ends_with("the server ended with exit status 1\n"), "{shown:?}");
+    let file = user.word("stderr.txt");
+    let written =
+        user.run(&["list", "--server-stderr", &file, "--", "KEY=hush", "sh", "-c", "echo $KEY >&2"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "***\n", "{written:?}");
     // A server that answers with an error that quotes them.
     let answer =
         r#"read l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no hush"}}'; cat"#;
     let came =
         user.run(&["list", "--protocol-version", "legacy", "-e", "KEY=hush", "--", "sh", "-c", answer]);
     assert!(came.code != 0 && came.err.contains("no ***") && !came.err.contains("hush"), "{came:?}");
+}
+
+/// A server with one resource, one tool and one secret, which it tells in the error that it answers all else with.
+const TALKATIVE: &str = r#"
+while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    [ -z "$id" ] && continue
+    result=
+    case "$line" in
+        *'"initialize"'*) result='{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},
+            "capabilities":{"tools":{},"resources":{"subscribe":true},"logging":{}}}' ;;
+        *'"resources/list"'*) result='{"resources":[{"name":"a","uri":"x:///a"},{"name":"b","uri":"x:///b"}]}' ;;
+        *'"tools/list"'*) result='{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+        *'"resources/subscribe"'*x:///a*) result='{}' ;;
+    esac
+    if [ -n "$result" ]; then
+        printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$(printf %s "$result" | tr -d '\n')"
+    else
+        echo "no access for $KEY" >&2
+        printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no %s","data":{"%s":["%s"]}}}\n' \
+            "$id" "$KEY" "$KEY" "$KEY"
+    fi
+done
+"#;
+
+#[test]
+fn errors_of_a_server_are_shown_without_secrets() {
+    let mut watched = Watched::new();
+    let key = format!("KEY={VARIABLE}");
+    let target = ["--era", "legacy", "--", &key, "sh", "-c", TALKATIVE];
+    for words in [
+        &["call", "t"][..],
+        &["call", "t", "-o", "json"],
+        &["call", "t", "-o", "json", "--server-stderr", "hide"],
+        &["read", "x:///a"],
+        &["watch", "x:///b"],
+        &["raw", "x/y", "-o", "json"],
+        &["complete", "--prompt", "x", "y=z", "-o", "json"],
+    ] {
+        let code = watched.run(&[words, &target].concat());
+        let said = &watched.said.last().unwrap().1;
+        assert!(code != 0 && said.contains("no ***"), "{words:?}: {said}");
+    }
+    let rpc =
+        watched.user.run(&[&["raw", "x/y", "-o", "json", "--server-stderr", "hide"], &target[..]].concat());
+    let document: serde_json::Value = serde_json::from_str(&rpc.err).unwrap();
+    assert_eq!(
+        document["error"]["rpc"],
+        json!({ "code": -32603, "message": "no ***", "data": { "***": ["***"] } })
+    );
+    let script = "ping\nlevel debug\nsubscribe x:///b\nsubscribe x:///a\nunsubscribe x:///a\nread x:///a\n\
+                  servers\nroots /\n";
+    for output in ["text", "json"] {
+        watched.run_with(&[&["shell", "-o", output], &target[..]].concat(), script);
+        let said = &watched.said.last().unwrap().1;
+        let errors =
+            if output == "json" { "\"error\":{\"exitCode\":1,\"message\":\"" } else { "error: no ***" };
+        assert_eq!(said.matches(errors).count(), 5, "{said}");
+    }
+    watched.run(&["log", "-o", "json"]);
+    assert!(watched.said.last().unwrap().1.contains("no ***"), "{:?}", watched.said.last());
+    watched.run(&["trust", "allow", "--", "x"]);
+    watched.check();
 }

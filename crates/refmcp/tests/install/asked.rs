@@ -53,7 +53,7 @@ fn nothing_is_written_unless_the_answer_is_yes() {
         ("\n", 1, "nothing was written"),
         ("\x04", 1, "nothing was written"),
     ] {
-        let user = User::new();
+        let user = User::at_work();
         let (came, shown) = at_terminal(&user, &["install", "cursor"], typed);
         assert!(came == code && shown.contains("+  \"mcpServers\": {\n"), "{typed:?}: {shown}");
         assert!(shown.contains("Write it? [y/N]: ") && shown.contains(end), "{typed:?}: {shown}");
@@ -63,7 +63,7 @@ fn nothing_is_written_unless_the_answer_is_yes() {
 
 #[test]
 fn nothing_is_taken_back_unless_the_answer_is_yes() {
-    let user = User::new();
+    let user = User::at_work();
     user.done(&["install", "cursor", "--yes"]);
     let (code, shown) = at_terminal(&user, &["install", "cursor", "--undo"], "n\n");
     assert!(code == 1 && shown.contains("Take it back? [y/N]: "), "{shown}");

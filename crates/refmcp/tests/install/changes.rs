@@ -9,7 +9,7 @@ const COMMENTED: &str = "// servers of the team\n{\n\t\"inputs\": [],\n\t\"serve
 
 #[test]
 fn everything_else_in_the_file_stays_as_it_is() {
-    let user = User::new();
+    let user = User::at_work();
     for (text, line, indent) in [
         (COMMENTED.to_owned(), "\n", "\t"),
         (COMMENTED.replace('\n', "\r\n"), "\r\n", "\t"),
@@ -38,7 +38,7 @@ fn everything_else_in_the_file_stays_as_it_is() {
 
 #[test]
 fn a_change_is_shown_and_only_shown_when_that_is_all_that_is_wanted() {
-    let user = User::new();
+    let user = User::at_work();
     let shown = user.done(&["install", "cursor", "--dry-run", "--name", "a", "http://h/"]);
     let expected = "--- /dev/null\n+++ .cursor/mcp.json\n@@ -0,0 +1,7 @@\n+{\n+  \"mcpServers\": {\n+    \"a\": {\n\
                     +      \"url\": \"http://h/\"\n+    }\n+  }\n+}\n";
@@ -61,7 +61,7 @@ fn a_change_is_shown_and_only_shown_when_that_is_all_that_is_wanted() {
 
 #[test]
 fn it_is_said_when_secrets_are_shown() {
-    let user = User::new();
+    let user = User::at_work();
     let words = ["install", "cursor", "--dry-run", "--name", "a", "-e", "API_KEY=k", "--", "run"];
     let came = user.run(&words);
     assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
@@ -76,7 +76,7 @@ fn it_is_said_when_secrets_are_shown() {
 
 #[test]
 fn changes_are_taken_back_one_after_the_other() {
-    let user = User::new();
+    let user = User::at_work();
     let file = "work/.vscode/mcp.json";
     user.done(&["install", "vscode", "--yes"]);
     let first = user.read(file);
@@ -99,7 +99,7 @@ fn changes_are_taken_back_one_after_the_other() {
 
 #[test]
 fn folders_that_others_use_stay() {
-    let user = User::new();
+    let user = User::at_work();
     user.done(&["install", "cursor", "--yes"]);
     user.write("work/.cursor/rules", "mine");
     user.done(&["install", "cursor", "--undo", "--yes"]);
@@ -108,7 +108,7 @@ fn folders_that_others_use_stay() {
 
 #[test]
 fn links_and_permissions_stay() {
-    let user = User::new();
+    let user = User::at_work();
     user.write("home/dotfiles/mcp.json", "{}\n");
     fs::set_permissions(user.path("home/dotfiles/mcp.json"), fs::Permissions::from_mode(0o604)).unwrap();
     fs::create_dir(user.path("home/.cursor")).unwrap();

@@ -7,7 +7,7 @@ use super::{REFMCP, User, mode};
 
 /// Installs into a fresh file; the file as JSON.
 fn installed(file: &str, words: &[&str]) -> Value {
-    let user = User::new();
+    let user = User::at_work();
     let words: Vec<&str> = ["install", "--yes"].iter().chain(words).copied().collect();
     let came = user.run(&words);
     assert!(came.code == 0 && came.out.contains("written: "), "{came:?}");
@@ -92,7 +92,7 @@ fn a_command_is_installed_with_its_environment() {
 
 #[test]
 fn what_is_installed_can_be_used() {
-    let (user, server) = (User::new(), Server::start(&[]));
+    let (user, server) = (User::at_work(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     for (name, words) in [
         ("refmcp", &["install", "vscode", "--yes"][..]),
@@ -106,7 +106,7 @@ fn what_is_installed_can_be_used() {
 
 #[test]
 fn the_users_own_file_is_private_and_that_of_a_folder_is_not() {
-    let user = User::new();
+    let user = User::at_work();
     user.done(&["install", "cursor", "--user", "--yes"]);
     user.done(&["install", "cursor", "--yes"]);
     assert_eq!(mode(&user.path("home/.cursor/mcp.json")), 0o600);

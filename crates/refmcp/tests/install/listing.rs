@@ -25,7 +25,7 @@ fn names(listing: &Value) -> Vec<(&str, &str, Option<&str>)> {
 
 #[test]
 fn servers_of_every_usual_file_are_listed() {
-    let user = User::new();
+    let user = User::at_work();
     assert_eq!(user.done(&["servers"]), "no configuration file names a server\n");
     for (host, scope, name) in [
         ("vscode", None, "a"),
@@ -52,7 +52,7 @@ fn servers_of_every_usual_file_are_listed() {
 
 #[test]
 fn secrets_are_not_shown() {
-    let user = User::new();
+    let user = User::at_work();
     let text = json!({"mcpServers": {
         "one": {"command": "run", "args": ["--token", "HUSH", "--key=HUSH"], "env": {"KEY": "HUSH"}},
         "two": {"url": "https://me:HUSH@h/mcp?key=HUSH#HUSH", "headers": {"Authorization": "HUSH"}},
@@ -78,7 +78,7 @@ fn secrets_are_not_shown() {
 
 #[test]
 fn what_was_decided_is_shown() {
-    let user = User::new();
+    let user = User::at_work();
     user.write(
         "work/.mcp.json",
         r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}}}"#,
@@ -102,7 +102,7 @@ fn what_was_decided_is_shown() {
 
 #[test]
 fn a_name_in_two_files_is_no_warning_at_every_command() {
-    let user = User::new();
+    let user = User::at_work();
     for host in ["vscode", "cursor"] {
         user.done(&["install", host, "--yes"]);
     }
@@ -112,7 +112,7 @@ fn a_name_in_two_files_is_no_warning_at_every_command() {
 
 #[test]
 fn a_broken_file_does_not_hide_the_others() {
-    let user = User::new();
+    let user = User::at_work();
     user.write("work/.mcp.json", "{ broken");
     user.write("work/.vscode/mcp.json", r#"{"servers": {"a": {"command": "a"}, "bad": {"command": 1}}}"#);
     user.write("work/.cursor/mcp.json", r#"{"mcpServers": {"a": {"url": "http://far/"}}}"#);
@@ -134,7 +134,7 @@ fn a_broken_file_does_not_hide_the_others() {
 
 #[test]
 fn files_that_cannot_be_used_fail_where_nothing_else_is_there() {
-    let user = User::new();
+    let user = User::at_work();
     user.write("work/mcp.json", "{");
     let ended = user.run(&["servers"]);
     assert_eq!(ended.code, 1, "{ended:?}");

@@ -9,7 +9,7 @@ fn refused(user: &User, words: &[&str], why: &str) {
 
 #[test]
 fn a_broken_file_is_told_of_by_its_line_and_column() {
-    let user = User::new();
+    let user = User::at_work();
     for (text, why) in [
         ("{\n  \"servers\": {\n    \"a\": oops\n  }\n}\n", ".vscode/mcp.json: line 3, column 10: "),
         ("{\"servers\": {}", "line 1, column "),
@@ -26,7 +26,7 @@ fn a_broken_file_is_told_of_by_its_line_and_column() {
 
 #[test]
 fn another_server_of_the_same_name_is_replaced_only_on_request() {
-    let user = User::new();
+    let user = User::at_work();
     let text = "{\"mcpServers\": {\"refmcp\": {\"command\": \"mine\"}}}";
     user.write("work/.mcp.json", text);
     refused(&user, &["install", "claude-code", "--yes"], "has another server \"refmcp\": give --replace");
@@ -40,7 +40,7 @@ fn another_server_of_the_same_name_is_replaced_only_on_request() {
 
 #[test]
 fn nothing_is_taken_back_from_a_file_that_has_changed() {
-    let user = User::new();
+    let user = User::at_work();
     user.write("work/.mcp.json", "{\"mcpServers\": {}}");
     user.done(&["install", "claude-code", "--yes"]);
     let changed = user.read("work/.mcp.json").replace("refmcp", "other");
@@ -55,14 +55,14 @@ fn nothing_is_taken_back_from_a_file_that_has_changed() {
 
 #[test]
 fn without_a_terminal_nothing_is_written_unasked() {
-    let user = User::new();
+    let user = User::at_work();
     refused(&user, &["install", "vscode"], "there is no terminal to ask at: give --yes");
     assert!(!user.path("work/.vscode").exists());
 }
 
 #[test]
 fn words_that_do_not_fit_are_explained() {
-    let user = User::new();
+    let user = User::at_work();
     for (words, why) in [
         (&["install"][..], "<HOST>"),
         (&["install", "emacs"], "claude-desktop"),
@@ -85,7 +85,7 @@ fn words_that_do_not_fit_are_explained() {
     ] {
         refused(&user, words, why);
     }
-    let came = super::came(
+    let came = crate::user::Ended::from(
         user.command(&["install", "cursor", "--user", "--yes"]).env_remove("HOME").output().unwrap(),
     );
     assert!(came.code == 1 && came.err.contains("set HOME"), "{came:?}");

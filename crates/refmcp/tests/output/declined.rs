@@ -6,15 +6,14 @@ use crate::{User, scripted};
 fn what_is_declined_is_told_with_the_reason() {
     let user = User::new();
     for era in ["2025-11-25", "2026-07-28"] {
-        let ended =
-            user.with_reference(&["call", "--protocol-version", era, "--yes", "ask_user", "form=all"]);
+        let ended = user.with_stdio(&["call", "--protocol-version", era, "--yes", "ask_user", "form=all"]);
         assert!(
             ended.err.contains("refmcp: declined the form \"One field of every kind.\""),
             "{era}: {ended:?}"
         );
         assert!(ended.err.contains("field \"name\" is required"), "{era}: {ended:?}");
         let ended =
-            user.with_reference(&["call", "--protocol-version", era, "--yes", "ask_user", "form=confirm"]);
+            user.with_stdio(&["call", "--protocol-version", era, "--yes", "ask_user", "form=confirm"]);
         assert!(ended.code == 0 && ended.err.is_empty(), "{era}: {ended:?}");
     }
 }
@@ -28,7 +27,7 @@ fn what_was_not_offered_says_which_option_offers_it() {
         (&["list_roots"], "give --root DIR"),
     ] {
         let words: Vec<&str> = ["call"].iter().chain(words).copied().collect();
-        let ended = user.with_reference(&words);
+        let ended = user.with_stdio(&words);
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{words:?}: {ended:?}");
         assert!(ended.err.contains(hint), "{words:?}: {ended:?}");
     }
@@ -50,7 +49,7 @@ fn what_was_not_offered_says_which_option_offers_it() {
 #[test]
 fn web_pages_are_not_visited_by_a_script() {
     let user = User::new();
-    let ended = user.with_reference(&["call", "--yes", "ask_user", "form=url"]);
+    let ended = user.with_stdio(&["call", "--yes", "ask_user", "form=url"]);
     assert!(ended.err.contains("declined the page http"), "{ended:?}");
     assert!(ended.err.contains("--yes opens no web pages"), "{ended:?}");
 }

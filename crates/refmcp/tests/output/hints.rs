@@ -33,7 +33,7 @@ fn names_that_are_nearly_right_are_proposed() {
         (&["complete", "--prompt", "code_reviw", "language=r"], "did you mean code_review?"),
         (&["list", "tool"], "did you mean tools?"),
     ] {
-        let ended = user.with_reference(words);
+        let ended = user.with_stdio(words);
         assert_eq!(ended.code, 1, "{ended:?}");
         assert!(ended.err.contains(proposed), "{ended:?}");
     }
@@ -100,9 +100,9 @@ fn a_broken_configuration_file_says_where() {
 #[test]
 fn only_names_that_are_near_are_proposed() {
     let user = User::new();
-    let ended = user.with_reference(&["call", "ecco"]);
+    let ended = user.with_stdio(&["call", "ecco"]);
     assert!(ended.err.contains("did you mean \"echo\"?"), "{ended:?}");
-    let ended = user.with_reference(&["call", "frobnicate_widgets"]);
+    let ended = user.with_stdio(&["call", "frobnicate_widgets"]);
     assert!(!ended.err.contains("did you mean"), "{ended:?}");
     let list = r#""result":{"prompts":[{"name":"a"},{"name":"b"}]}"#;
     let ended =
@@ -114,7 +114,7 @@ fn only_names_that_are_near_are_proposed() {
 fn an_address_that_nothing_is_at_is_not_watched_in_any_revision() {
     let user = User::new();
     for era in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
-        let ended = user.with_reference(&["watch", "--protocol-version", era, "file:///notes/todo.tx"]);
+        let ended = user.with_stdio(&["watch", "--protocol-version", era, "file:///notes/todo.tx"]);
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{era}: {ended:?}");
         assert!(ended.err.contains("file:///notes/todo.tx cannot be watched"), "{era}: {ended:?}");
         assert!(ended.err.contains("did you mean file:///notes/todo.txt?"), "{era}: {ended:?}");

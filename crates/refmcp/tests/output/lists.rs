@@ -94,7 +94,7 @@ fn one_thing_is_shown_whole() {
     let ended = user.with_script(&["list", "tools", "two"], &server);
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
     assert!(ended.err.contains("has no tool \"two\"; it has one"), "{ended:?}");
-    let ended = user.with_reference(&["list", "resources", "file:///notes/todo.txt"]);
+    let ended = user.with_stdio(&["list", "resources", "file:///notes/todo.txt"]);
     assert!(ended.out.starts_with("file:///notes/todo.txt\n    What is left to do\n"), "{ended:?}");
 }
 

@@ -9,7 +9,7 @@ use crate::{REFMCP, User};
 #[test]
 fn without_a_terminal_media_is_described_and_no_file_is_written() {
     let user = User::new();
-    let temporary = user.folder.path().join("temporary");
+    let temporary = user.path("temporary");
     fs::create_dir(&temporary).unwrap();
     for (tool, kind) in [("image", "[image image/png, "), ("audio", "[audio audio/wav, ")] {
         let words = ["call", tool, "--", REFMCP, "stdio"];
@@ -18,7 +18,7 @@ fn without_a_terminal_media_is_described_and_no_file_is_written() {
         assert!(said.contains(kind) && said.contains("--output json"), "{said}");
         assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "{tool}");
     }
-    let ended = user.with_reference(&["call", "image", "-o", "json"]);
+    let ended = user.with_stdio(&["call", "image", "-o", "json"]);
     let result: Value = serde_json::from_str(&ended.out).unwrap();
     let content = result["content"].as_array().unwrap();
     assert!(content.iter().any(|block| block["data"].is_string()), "{result}");

@@ -10,7 +10,7 @@ use crate::{User, scripted};
 /// How much longer than its time a command may take, on a machine that does other things as well.
 const SLACK: Duration = Duration::from_secs(6);
 
-fn in_time(ended: &crate::Ended, timeout: u64) {
+fn in_time(ended: &crate::user::Ended, timeout: u64) {
     assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{ended:?}");
     let said = |text: &str| ended.err.contains(&format!("within {timeout}{text}"));
     assert!(said(" s") || said("s"), "{ended:?}");
@@ -102,10 +102,10 @@ fn a_server_that_sends_anything_but_the_answer_is_left() {
 #[test]
 fn progress_gives_a_call_its_time_once_more() {
     let user = User::new();
-    let ended = user.with_reference(&["call", "long_task", "steps=8", "step_ms=1000", "--timeout", "6"]);
+    let ended = user.with_stdio(&["call", "long_task", "steps=8", "step_ms=1000", "--timeout", "6"]);
     assert_eq!((ended.code, ended.out.as_str()), (0, "done: 8 of 8 steps\n"), "{ended:?}");
     let total = ["call", "long_task", "steps=200", "step_ms=500", "--timeout", "30", "--total-timeout", "3"];
-    let ended = user.with_reference(&total);
+    let ended = user.with_stdio(&total);
     assert_eq!(ended.code, 4, "{ended:?}");
     assert!(ended.err.contains("--total-timeout"), "{ended:?}");
 }
