@@ -191,8 +191,10 @@ mod tests {
         for method in ["tools/list", "prompts/list", "resources/read"] {
             cache.keep(NOW, &method.into(), "{}", r#"{"ttlMs":5000}"#);
         }
-        cache.heard(&ServerNotification::tools_list_changed());
-        cache.heard(&ServerNotification::resource_updated("a:b"));
+        cache.heard(&ServerNotification::ToolsListChanged(Default::default()));
+        cache.heard(&ServerNotification::ResourceUpdated(refmcp_proto::model::ResourceUpdatedParams::new(
+            "a:b",
+        )));
         let left: Vec<_> = cache.results.keys().map(|(method, _)| &**method).collect();
         assert_eq!((left, cache.bytes), (vec!["prompts/list"], r#"{"ttlMs":5000}"#.len()));
     }

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{
-    Annotations, AudioContent, EmbeddedResource, ImageContent, JsonObject, Resource, ResourceContents,
-    TextContent, ToolResultContent, ToolUseContent, union,
-};
+use crate::model::base::number::write_plain;
+use crate::model::base::union;
+use crate::model::{Extra, JsonObject, Meta, Resource, ResourceContents};
 
 /// One block of content, told apart by its `type`.
 ///
@@ -126,6 +125,160 @@ impl From<&str> for Content {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
+}
+
+json_object! {
+    /// Text.
+    #[derive(Default)]
+    pub struct TextContent {
+        /// The text itself.
+        text: String,
+        /// For whom and how important.
+        annotations?: Annotations,
+        _meta: Meta,
+    }
+}
+
+impl TextContent {
+    /// A block of text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// A picture.
+    #[derive(Default)]
+    pub struct ImageContent {
+        /// The bytes, in base64.
+        data: String,
+        /// The media type.
+        mime_type: String,
+        /// For whom and how important.
+        annotations?: Annotations,
+        _meta: Meta,
+    }
+}
+
+impl ImageContent {
+    /// A picture, in base64.
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// A sound.
+    #[derive(Default)]
+    pub struct AudioContent {
+        /// The bytes, in base64.
+        data: String,
+        /// The media type.
+        mime_type: String,
+        /// For whom and how important.
+        annotations?: Annotations,
+        _meta: Meta,
+    }
+}
+
+impl AudioContent {
+    /// A sound, in base64.
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// A resource with its contents.
+    pub struct EmbeddedResource {
+        /// The contents.
+        resource: ResourceContents,
+        /// For whom and how important.
+        annotations?: Annotations,
+        _meta: Meta,
+    }
+}
+
+impl EmbeddedResource {
+    /// A block around the contents of a resource.
+    pub fn new(resource: ResourceContents) -> Self {
+        Self { resource, annotations: None, meta: None, extra: Extra::new() }
+    }
+}
+
+json_object! {
+    /// A model asks for a tool to be called.
+    #[derive(Default)]
+    pub struct ToolUseContent {
+        /// What the answer refers to.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments.
+        input: JsonObject,
+        _meta: Meta,
+    }
+}
+
+impl ToolUseContent {
+    /// A call of a tool, under an id.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, input: JsonObject) -> Self {
+        Self { id: id.into(), name: name.into(), input, ..Self::default() }
+    }
+}
+
+json_object! {
+    /// What a tool answered to a model.
+    #[derive(Default)]
+    pub struct ToolResultContent {
+        /// The id of the call.
+        tool_use_id: String,
+        /// The answer.
+        content: Vec<Content>,
+        /// The answer as data.
+        structured_content?: Value,
+        /// Whether the call failed.
+        is_error?: bool,
+        _meta: Meta,
+    }
+}
+
+impl ToolResultContent {
+    /// The answer to the call with that id.
+    pub fn new(tool_use_id: impl Into<String>, content: Vec<Content>) -> Self {
+        Self { tool_use_id: tool_use_id.into(), content, ..Self::default() }
+    }
+}
+
+json_object! {
+    /// For whom something is and how important it is.
+    #[derive(Default)]
+    pub struct Annotations {
+        /// Who should see it.
+        audience?: Vec<Role>,
+        /// From 0, may be left out, to 1, must be read.
+        #[serde(serialize_with = "write_plain")]
+        priority?: f64,
+        /// When it last changed, as an ISO 8601 time.
+        last_modified?: String,
+    }
+}
+
+impl Annotations {
+    /// Annotations that say nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// Whose turn a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
 }
 
 #[cfg(test)]

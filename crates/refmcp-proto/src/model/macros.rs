@@ -1,6 +1,81 @@
-//! Two macros that keep the model short: chainable setters and enumerations open to unknown names.
+//! Macros that keep the model short: JSON objects, chainable setters, and enumerations open to unknown names.
 
-/// Writes chainable setters for optional members; each takes whatever converts into the member's type.
+/// Declares a struct that is a JSON object on the wire, with camelCase names. All members are public. What each kind of
+/// member is written as is said here once:
+///
+/// - `name: T` is required.
+/// - `name?: T` is an `Option<T>` that is left out when `None`, and has a chainable setter.
+/// - `_meta: T` is the optional member `meta`, `_meta` on the wire.
+/// - `..result` stands for `resultType` and `_meta` of a result, `..cacheable_result` for `ttlMs` and `cacheScope` besides.
+///
+/// Every object ends in `extra`, which keeps unknown members over a round trip.
+macro_rules! json_object {
+    ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* }) => {
+        json_object! { @members $type [$(#[$outer])*] [] [] $($members)* }
+    };
+    (@members $type:ident $outer:tt $fields:tt $setters:tt ..cacheable_result) => {
+        json_object! { @members $type $outer $fields $setters
+            /// How many milliseconds the result stays fresh.
+            ttl_ms?: u64,
+            /// Which clients may share the cached result.
+            cache_scope?: $crate::model::CacheScope,
+            ..result
+        }
+    };
+    (@members $type:ident $outer:tt $fields:tt $setters:tt ..result) => {
+        json_object! { @members $type $outer $fields $setters
+            /// Whether the result is complete or requires input.
+            result_type?: $crate::model::ResultType,
+            _meta: $crate::model::ResultMeta,
+        }
+    };
+    (@members $type:ident $outer:tt $fields:tt $setters:tt _meta: $ty:ty, $($rest:tt)*) => {
+        json_object! { @members $type $outer $fields $setters
+            /// Metadata, `_meta` on the wire.
+            #[serde(rename = "_meta")]
+            meta?: $ty,
+            $($rest)*
+        }
+    };
+    (@members $type:ident $outer:tt [$($fields:tt)*] [$($setters:tt)*]
+        $(#[$attribute:meta])* $name:ident?: $ty:ty, $($rest:tt)*
+    ) => {
+        json_object! { @members $type $outer
+            [
+                $($fields)*
+                $(#[$attribute])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$ty>,
+            ]
+            [$($setters)* #[doc = concat!("Sets `", stringify!($name), "`.")] $name: $ty,]
+            $($rest)*
+        }
+    };
+    (@members $type:ident $outer:tt [$($fields:tt)*] $setters:tt
+        $(#[$attribute:meta])* $name:ident: $ty:ty, $($rest:tt)*
+    ) => {
+        json_object! { @members $type $outer
+            [$($fields)* $(#[$attribute])* pub $name: $ty,] $setters $($rest)*
+        }
+    };
+    (@members $type:ident [$($outer:tt)*] [$($fields:tt)*] [$($setters:tt)*]) => {
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        $($outer)*
+        pub struct $type {
+            $($fields)*
+            /// Members this model does not name.
+            #[serde(flatten)]
+            pub extra: $crate::model::Extra,
+        }
+
+        impl $type {
+            setters! { $($setters)* }
+        }
+    };
+}
+
+/// Writes chainable setters for optional members; each takes what converts into the member's type.
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident: $ty:ty),* $(,)?) => {
         $(

@@ -5,7 +5,7 @@ use crate::engine::{Change, MessageKind, MessageTarget};
 use crate::jsonrpc::{Request, RequestId, RpcError, encode};
 use crate::model::{
     AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
-    ResourceUpdatedParams, ResultMeta, SubscriptionFilter, SubscriptionsListenResult,
+    ResourceUpdatedParams, SubscriptionFilter, SubscriptionsListenResult,
 };
 use crate::peer::Peer;
 use crate::revision::{Method, Rules};
@@ -99,11 +99,7 @@ impl ServerEngine {
         }
         let params: ListenParams = read_params(request.params.text)?;
         let filter = self.honoured(params.notifications)?;
-        let acknowledged = AcknowledgedParams {
-            notifications: filter.clone(),
-            meta: Some(NotificationMeta { subscription_id: Some(to.id.clone()), ..Default::default() }),
-            ..Default::default()
-        };
+        let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
         self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
             encode::notification(json, "notifications/subscriptions/acknowledged", Some(&acknowledged))
@@ -137,17 +133,13 @@ impl ServerEngine {
     /// Ends every listening stream properly; the rest of the conversation goes on until its calls are done.
     pub fn wind_down(&mut self) {
         for listener in std::mem::take(&mut self.listeners) {
-            let id = Some(listener.to.id.clone());
             if self.config.policy.announce_end {
-                let params = CancelledParams { request_id: id.clone(), ..Default::default() };
+                let params = CancelledParams::new(listener.to.id.clone());
                 self.send(MessageTarget::Exchange(listener.to.exchange), MessageKind::Notification, |json| {
                     encode::notification(json, "notifications/cancelled", Some(&params))
                 });
             }
-            let result = SubscriptionsListenResult {
-                meta: Some(ResultMeta { subscription_id: id, ..Default::default() }),
-                ..Default::default()
-            };
+            let result = SubscriptionsListenResult::new(listener.to.id.clone());
             self.answer(&listener.to, listener.rules, result.into());
         }
     }

@@ -70,10 +70,8 @@ impl ServerEngine {
         let mut server_info = (*self.config.server_info).clone();
         lower::implementation(peer.rules(), &mut server_info);
         let offered = lower::capabilities(peer.rules(), &self.config.capabilities);
-        let result = InitializeResult {
-            instructions: self.config.instructions.clone(),
-            ..InitializeResult::new(revision.as_str(), offered, server_info)
-        };
+        let mut result = InitializeResult::new(revision.as_str(), offered, server_info);
+        result.instructions.clone_from(&self.config.instructions);
         self.keepalive.start(now);
         self.phase = Phase::Opening(peer.clone());
         self.answer(to, peer.rules(), result.into());
@@ -183,12 +181,9 @@ impl ServerEngine {
     }
 
     pub(super) fn discover(&mut self, to: &ReplyTo, peer: &Peer) {
-        let result = DiscoverResult {
-            supported_versions: self.supported_versions(),
-            capabilities: lower::capabilities(peer.rules(), &self.config.capabilities),
-            instructions: self.config.instructions.clone(),
-            ..DiscoverResult::default()
-        };
+        let capabilities = lower::capabilities(peer.rules(), &self.config.capabilities);
+        let mut result = DiscoverResult::new(self.supported_versions(), capabilities);
+        result.instructions.clone_from(&self.config.instructions);
         self.answer(to, peer.rules(), result.into());
     }
 

@@ -13,7 +13,7 @@ use super::ServerEngine;
 use super::calls::nobody_left;
 use crate::engine::{CallId, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
-use crate::model::{CancelledParams, InputRequest, InputRequests, InputRequiredResult};
+use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
 use crate::revision::{InputMode, lower};
 use crate::time::Timestamp;
 
@@ -140,11 +140,7 @@ impl ServerEngine {
             Err(failure) => self.fail(number, failure),
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
-                let result = InputRequiredResult {
-                    input_requests: Some(questions.into_iter().collect::<InputRequests>()),
-                    request_state: Some(sealed),
-                    ..InputRequiredResult::default()
-                };
+                let result = InputRequiredResult::new(questions.into_iter().collect()).request_state(sealed);
                 self.answer(&call.to, call.peer.rules(), result.into());
             }
         }
@@ -218,11 +214,7 @@ impl ServerEngine {
             .calls
             .get(call)
             .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.to.exchange));
-        let params = CancelledParams {
-            request_id: Some(RequestId::Integer(number)),
-            reason: Some(why.to_owned()),
-            ..CancelledParams::default()
-        };
+        let params = CancelledParams::new(RequestId::Integer(number)).reason(why);
         self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, "notifications/cancelled", Some(&params))
         });

@@ -1,0 +1,209 @@
+//! Notifications of a server, and the parameters of those that belong to no feature: cancellation, progress.
+
+use serde::Serialize;
+use serde_json::Number;
+
+use super::number::{number_or_zero, plain_number};
+use crate::jsonrpc::{ProgressToken, RequestId};
+use crate::model::{
+    AcknowledgedParams, ElicitationCompleteParams, Extra, JsonObject, LogParams, NotificationMeta,
+};
+
+/// Writes the union of all notifications of a server from a table of their parameters and methods.
+macro_rules! server_notifications {
+    ($($(#[$doc:meta])* $variant:ident($params:ty) = $method:literal,)*) => {
+        /// A notification from server to client, written as an object of `method` and `params`.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(tag = "method", content = "params")]
+        pub enum ServerNotification {
+            $($(#[$doc])* #[serde(rename = $method)] $variant($params),)*
+            /// Any other notification.
+            #[serde(untagged)]
+            Custom {
+                /// The method.
+                method: String,
+                /// The parameters, `_meta` among them.
+                params: JsonObject,
+            },
+        }
+
+        impl ServerNotification {
+            /// Reads a notification of this method, with the text of its parameters.
+            ///
+            /// # Errors
+            /// When the parameters do not fit the method.
+            pub fn read(method: &str, params: Option<&str>) -> Result<Self, serde_json::Error> {
+                let params = params.unwrap_or("{}");
+                Ok(match method {
+                    $($method => Self::$variant(serde_json::from_str(params)?),)*
+                    other => Self::Custom { method: other.to_owned(), params: serde_json::from_str(params)? },
+                })
+            }
+
+            /// The method on the wire.
+            pub fn method(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $method,)*
+                    Self::Custom { method, .. } => method,
+                }
+            }
+
+            /// The metadata, of the notifications that the protocol has.
+            pub fn meta(&self) -> Option<&NotificationMeta> {
+                match self {
+                    $(Self::$variant(params) => params.meta.as_ref(),)*
+                    Self::Custom { .. } => None,
+                }
+            }
+        }
+    };
+}
+
+server_notifications! {
+    /// The server cancels a request or a stream.
+    Cancelled(CancelledParams) = "notifications/cancelled",
+    /// Progress of a request.
+    Progress(ProgressParams) = "notifications/progress",
+    /// A log message.
+    Log(LogParams) = "notifications/message",
+    /// The list of tools changed.
+    ToolsListChanged(NotificationParams) = "notifications/tools/list_changed",
+    /// The list of prompts changed.
+    PromptsListChanged(NotificationParams) = "notifications/prompts/list_changed",
+    /// The list of resources changed.
+    ResourcesListChanged(NotificationParams) = "notifications/resources/list_changed",
+    /// A resource was updated.
+    ResourceUpdated(ResourceUpdatedParams) = "notifications/resources/updated",
+    /// The server has accepted a subscription.
+    SubscriptionsAcknowledged(AcknowledgedParams) = "notifications/subscriptions/acknowledged",
+    /// The user has finished at the URL of an elicitation (one older revision only).
+    ElicitationComplete(ElicitationCompleteParams) = "notifications/elicitation/complete",
+}
+
+json_object! {
+    /// Parameters of a notification that needs nothing but `_meta`, such as those of changed lists.
+    #[derive(Default)]
+    pub struct NotificationParams {
+        _meta: NotificationMeta,
+    }
+}
+
+json_object! {
+    /// Parameters of `notifications/resources/updated`.
+    #[derive(Default)]
+    pub struct ResourceUpdatedParams {
+        /// The address of what was updated; may lie below the one the client watches.
+        uri: String,
+        _meta: NotificationMeta,
+    }
+}
+
+impl ResourceUpdatedParams {
+    /// Tells of an update at an address.
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// Parameters of `notifications/cancelled`.
+    #[derive(Default)]
+    pub struct CancelledParams {
+        /// The request; one older revision lets it be absent.
+        request_id?: RequestId,
+        /// Why, for people.
+        reason?: String,
+        _meta: NotificationMeta,
+    }
+}
+
+impl CancelledParams {
+    /// Cancels a request.
+    pub fn new(request_id: impl Into<RequestId>) -> Self {
+        Self { request_id: Some(request_id.into()), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// Parameters of `notifications/progress`.
+    pub struct ProgressParams {
+        /// The token the requestor chose.
+        progress_token: ProgressToken,
+        /// How far it got; grows with every notification.
+        progress: Number,
+        /// How far it has to get, when that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<Number>,
+        /// What it is doing.
+        message?: String,
+        _meta: NotificationMeta,
+    }
+}
+
+impl ProgressParams {
+    /// Progress so far; whole numbers are written without a fraction, and NaN as 0.
+    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
+        Self {
+            progress_token: progress_token.into(),
+            progress: number_or_zero(progress),
+            total: None,
+            message: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Sets how far it has to get; NaN and infinities leave it open.
+    #[must_use]
+    pub fn total(mut self, total: f64) -> Self {
+        self.total = plain_number(total);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::LogLevel;
+
+    #[test]
+    fn server_notifications_are_written_as_method_and_params() {
+        let mut params = NotificationParams::default();
+        let json = json!({"method": "notifications/tools/list_changed", "params": {}});
+        let changed = ServerNotification::ToolsListChanged(params.clone());
+        assert_eq!(serde_json::to_value(changed).unwrap(), json);
+        params.meta = Some(NotificationMeta { subscription_id: Some("l".into()), ..Default::default() });
+        let changed = serde_json::to_value(ServerNotification::ToolsListChanged(params)).unwrap();
+        assert_eq!(changed["params"], json!({"_meta": {"io.modelcontextprotocol/subscriptionId": "l"}}));
+    }
+
+    #[test]
+    fn server_notifications_survive_a_round_trip() {
+        let all = [
+            ServerNotification::Progress(ProgressParams::new(7, 1.0)),
+            ServerNotification::Log(LogParams::new(LogLevel::Info, "x")),
+            ServerNotification::Cancelled(CancelledParams::new(1)),
+            ServerNotification::ToolsListChanged(NotificationParams::default()),
+            ServerNotification::PromptsListChanged(NotificationParams::default()),
+            ServerNotification::ResourcesListChanged(NotificationParams::default()),
+            ServerNotification::ResourceUpdated(ResourceUpdatedParams::new("a:b")),
+            ServerNotification::Custom { method: "x/y".into(), params: JsonObject::new() },
+        ];
+        for notification in all {
+            let written: Value = serde_json::to_value(&notification).unwrap();
+            assert_eq!(written["method"], notification.method());
+            let params = written["params"].to_string();
+            let read = ServerNotification::read(notification.method(), Some(&params)).unwrap();
+            assert_eq!(read, notification);
+        }
+        assert!(ServerNotification::read("notifications/progress", None).is_err());
+    }
+
+    #[test]
+    fn whole_progress_has_no_fraction() {
+        let text = serde_json::to_string(&ProgressParams::new("t", 50.0).total(100.0)).unwrap();
+        assert_eq!(text, r#"{"progressToken":"t","progress":50,"total":100}"#);
+    }
+}

@@ -1,0 +1,184 @@
+//! Requests that take several rounds: what a server needs first, and what the client brings.
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::model::{CreateMessageParams, ElicitFormParams, ElicitParams, ElicitUrlParams, Extra, ResultType};
+
+/// What a server needs, each under a name of its choice.
+pub type InputRequests = BTreeMap<String, InputRequest>;
+
+/// What the client brings, under the same names; unread, because only the one who asked knows the shape.
+pub type InputResponses = BTreeMap<String, Value>;
+
+/// One thing a server needs from a client. It is written as an object of `method` and `params`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputRequest {
+    /// An answer of the user.
+    Elicit(ElicitParams),
+    /// A message of a model.
+    Sample(Box<CreateMessageParams>),
+    /// The list of roots.
+    Roots,
+}
+
+impl InputRequest {
+    /// The method on the wire.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Elicit(_) => "elicitation/create",
+            Self::Sample(_) => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// The parameters, to be written.
+    pub fn params(&self) -> impl Serialize + '_ {
+        Params(self)
+    }
+}
+
+impl From<ElicitParams> for InputRequest {
+    fn from(params: ElicitParams) -> Self {
+        Self::Elicit(params)
+    }
+}
+
+impl From<ElicitFormParams> for InputRequest {
+    fn from(params: ElicitFormParams) -> Self {
+        Self::Elicit(params.into())
+    }
+}
+
+impl From<ElicitUrlParams> for InputRequest {
+    fn from(params: ElicitUrlParams) -> Self {
+        Self::Elicit(params.into())
+    }
+}
+
+impl From<CreateMessageParams> for InputRequest {
+    fn from(params: CreateMessageParams) -> Self {
+        Self::Sample(Box::new(params))
+    }
+}
+
+/// The parameters alone, so that an envelope can be written around them without copying.
+struct Params<'a>(&'a InputRequest);
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            InputRequest::Elicit(params) => params.serialize(serializer),
+            InputRequest::Sample(params) => params.serialize(serializer),
+            InputRequest::Roots => serializer.serialize_map(Some(0))?.end(),
+        }
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("method", self.method())?;
+        map.serialize_entry("params", &Params(self))?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The parameters stay unread until the method is known; reading them into a map meanwhile would lose
+        // the order of a form's fields.
+        #[derive(Deserialize)]
+        struct Frame {
+            method: Option<String>,
+            params: Option<Box<RawValue>>,
+        }
+
+        fn read<T: de::DeserializeOwned, E: de::Error>(
+            method: &str,
+            params: Option<Box<RawValue>>,
+        ) -> Result<T, E> {
+            let params =
+                params.ok_or_else(|| E::custom(format_args!("input request {method} has no `params`")))?;
+            serde_json::from_str(params.get())
+                .map_err(|error| E::custom(format_args!("`params` of input request {method}: {error}")))
+        }
+
+        let Frame { method, params } = Frame::deserialize(deserializer)?;
+        match method.as_deref() {
+            Some(method @ "elicitation/create") => read(method, params).map(Self::Elicit),
+            Some(method @ "sampling/createMessage") => read(method, params).map(Self::Sample),
+            Some("roots/list") => Ok(Self::Roots),
+            Some(other) => Err(de::Error::custom(format_args!(
+                "`method` of input request must be `elicitation/create`, `sampling/createMessage` or \
+                 `roots/list`, not {other:?}"
+            ))),
+            None => Err(de::Error::custom("input request has no `method`")),
+        }
+    }
+}
+
+json_object! {
+    /// A result that says: supply this and ask again.
+    pub struct InputRequiredResult {
+        /// What the server needs.
+        input_requests?: InputRequests,
+        /// What the client must send back unchanged; opaque to it.
+        request_state?: String,
+        ..result
+    }
+}
+
+impl InputRequiredResult {
+    /// A result that asks for these.
+    pub fn new(input_requests: InputRequests) -> Self {
+        Self { input_requests: Some(input_requests), ..Self::default() }
+    }
+}
+
+impl Default for InputRequiredResult {
+    /// Unlike other results this one is nothing without its type, so it has it from the start.
+    fn default() -> Self {
+        Self {
+            input_requests: None,
+            request_state: None,
+            result_type: Some(ResultType::InputRequired),
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn told_apart_by_method() {
+        let read = |json: Value| serde_json::from_value::<InputRequest>(json).map_err(|e| e.to_string());
+        assert_eq!(read(json!({"method": "roots/list"})), Ok(InputRequest::Roots));
+        let json = json!({"method": "roots/list", "params": {}});
+        assert_eq!(serde_json::to_value(InputRequest::Roots).unwrap(), json);
+        assert!(read(json!({"params": {}})).unwrap_err().contains("`method`"));
+        assert!(read(json!({"method": "tools/call"})).unwrap_err().contains("`method`"));
+        let error = read(json!({"method": "elicitation/create"})).unwrap_err();
+        assert!(error.contains("`params`"), "{error}");
+    }
+
+    #[test]
+    fn the_order_of_fields_survives_reading() {
+        let text = r#"{"z":{"params":{"message":"m","requestedSchema":{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"boolean"}}}},"method":"elicitation/create"}}"#;
+        let requests: InputRequests = serde_json::from_str(text).unwrap();
+        let written = serde_json::to_string(&requests).unwrap();
+        assert!(
+            written.contains(r#""properties":{"b":{"type":"string"},"a":{"type":"boolean"}}"#),
+            "{written}"
+        );
+    }
+}

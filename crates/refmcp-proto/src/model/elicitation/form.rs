@@ -1,0 +1,144 @@
+//! Forms: the flat schema of what a user is asked to fill in.
+
+use std::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::model::{Extra, FieldSchema, JsonObject};
+
+/// A form: fields in the order they are shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FormSchema {
+    /// The dialect, `$schema` on the wire.
+    pub schema: Option<String>,
+    /// The fields by name; a list, because a JSON map here would sort them.
+    pub properties: Vec<(String, FieldSchema)>,
+    /// The fields that must be filled in.
+    pub required: Vec<String>,
+    /// Members this model does not name.
+    pub extra: Extra,
+}
+
+impl FormSchema {
+    /// A form without fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field that must be filled in.
+    #[must_use]
+    pub fn required(mut self, name: impl Into<String>, field: impl Into<FieldSchema>) -> Self {
+        let name = name.into();
+        if !self.required.contains(&name) {
+            self.required.push(name.clone());
+        }
+        self.optional(name, field)
+    }
+
+    /// Adds a field that may be left out; a field of the same name is replaced.
+    #[must_use]
+    pub fn optional(mut self, name: impl Into<String>, field: impl Into<FieldSchema>) -> Self {
+        let (name, field) = (name.into(), field.into());
+        // A name twice in one JSON object would leave it to the reader which one counts.
+        match self.properties.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, old)) => *old = field,
+            None => self.properties.push((name, field)),
+        }
+        self
+    }
+
+    /// What the form holds before anybody has filled it in: the defaults of those fields that have one.
+    pub fn defaults(&self) -> JsonObject {
+        let default = |field: &FieldSchema| match field {
+            FieldSchema::Text(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::Number(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::Boolean(schema) => schema.default.map(Value::from),
+            FieldSchema::SingleChoice(schema) => schema.default.clone().map(Value::from),
+            FieldSchema::MultiChoice(schema) => schema.default.clone().map(Value::from),
+        };
+        self.properties
+            .iter()
+            .filter_map(|(name, field)| default(field).map(|value| (name.clone(), value)))
+            .collect()
+    }
+
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&FieldSchema> {
+        self.properties.iter().find_map(|(other, field)| (other == name).then_some(field))
+    }
+}
+
+impl Serialize for FormSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct InOrder<'a>(&'a [(String, FieldSchema)]);
+
+        impl Serialize for InOrder<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.iter().map(|(name, field)| (name, field)))
+            }
+        }
+
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(schema) = &self.schema {
+            map.serialize_entry("$schema", schema)?;
+        }
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &InOrder(&self.properties))?;
+        if !self.required.is_empty() {
+            map.serialize_entry("required", &self.required)?;
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for FormSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Frame {
+            #[serde(rename = "$schema")]
+            schema: Option<String>,
+            #[serde(rename = "type")]
+            kind: String,
+            #[serde(deserialize_with = "in_order")]
+            properties: Vec<(String, FieldSchema)>,
+            required: Option<Vec<String>>,
+            #[serde(flatten)]
+            extra: Extra,
+        }
+
+        let Frame { schema, kind, properties, required, extra } = Frame::deserialize(deserializer)?;
+        if kind != "object" {
+            return Err(de::Error::custom(format_args!("`type` of a form must be `object`, not {kind:?}")));
+        }
+        Ok(Self { schema, properties, required: required.unwrap_or_default(), extra })
+    }
+}
+
+/// Reads an object as a list of its members, as they come.
+fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, FieldSchema)>, D::Error> {
+    struct Members;
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<(String, FieldSchema)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of form fields")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut fields = Vec::new();
+            while let Some(member) = map.next_entry()? {
+                fields.push(member);
+            }
+            Ok(fields)
+        }
+    }
+
+    deserializer.deserialize_map(Members)
+}

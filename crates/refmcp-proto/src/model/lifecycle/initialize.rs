@@ -1,0 +1,84 @@
+//! `initialize` opens a session, `server/discover` does without one.
+
+use crate::model::{ClientCapabilities, Extra, Implementation, RequestMeta, ServerCapabilities};
+
+json_object! {
+    /// Parameters of `initialize` (older revisions only).
+    pub struct InitializeParams {
+        /// The revision the client would like to speak.
+        protocol_version: String,
+        /// What the client can do.
+        capabilities: ClientCapabilities,
+        /// Who the client is.
+        client_info: Implementation,
+        _meta: RequestMeta,
+    }
+}
+
+impl InitializeParams {
+    /// A client that can do nothing special.
+    pub fn new(protocol_version: impl Into<String>, client_info: Implementation) -> Self {
+        Self {
+            protocol_version: protocol_version.into(),
+            capabilities: ClientCapabilities::default(),
+            client_info,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+}
+
+json_object! {
+    /// The answer to `initialize` (older revisions only).
+    pub struct InitializeResult {
+        /// The revision the session speaks.
+        protocol_version: String,
+        /// What the server offers.
+        capabilities: ServerCapabilities,
+        /// Who the server is.
+        server_info: Implementation,
+        /// How to use the server, for the model.
+        instructions?: String,
+        ..result
+    }
+}
+
+impl InitializeResult {
+    /// An answer without instructions.
+    pub fn new(
+        protocol_version: impl Into<String>,
+        capabilities: ServerCapabilities,
+        server_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: protocol_version.into(),
+            capabilities,
+            server_info,
+            instructions: None,
+            result_type: None,
+            meta: None,
+            extra: Extra::new(),
+        }
+    }
+}
+
+json_object! {
+    /// The answer to `server/discover`.
+    #[derive(Default)]
+    pub struct DiscoverResult {
+        /// The revisions the server speaks without a session.
+        supported_versions: Vec<String>,
+        /// What the server offers.
+        capabilities: ServerCapabilities,
+        /// How to use the server, for the model.
+        instructions?: String,
+        ..cacheable_result
+    }
+}
+
+impl DiscoverResult {
+    /// An answer without instructions.
+    pub fn new(supported_versions: Vec<String>, capabilities: ServerCapabilities) -> Self {
+        Self { supported_versions, capabilities, ..Self::default() }
+    }
+}

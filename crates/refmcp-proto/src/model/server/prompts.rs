@@ -1,0 +1,147 @@
+//! Prompts: messages a server prepares for a user to start from.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Content, Extra, Icon, InputResponses, Meta, RequestMeta, Role};
+
+json_object! {
+    /// A prompt, or a template of one.
+    #[derive(Default)]
+    pub struct Prompt {
+        /// The name for programs.
+        name: String,
+        /// The name for people.
+        title?: String,
+        /// What it is good for.
+        description?: String,
+        /// What can be filled in.
+        arguments?: Vec<PromptArgument>,
+        /// Pictures of it.
+        icons?: Vec<Icon>,
+        _meta: Meta,
+    }
+}
+
+impl Prompt {
+    /// A prompt with a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Adds something that can be filled in.
+    #[must_use]
+    pub fn argument(mut self, argument: PromptArgument) -> Self {
+        self.arguments.get_or_insert_default().push(argument);
+        self
+    }
+}
+
+json_object! {
+    /// Something to fill in.
+    #[derive(Default)]
+    pub struct PromptArgument {
+        /// The name for programs.
+        name: String,
+        /// The name for people.
+        title?: String,
+        /// What to fill in.
+        description?: String,
+        /// Whether it must be filled in.
+        required?: bool,
+    }
+}
+
+impl PromptArgument {
+    /// An argument with a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+json_object! {
+    /// One message of a prompt.
+    pub struct PromptMessage {
+        /// Whose turn it is.
+        role: Role,
+        /// What is said.
+        content: Content,
+    }
+}
+
+impl PromptMessage {
+    /// A message of either side.
+    pub fn new(role: Role, content: impl Into<Content>) -> Self {
+        Self { role, content: content.into(), extra: Extra::new() }
+    }
+
+    /// A message of the user.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self::new(Role::User, content)
+    }
+
+    /// A message of the model.
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self::new(Role::Assistant, content)
+    }
+}
+
+json_object! {
+    /// One page of the prompts.
+    #[derive(Default)]
+    pub struct ListPromptsResult {
+        /// The prompts.
+        prompts: Vec<Prompt>,
+        /// Where the next page starts; absent on the last page.
+        next_cursor?: String,
+        ..cacheable_result
+    }
+}
+
+impl ListPromptsResult {
+    /// A page, the last one until `next_cursor` is set.
+    pub fn new(prompts: Vec<Prompt>) -> Self {
+        Self { prompts, ..Self::default() }
+    }
+}
+
+json_object! {
+    /// Parameters of `prompts/get`.
+    #[derive(Default)]
+    pub struct GetPromptParams {
+        /// The prompt.
+        name: String,
+        /// What was filled in.
+        arguments?: BTreeMap<String, String>,
+        /// Answers to what an earlier round asked.
+        input_responses?: InputResponses,
+        /// The state an earlier round handed out.
+        request_state?: String,
+        _meta: RequestMeta,
+    }
+}
+
+json_object! {
+    /// A prompt, filled in.
+    #[derive(Default)]
+    pub struct GetPromptResult {
+        /// What it is good for.
+        description?: String,
+        /// The messages.
+        messages: Vec<PromptMessage>,
+        ..result
+    }
+}
+
+impl GetPromptResult {
+    /// A prompt of these messages.
+    pub fn new(messages: Vec<PromptMessage>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// Adds a message.
+    #[must_use]
+    pub fn message(mut self, message: PromptMessage) -> Self {
+        self.messages.push(message);
+        self
+    }
+}
