@@ -1,9 +1,10 @@
 //! What a client is told before it connects.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::{
     CallOptions, ClientConfig, OpenError, TransportError, TransportKind, VersionPolicy,
 };
@@ -73,12 +74,8 @@ impl ClientBuilder {
     /// builder are remembered by themselves.
     #[must_use]
     pub fn known_revision(self, server: &str, revision: Revision) -> Self {
-        self.lock_spoken().insert(server.to_owned(), revision);
+        self.spoken.lock().insert(server.to_owned(), revision);
         self
-    }
-
-    fn lock_spoken(&self) -> MutexGuard<'_, HashMap<String, Revision>> {
-        self.spoken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How long the server may be silent about a request, unless the request says otherwise: a minute.
@@ -140,18 +137,18 @@ impl ClientBuilder {
     pub async fn connect_to(&self, server: Arc<dyn Connector>) -> Result<Client, ConnectError> {
         let name = server.name();
         let mut time = OpeningTime::begin(self.config.open_timeout);
-        let spoken = self.lock_spoken().get(&name).copied();
+        let spoken = self.spoken.lock().get(&name).copied();
         if self.config.version_policy == VersionPolicy::Auto
             && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake)
         {
             match self.clone().era(VersionPolicy::Legacy).connect_afresh(&server, &mut time).await {
                 // It may speak something else by now.
-                Err(fault) if !fault.needs_authorization() => drop(self.lock_spoken().remove(&name)),
+                Err(fault) if !fault.needs_authorization() => drop(self.spoken.lock().remove(&name)),
                 done => return done,
             }
         }
         let client = self.connect_afresh(&server, &mut time).await?;
-        self.lock_spoken().insert(name, client.server().revision);
+        self.spoken.lock().insert(name, client.server().revision);
         Ok(client)
     }
 

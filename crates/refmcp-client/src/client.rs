@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::{CallOptions, ServerFacts, TransportKind};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{
@@ -72,7 +73,7 @@ impl Client {
     }
 
     pub(crate) fn options(&self) -> CallOptions {
-        self.shared.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.options.lock().clone()
     }
 
     /// The server's tools, all pages. Tools that cannot be called over this connection are left out, with a finding
@@ -185,7 +186,7 @@ impl Client {
     /// As any request.
     pub async fn set_level(&self, level: LogLevel) -> Result<(), Error> {
         if self.server().rules().lifecycle == Lifecycle::PerRequest {
-            self.shared.options.lock().unwrap_or_else(PoisonError::into_inner).log_level = Some(level);
+            self.shared.options.lock().log_level = Some(level);
             return Ok(());
         }
         let request: Request<EmptyResult> =
@@ -196,7 +197,7 @@ impl Client {
     /// Adds members to the `_meta` of every request from now on, in place of those that have the same names. Requests
     /// that were made before keep theirs.
     pub fn set_meta(&self, members: JsonObject) {
-        self.shared.options.lock().unwrap_or_else(PoisonError::into_inner).meta.extend(members);
+        self.shared.options.lock().meta.extend(members);
     }
 
     /// Asks whether the server is there.
@@ -240,11 +241,11 @@ impl Client {
 
     /// Forgets results that were kept.
     pub fn forget(&self) {
-        self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).forget_all();
+        self.driver.cache.lock().forget_all();
     }
 
     pub(crate) fn forget_list(&self, method: &str) {
-        self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).forget_list(method);
+        self.driver.cache.lock().forget_list(method);
     }
 
     /// Takes note of listed tools, and leaves out those that cannot be called here.
@@ -253,7 +254,7 @@ impl Client {
             && self.server().rules().lifecycle == Lifecycle::PerRequest;
         let mut usable = Vec::with_capacity(tools.len());
         for tool in tools {
-            let noted = self.driver.cache.lock().unwrap_or_else(PoisonError::into_inner).note(&tool);
+            let noted = self.driver.cache.lock().note(&tool);
             match noted {
                 Err(why) if by_header => {
                     let what =

@@ -4,8 +4,9 @@
 //! Messages leave under the lock, so their order is the engine's; functions of the application never run under it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::CallId;
 use refmcp_proto::engine::client::{
     CallError, CallOptions, CallResult, ClientConfig, ClientEngine, ClientOutput, ExchangeId, OpenError,
@@ -167,7 +168,7 @@ impl ClientDriver {
     /// Lets the engine do something, and does what it wants done.
     fn step<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
         let mut later = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let value = change(&mut state, self.now());
         while let Some(output) = state.engine.poll() {
             self.carry_out(&mut state, output, &mut later);
@@ -246,7 +247,7 @@ impl ClientDriver {
             }
             Later::Tell(event) => {
                 if let Event::Notification(told) = &event {
-                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).heard(told);
+                    self.cache.lock().heard(told);
                 }
                 self.host.tell(&event);
             }
@@ -256,7 +257,7 @@ impl ClientDriver {
     fn ask(&self, ask: ServerRequest) {
         let (me, host, question) = (self.me.clone(), self.host.clone(), ask.id);
         // Under the lock: the answer cannot come before it is known who makes it.
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let answering = tokio::spawn(async move {
             // A panic of the application must not leave the server without an answer.
             let mut answer = Dependent(tokio::spawn(async move { host.answer(ask.request).await }));
@@ -274,10 +275,6 @@ impl ClientDriver {
             state.asked.remove(&question);
             state.engine.respond(now, question, answer);
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -301,7 +298,7 @@ impl Drop for PendingCall<'_> {
 
 impl Drop for ClientDriver {
     fn drop(&mut self) {
-        for (_, answering) in self.lock().asked.drain() {
+        for (_, answering) in self.state.lock().asked.drain() {
             answering.abort();
         }
         self.sooner.notify_one();
@@ -311,7 +308,7 @@ impl Drop for ClientDriver {
 /// Rings when something is due, for as long as the conversation is there.
 async fn keep_time(driver: Weak<ClientDriver>, clock: Clock, sooner: Arc<Notify>) {
     loop {
-        let Some(alarm) = driver.upgrade().map(|it| it.lock().alarm) else { return };
+        let Some(alarm) = driver.upgrade().map(|it| it.state.lock().alarm) else { return };
         let due = async {
             match alarm {
                 Some(at) => tokio::time::sleep_until(clock.instant(at)).await,

@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use refmcp_proto::engine::client::{OpenError, ServerFacts};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RpcError;
@@ -153,7 +154,7 @@ impl Host {
     /// Takes new folders; whether servers know of folders at all.
     pub(crate) fn set_roots(&self, roots: Vec<Root>) -> bool {
         let Some(known) = &self.roots else { return false };
-        *known.write().unwrap_or_else(PoisonError::into_inner) = roots;
+        *known.write() = roots;
         true
     }
 
@@ -162,7 +163,7 @@ impl Host {
         match request {
             InputRequest::Roots => {
                 let known = self.roots.as_ref().ok_or_else(|| cannot("roots/list"))?;
-                let roots = known.read().unwrap_or_else(PoisonError::into_inner).clone();
+                let roots = known.read().clone();
                 value(&ListRootsResult { roots, ..ListRootsResult::default() })
             }
             InputRequest::Sample(params) => {

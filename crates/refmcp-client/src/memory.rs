@@ -1,8 +1,9 @@
 //! A server in the same process, so that the two can be tried together.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 
@@ -30,7 +31,7 @@ impl Connector for Memory {
         sink: Arc<dyn MessageSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(async move {
-            let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let start = self.start.lock().take();
             let used = || TransportError::Unreachable("the end of the pipe is already in use".to_owned());
             Ok(start.ok_or_else(used)?(sink))
         })
@@ -43,7 +44,7 @@ impl Connector for Memory {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.start.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        let used = self.start.lock().is_none();
         f.debug_struct("Memory").field("used", &used).finish_non_exhaustive()
     }
 }

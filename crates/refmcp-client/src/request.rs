@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::client::{CallError, CallOptions, CallResult, InputHandling};
@@ -18,7 +18,6 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::driver::{Ended, OnProgress};
 use crate::error::Error;
-use crate::response_cache::ResponseCache;
 use crate::transport::BoxFuture;
 
 /// A request that brings an `R`. Nothing is sent before it is awaited; dropping the future cancels it.
@@ -188,7 +187,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         if self.cache_use == CacheUse::ReadWrite
             && let Ok(params) = &self.params
         {
-            let kept = self.cache().find(self.client.driver.now(), &self.method, params);
+            let kept = self.client.driver.cache.lock().find(self.client.driver.now(), &self.method, params);
             if let Some(kept) = kept {
                 return self.read(&kept);
             }
@@ -214,7 +213,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         if let CallResult::Complete(text) = &answered
             && self.cache_use != CacheUse::None
         {
-            self.cache().keep(self.client.driver.now(), &self.method, &params, text);
+            self.client.driver.cache.lock().keep(self.client.driver.now(), &self.method, &params, text);
         }
         Ok(answered)
     }
@@ -227,7 +226,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// Repeats arguments in headers, as far as it is known which.
     fn mirror(&mut self) {
         let (Some(arguments), Some(name)) = (&self.arguments, &self.name) else { return };
-        let known = self.cache().tool(name);
+        let known = self.client.driver.cache.lock().tool(name);
         if let Some(tool) = known {
             self.options.param_headers = tool.mirrored(arguments);
         }
@@ -238,7 +237,9 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     async fn learn_tool(&mut self) -> bool {
         let Some(name) = self.name.clone().filter(|_| self.arguments.is_some()) else { return false };
         let before = std::mem::take(&mut self.options.param_headers);
-        if Box::pin(self.client.list_tools_afresh()).await.is_err() || self.cache().tool(&name).is_none() {
+        if Box::pin(self.client.list_tools_afresh()).await.is_err()
+            || self.client.driver.cache.lock().tool(&name).is_none()
+        {
             return false;
         }
         self.mirror();
@@ -256,16 +257,15 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     fn check_output(&self, tool: &str, text: &str) -> Result<(), Error> {
-        let Some(notes) = self.cache().tool(tool).filter(|notes| notes.has_output()) else { return Ok(()) };
+        let Some(notes) = self.client.driver.cache.lock().tool(tool).filter(|notes| notes.has_output())
+        else {
+            return Ok(());
+        };
         // A result that cannot be read is complained about where it is read.
         let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
         notes
             .check_output(result.structured_content.as_ref(), result.is_error == Some(true))
             .map_err(|why| Error::Output { tool: tool.to_owned(), why })
-    }
-
-    fn cache(&self) -> MutexGuard<'_, ResponseCache> {
-        self.client.driver.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

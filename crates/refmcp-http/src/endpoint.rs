@@ -3,7 +3,7 @@
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -11,6 +11,7 @@ use axum::extract::{OriginalUri, Request, State};
 use axum::http::{Extensions, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use parking_lot::Mutex;
 use refmcp_auth::resource::{form_names_token, is_form};
 use refmcp_auth::uri::PROTECTED_RESOURCE;
 use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
@@ -443,13 +444,13 @@ impl Inner {
 
     /// Remembers a conversation that wants to hear of changes for as long as it lasts.
     pub(crate) fn listens(&self, conversation: &Arc<SessionDriver>) {
-        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = self.listeners.lock();
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(Arc::downgrade(conversation));
     }
 
     fn listeners(&self) -> Vec<Arc<SessionDriver>> {
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.listeners.lock();
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 

@@ -1,12 +1,13 @@
 //! The authorization server: its endpoints and their dispatch.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
+use parking_lot::{Mutex, MutexGuard};
 use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::jose::{Jwks, PrivateKeyError};
 use refmcp_auth::metadata::ServerMetadata;
@@ -44,8 +45,7 @@ pub(crate) struct Server {
 impl Server {
     /// The state. The lock must not be held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        // A panic leaves a state that is still consistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn breaks(&self, fault: Fault) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_server::{Call, CallError, Catalog, Change, Connection, Server};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -142,11 +142,7 @@ fn remove_for_everybody(server: &Server, thing: &Thing, number: u64) -> bool {
 impl Everybodys {
     fn of<T>(server: &Server, with: impl FnOnce(&mut Numbered) -> T) -> T {
         let everybodys = server.value::<Self>();
-        with(&mut everybodys.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Numbered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        with(&mut everybodys.0.lock())
     }
 }
 

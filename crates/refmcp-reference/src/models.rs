@@ -1,7 +1,6 @@
 //! Models, which are beyond the protocol: the selected one is the hint in the sampling requests that the server makes.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use refmcp_server::model::JsonObject;
 use refmcp_server::{Call, CallError, RpcError, ServerBuilder, excerpt};
 use serde_json::{Value, json};
@@ -41,7 +40,7 @@ pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
 /// The model that holds for this call.
 pub(crate) fn active(call: &Call) -> Result<&'static str, RpcError> {
     if let Some(session) = call.session() {
-        return Ok(*session.value::<Selected>().0.lock().unwrap_or_else(PoisonError::into_inner));
+        return Ok(*session.value::<Selected>().0.lock());
     }
     match call.meta(META) {
         None => Ok(MODELS[0].name),
@@ -80,7 +79,7 @@ async fn select(call: Call, params: JsonObject) -> Result<JsonObject, CallError>
     let name =
         known(name.ok_or_else(|| RpcError::invalid_params("params: name is missing or not a string"))?)?;
     if let Some(session) = call.session() {
-        *session.value::<Selected>().0.lock().unwrap_or_else(PoisonError::into_inner) = name;
+        *session.value::<Selected>().0.lock() = name;
     }
     let mut result = JsonObject::new();
     result.insert("active".to_owned(), name.into());

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
 use refmcp_server::Server;
 
 use crate::ReferenceError;
@@ -68,7 +68,7 @@ impl Watched {
         mut look: impl FnMut(&Server) + Send + 'static,
     ) -> Result<(), ReferenceError> {
         let Self { what, path, watcher, news } = self;
-        server.value::<Watchers>().0.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+        server.value::<Watchers>().0.lock().push(watcher);
         let server = server.downgrade();
         let work = move || {
             // With the server the watcher goes, and with it the other end.

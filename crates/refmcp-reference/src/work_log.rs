@@ -3,8 +3,9 @@
 //! A session keeps its own log. Requests without a session go to the server's, if they have a tag to be found by.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_server::{Call, Timestamp};
 
 /// Ends that one log keeps.
@@ -49,7 +50,7 @@ impl Working {
         let Some(log) = log_of(call, tag.as_deref()) else { return Self(None) };
         let request_id = call.request_id().to_string();
         let about = About { tool, request_id, tag, principal: call.principal().map(str::to_owned) };
-        let mut entries = log.entries();
+        let mut entries = log.0.lock();
         let number = entries.next;
         entries.next += 1;
         entries.running.insert(number, (about, call.clone()));
@@ -61,7 +62,7 @@ impl Working {
 impl Drop for Working {
     fn drop(&mut self) {
         let Some((log, number)) = self.0.take() else { return };
-        let mut entries = log.entries();
+        let mut entries = log.0.lock();
         let Some((about, call)) = entries.running.remove(&number) else { return };
         if let Some(cancelled_at) = call.cancelled_at() {
             if entries.stopped.len() == MOST {
@@ -75,16 +76,12 @@ impl Drop for Working {
     }
 }
 
-impl WorkLog {
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl WorkLog {}
 
 /// The work that was cancelled, as far as this caller may know; `None` when it has neither a session nor a tag.
 pub(crate) fn cancelled(call: &Call, tag: Option<&str>) -> Option<Vec<Cancelled>> {
     let log = log_of(call, tag)?;
-    let entries = log.entries();
+    let entries = log.0.lock();
     let running = entries.running.values().filter_map(|(about, work)| {
         let cancelled_at = work.cancelled_at()?;
         Some(Cancelled { about: about.clone(), cancelled_at, stopped_at: None })

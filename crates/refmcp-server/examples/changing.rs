@@ -3,8 +3,8 @@
 //! Clients that want to know are told of every new note, and whoever subscribed to one is told when it is rewritten.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use refmcp_server::model::ResourceContents;
 use refmcp_server::{Call, CallError, Resource, Server, Tool};
 
@@ -14,15 +14,15 @@ struct Notes(Mutex<BTreeMap<String, String>>);
 
 impl Notes {
     fn write(&self, name: &str, text: String) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), text)
+        self.0.lock().insert(name.to_owned(), text)
     }
 
     fn read(&self, name: &str) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.0.lock().get(name).cloned()
     }
 
     fn throw_away(&self, name: &str) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name)
+        self.0.lock().remove(name)
     }
 }
 

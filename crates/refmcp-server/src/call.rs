@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::{
     self, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, ServerEngine,
 };
@@ -151,7 +152,7 @@ impl Call {
         let request = request.into();
         let answer = self.inner.dispatch.replay.responses.get(key);
         {
-            let mut notes = self.notes();
+            let mut notes = self.inner.notes.lock();
             if notes.asked.get(key).is_some_and(|(known, _)| *known != request.request) {
                 notes.conflict = Some(key.to_owned());
                 return Err(ServerRequestError::Conflict(key.to_owned()));
@@ -176,12 +177,12 @@ impl Call {
         F: Future<Output = Result<T, CallError>>,
     {
         let kept = self.inner.dispatch.replay.once.get(key).cloned();
-        let kept = kept.or_else(|| self.notes().once.get(key).cloned());
+        let kept = kept.or_else(|| self.inner.notes.lock().once.get(key).cloned());
         if let Some(value) = kept {
             return Ok(serde_json::from_value(value)?);
         }
         let value = work.await?;
-        self.notes().once.insert(key.to_owned(), serde_json::to_value(&value)?);
+        self.inner.notes.lock().once.insert(key.to_owned(), serde_json::to_value(&value)?);
         Ok(value)
     }
 
@@ -312,7 +313,7 @@ impl Call {
 
     /// What the run comes to, given what the handler returned.
     pub(crate) fn conclude(&self, result: Result<HandlerOutcome, CallError>) -> HandlerOutcome {
-        let mut notes = self.notes();
+        let mut notes = self.inner.notes.lock();
         if let Some(key) = notes.conflict.take() {
             let error = CallError::from(ServerRequestError::Conflict(key));
             return error.into_outcome(&self.inner.dispatch.method, self.peer().rules());
@@ -334,10 +335,6 @@ impl Call {
             (Ok(outcome), None) => outcome,
             (Err(error), _) => error.into_outcome(&self.inner.dispatch.method, self.peer().rules()),
         }
-    }
-
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

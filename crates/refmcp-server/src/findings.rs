@@ -1,9 +1,9 @@
 //! Findings of all sessions: counted by rule, and logged without a flood.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_proto::finding::Finding;
 use refmcp_proto::time::Timestamp;
 
@@ -29,7 +29,7 @@ impl FindingLog {
     /// Counts a finding and logs it: as a warning what the specification demands, as information the rest. What comes
     /// too often is logged for debugging only.
     pub(crate) fn record(&self, now: Timestamp, session: Option<u64>, finding: &Finding) {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(finding.rule).or_default() += 1;
+        *self.counts.lock().entry(finding.rule).or_default() += 1;
         let Finding { rule, what } = finding;
         if !self.has_room(now) {
             tracing::debug!(session, rule, "{what}");
@@ -42,11 +42,11 @@ impl FindingLog {
 
     /// How often clients broke which rule.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.counts.lock().clone()
     }
 
     fn has_room(&self, now: Timestamp) -> bool {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if now - lines.since >= PERIOD {
             *lines = Lines { since: now, written: 0 };
         }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::time::Timestamp;
@@ -188,7 +189,7 @@ impl Server {
 
     /// Changes the lists of the whole server; every client is told.
     pub fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
-        let changed = change(&mut self.inner.catalog.write().unwrap_or_else(PoisonError::into_inner));
+        let changed = change(&mut self.inner.catalog.write());
         if let Some(change) = changed {
             self.changed(&change);
         }
@@ -211,7 +212,7 @@ impl Server {
 
     /// What the server offers to everybody.
     pub fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
-        self.inner.catalog.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.catalog.read()
     }
 
     /// The server's value of this type, made when it is first asked for.

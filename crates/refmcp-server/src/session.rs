@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{Change, Dispatch, LogMessage};
 use refmcp_proto::finding::Finding;
 use refmcp_transport::{CallService, EngineHandle, RunningCall};
@@ -139,13 +140,13 @@ impl Session {
 
     /// What this session has besides what everybody has.
     pub(crate) fn catalog(&self) -> Option<RwLockReadGuard<'_, Catalog>> {
-        Some(self.catalog.get()?.read().unwrap_or_else(PoisonError::into_inner))
+        Some(self.catalog.get()?.read())
     }
 
     /// Changes the lists of this session alone; the client is told.
     pub async fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
         let catalog = self.catalog.get_or_init(Box::default);
-        let changed = change(&mut catalog.write().unwrap_or_else(PoisonError::into_inner));
+        let changed = change(&mut catalog.write());
         if let (Some(change), Some(handle)) = (changed, self.handle.get()) {
             handle.changed(change).await;
         }

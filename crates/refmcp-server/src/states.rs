@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::RequestStateUse;
 use refmcp_proto::time::Timestamp;
 
@@ -24,7 +24,7 @@ impl UsedStates {
     /// Uses a state; `false` when it was used before.
     pub(crate) fn take(&self, state: &RequestStateUse, now: Timestamp) -> bool {
         let hash = self.hashes.hash_one(&state.sealed);
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if used.len() >= MOST {
             used.retain(|_, expires| *expires > now);
         }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::leaks::Secrets;
@@ -22,24 +23,19 @@ impl LogBuffer {
     }
 
     fn since(&self, from: usize) -> String {
-        String::from_utf8_lossy(self.lock().get(from..).unwrap_or_default()).into_owned()
-    }
-
-    /// Bytes stay in order, whatever whoever wrote them ran into.
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        String::from_utf8_lossy(self.0.lock().get(from..).unwrap_or_default()).into_owned()
     }
 }
 
 impl fmt::Debug for LogBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of a log", self.lock().len())
+        write!(f, "{} bytes of a log", self.0.lock().len())
     }
 }
 
 impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -79,7 +75,7 @@ impl LeakWatch {
             log.with_writer(kept.clone()).init();
             kept
         });
-        Self { from: log.lock().len(), secrets: Mutex::default() }
+        Self { from: log.0.lock().len(), secrets: Mutex::default() }
     }
 
     /// Tells of a secret.
@@ -89,7 +85,7 @@ impl LeakWatch {
 
     /// Tells of several, in whatever way there is.
     pub fn with<T>(&self, tell: impl FnOnce(&mut Secrets) -> T) -> T {
-        tell(&mut self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
+        tell(&mut self.secrets.lock())
     }
 
     /// What was logged since it began.

@@ -2,8 +2,9 @@
 //! there are things that can change, and nothing is lost.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::Change;
 use tokio::sync::Notify;
 
@@ -29,15 +30,15 @@ impl ChangeSender {
     /// A feed of everything that changes from now on.
     pub fn subscribe(&self) -> ChangeReceiver {
         let inner = Arc::new(Inner::default());
-        lock(&self.feeds).push(Arc::downgrade(&inner));
+        self.feeds.lock().push(Arc::downgrade(&inner));
         ChangeReceiver { inner }
     }
 
     /// Tells every feed.
     pub fn publish(&self, change: &Change) {
-        lock(&self.feeds).retain(|feed| match feed.upgrade() {
+        self.feeds.lock().retain(|feed| match feed.upgrade() {
             Some(inner) => {
-                lock(&inner.pending).insert(change.clone());
+                inner.pending.lock().insert(change.clone());
                 inner.news.notify_one();
                 true
             }
@@ -49,20 +50,15 @@ impl ChangeSender {
 impl ChangeReceiver {
     /// Waits until there is something to take.
     pub async fn changed(&self) {
-        while lock(&self.inner.pending).is_empty() {
+        while self.inner.pending.lock().is_empty() {
             self.inner.news.notified().await;
         }
     }
 
     /// Takes what has changed since the last time.
     pub fn take(&self) -> BTreeSet<Change> {
-        std::mem::take(&mut *lock(&self.inner.pending))
+        std::mem::take(&mut *self.inner.pending.lock())
     }
-}
-
-/// A panic elsewhere leaves these sets as good as they were.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -87,6 +83,6 @@ mod tests {
         let hub = ChangeSender::default();
         drop(hub.subscribe());
         hub.publish(&Change::Prompts);
-        assert!(lock(&hub.feeds).is_empty());
+        assert!(hub.feeds.lock().is_empty());
     }
 }

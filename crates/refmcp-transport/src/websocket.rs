@@ -6,10 +6,11 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::{FutureExt, SinkExt, StreamExt};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -97,17 +98,13 @@ impl<S> Clone for Socket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    fn lock(&self) -> MutexGuard<'_, WebSocketStream<S>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn next(&self) -> Option<Result<Message, Error>> {
-        poll_fn(|context| self.lock().poll_next_unpin(context)).await
+        poll_fn(|context| self.0.lock().poll_next_unpin(context)).await
     }
 
     /// Asks whether the peer is there; where there is no room for the question, the writer's patience decides.
     fn ping(&self) {
-        let sent = self.lock().send(Message::Ping(Default::default())).now_or_never();
+        let sent = self.0.lock().send(Message::Ping(Default::default())).now_or_never();
         if let Some(Err(fault)) = sent {
             tracing::debug!(%fault, "a ping was not sent");
         }
@@ -117,16 +114,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     async fn farewell(&self, code: CloseCode, reason: &'static str) {
         let close = Message::Close(Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) }));
         let goodbye = async {
-            poll_fn(|context| self.lock().poll_ready_unpin(context)).await?;
-            self.lock().start_send_unpin(close)?;
-            poll_fn(|context| self.lock().poll_flush_unpin(context)).await
+            poll_fn(|context| self.0.lock().poll_ready_unpin(context)).await?;
+            self.0.lock().start_send_unpin(close)?;
+            poll_fn(|context| self.0.lock().poll_flush_unpin(context)).await
         };
         // A socket that is dropped with bytes unread is reset, and the reason is lost with it.
         let drained = async {
             if goodbye.await.is_ok() {
                 let mut scrap = vec![0; 16 << 10];
                 while poll_fn(|context| {
-                    let mut socket = self.lock();
+                    let mut socket = self.0.lock();
                     let mut read = std::pin::pin!(socket.get_mut().read(&mut scrap));
                     read.as_mut().poll(context)
                 })
@@ -242,13 +239,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketWriter<S> {
     /// Hands the queue to the socket; only what the socket has room for leaves it, so nothing is lost on the way.
     async fn send_queue(&mut self) -> Result<(), Error> {
         while !self.queue.is_empty() {
-            poll_fn(|context| self.socket.lock().poll_ready_unpin(context)).await?;
+            poll_fn(|context| self.socket.0.lock().poll_ready_unpin(context)).await?;
             if let Some(text) = self.queue.pop_front() {
-                self.socket.lock().start_send_unpin(Message::Text(text))?;
+                self.socket.0.lock().start_send_unpin(Message::Text(text))?;
             }
             self.stuck = None;
         }
-        poll_fn(|context| self.socket.lock().poll_flush_unpin(context)).await
+        poll_fn(|context| self.socket.0.lock().poll_flush_unpin(context)).await
     }
 }
 

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write, stderr};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 use tracing_subscriber::fmt::MakeWriter;
@@ -52,7 +53,7 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
 /// Hands every line to this function until the returned value is dropped: the user of a terminal knows where on it
 /// there is room.
 pub(crate) fn redirect(sink: impl Fn(&str) + Send + Sync + 'static) -> Redirect {
-    *SINK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(sink));
+    *SINK.lock() = Some(Arc::new(sink));
     Redirect
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Redirect;
 
 impl Drop for Redirect {
     fn drop(&mut self) {
-        *SINK.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *SINK.lock() = None;
     }
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        drop(self.thread.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.thread.lock().take());
     }
 }
 
@@ -89,13 +90,13 @@ impl<'a> MakeWriter<'a> for Writer {
     type Writer = Line;
 
     fn make_writer(&'a self) -> Line {
-        if let Some(sink) = SINK.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+        if let Some(sink) = SINK.lock().clone() {
             return Line::Sink(sink);
         }
         let lines = self.lines.get_or_init(|| {
             let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
             let (lines, guard) = writer.thread_name("log").finish(stderr());
-            *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+            *self.thread.lock() = Some(guard);
             lines
         });
         Line::Stderr(lines.clone())

@@ -29,9 +29,10 @@ mod token_manager;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_auth::Scopes;
 use refmcp_auth::client::{ClientIdentity, DpopPolicy, FlowStep, GrantKind};
 use refmcp_auth::fetch::Fetch;
@@ -151,7 +152,7 @@ impl Authorization {
     pub(crate) fn token_manager(&self, address: &Address, http: &HttpSettings) -> Arc<TokenManager> {
         let server = address.as_http();
         let name = store_key(&server);
-        let mut managers = self.managers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut managers = self.managers.lock();
         let made = || Arc::new(TokenManager::new(self.settings.clone(), server, name.clone(), http.clone()));
         managers.entry(name.clone()).or_insert_with(made).clone()
     }

@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_auth::client::{StoreUpdate, StoredState, TokenSet};
 use refmcp_auth::metadata::ClientRegistration;
 use refmcp_auth::uri::canonical;
@@ -82,37 +83,35 @@ impl MemoryTokenStore {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Forgets the server's tokens.
     pub fn forget(&self, server: &str) {
-        self.kept().grants.remove(server);
+        self.kept.lock().grants.remove(server);
     }
 }
 
 impl fmt::Debug for MemoryTokenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryTokenStore").field("grants", &self.kept().grants.len()).finish_non_exhaustive()
+        f.debug_struct("MemoryTokenStore")
+            .field("grants", &self.kept.lock().grants.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl Store for MemoryTokenStore {
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
-        let lock = self.kept().locks.entry(server.to_owned()).or_default().clone();
+        let lock = self.kept.lock().locks.entry(server.to_owned()).or_default().clone();
         Box::pin(async move { Ok(StoreGuard::new(lock.lock_owned().await)) })
     }
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let (grant, registrations) = (kept.grants.get(server).cloned(), kept.registrations.clone());
         let known = StoredState { tokens: grant, registrations, ..StoredState::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 
     fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         match save {
             StoreUpdate::Registration { issuer, registered } => {
                 kept.registrations.insert(issuer.clone(), (**registered).clone());

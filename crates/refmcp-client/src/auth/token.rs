@@ -1,9 +1,8 @@
 //! An access token on a request.
 
-use std::sync::{Mutex, PoisonError};
-
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Uri};
+use parking_lot::Mutex;
 use refmcp_auth::Seconds;
 use refmcp_auth::client::{TokenSet, TokenType};
 use refmcp_auth::dpop;
@@ -86,7 +85,7 @@ pub(crate) struct Nonce(Mutex<Option<Box<str>>>);
 
 impl Nonce {
     fn get(&self) -> Option<Box<str>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Reads the nonce of a response; true if there was one.
@@ -94,7 +93,7 @@ impl Nonce {
         let Some(Ok(nonce)) = headers.get(NONCE).map(HeaderValue::to_str) else { return false };
         let fits = !nonce.is_empty() && nonce.len() <= LONGEST_NONCE;
         if fits {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(nonce.into());
+            *self.0.lock() = Some(nonce.into());
         }
         fits
     }

@@ -1,10 +1,11 @@
 //! The token manager of one server: caches the access token, and refreshes it once for all waiting requests.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
+use parking_lot::Mutex;
 use refmcp_auth::client::{ChallengeResponse, TokenSet};
 use refmcp_auth::{Scopes, Seconds};
 use refmcp_proto::engine::client::TransportError;
@@ -103,10 +104,6 @@ impl TokenManager {
         Self { settings, server, name, http, nonce: Nonce::default(), state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The token for the next request, if there is one. It is refreshed first when it expires soon.
     pub(crate) async fn token(
         self: &Arc<Self>,
@@ -114,7 +111,7 @@ impl TokenManager {
     ) -> Result<Option<Arc<Token>>, TransportError> {
         loop {
             let (done_rx, is_ours) = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let kind = if !state.loaded {
                     AcquisitionKind::Load
                 } else if state.needs_refresh(policy, now()) {
@@ -128,7 +125,7 @@ impl TokenManager {
             // The outcome of an acquisition for another kind does not matter here.
             if is_ours {
                 done_rx?;
-                return Ok(self.state().token.clone());
+                return Ok(self.state.lock().token.clone());
             }
         }
     }
@@ -156,7 +153,7 @@ impl TokenManager {
     ) -> ResponseAction {
         let new_nonce = self.nonce.update(headers);
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.reach = state.reach.max(Some(reach));
         }
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -203,7 +200,7 @@ impl TokenManager {
         };
         loop {
             let (done_rx, is_ours) = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if state.token.as_ref().map(|token| token.number) != number {
                     return Ok(true);
                 }
@@ -219,14 +216,14 @@ impl TokenManager {
             // The outcome of an acquisition for another kind does not matter here.
             if is_ours {
                 done_rx?;
-                return Ok(self.state().token.as_ref().map(|token| token.number) != number);
+                return Ok(self.state.lock().token.as_ref().map(|token| token.number) != number);
             }
         }
     }
 
     /// Waits for a login in progress.
     pub(crate) fn login(&self) -> Option<impl Future<Output = Result<(), TransportError>> + Send + 'static> {
-        let state = self.state();
+        let state = self.state.lock();
         let acquisition = state.acquisition.as_ref()?;
         matches!(acquisition.kind, AcquisitionKind::Login { .. }).then(|| wait(acquisition.done_rx.clone()))
     }
@@ -263,7 +260,7 @@ impl TokenManager {
         kind: &AcquisitionKind,
         got: Result<Option<TokenSet>, TransportError>,
     ) -> Result<(), TransportError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.acquisition = None;
         if matches!(kind, AcquisitionKind::Refresh) && !matches!(got, Ok(Some(_))) {
             // The server decides whether the old token is still valid.

@@ -1,9 +1,10 @@
 //! A server's standard error: always read, so that it never stands in the server's way, and never let to flood.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 use tokio::time::{Instant, sleep_until};
@@ -43,12 +44,8 @@ impl LastWords {
         Self { kept: Mutex::default(), secrets }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn keep(&self, bytes: &[u8]) {
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         let bytes = last(bytes, KEPT);
         let surplus = (kept.len() + bytes.len()).saturating_sub(KEPT).min(kept.len());
         kept.drain(..surplus);
@@ -59,7 +56,7 @@ impl LastWords {
     /// indented below.
     pub(super) fn quote(&self) -> Option<String> {
         let secrets = self.secrets.as_ref()?;
-        let kept = self.lock();
+        let kept = self.kept.lock();
         let text = String::from_utf8_lossy(&kept);
         // Before it is cut: a part of a secret would not be known.
         let text = secrets.masked(text.trim());
@@ -205,7 +202,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let writing = seen.clone();
         let hand_on = move |complaint: Complaint<'_>| {
-            writing.lock().unwrap().push(match complaint {
+            writing.lock().push(match complaint {
                 Complaint::Line(text) => text.chars().take(10).collect(),
                 Complaint::LeftOut(bytes) => format!("{bytes} left out"),
             });
@@ -223,7 +220,7 @@ mod tests {
         assert_eq!(lines.due(), Some(now + SECOND));
         lines.tell_left_out();
         assert_eq!(lines.due(), None);
-        assert_eq!(*seen.lock().unwrap(), ["xxxxxxxxxx", "next", "2 left out"]);
+        assert_eq!(*seen.lock(), ["xxxxxxxxxx", "next", "2 left out"]);
     }
 
     #[test]
@@ -233,12 +230,12 @@ mod tests {
         let flood = b"complaint\n".repeat(PER_SECOND);
         lines.take(&flood, now);
         let handed_on = PER_SECOND / 10;
-        assert_eq!(seen.lock().unwrap().len(), handed_on);
+        assert_eq!(seen.lock().len(), handed_on);
         lines.take(b"a\n", now + SECOND / 2);
-        assert_eq!(seen.lock().unwrap().len(), handed_on, "not even a short one");
+        assert_eq!(seen.lock().len(), handed_on, "not even a short one");
         lines.take(b"b\n", now + SECOND);
         let left_out = flood.len() - handed_on * 10 + 2;
-        assert_eq!(seen.lock().unwrap()[handed_on..], [format!("{left_out} left out"), "b".to_owned()]);
+        assert_eq!(seen.lock()[handed_on..], [format!("{left_out} left out"), "b".to_owned()]);
     }
 
     #[test]
@@ -255,7 +252,7 @@ mod tests {
             words.keep(&[b'x'; KEPT - 1]);
             words.keep(&[b'y'; KEPT * 3]);
             words.keep(b"z");
-            assert_eq!(words.lock().len(), KEPT);
+            assert_eq!(words.kept.lock().len(), KEPT);
         }
         let quote = words.quote().unwrap();
         assert!(quote.starts_with(" …yy") && quote.ends_with("yz"), "{quote}");

@@ -3,8 +3,8 @@
 //! Over HTTP/1.1 whoever sends a request owns the connection until the answer is read, and drives it itself; there is
 //! no task behind it that would have to be woken. Over HTTP/2 all share one connection, which has a task.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper::{HeaderMap, Method, Request, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::TransportError;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -131,7 +132,7 @@ impl Pool {
             });
             // One that is replaced lives on for as long as somebody uses it.
             let common = Http2Connection { sender, scope };
-            *self.shared() = Some(Shared { common: common.clone(), task: task.abort_handle() });
+            *self.shared.lock() = Some(Shared { common: common.clone(), task: task.abort_handle() });
             self.known_unshared.store(false, Ordering::Relaxed);
             return Ok(Channel::Shared { common, used: false });
         }
@@ -142,21 +143,17 @@ impl Pool {
     }
 
     fn live_shared(&self) -> Option<Http2Connection> {
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         if shared.as_ref().is_some_and(|shared| shared.common.sender.is_closed()) {
             *shared = None;
         }
         shared.as_ref().map(|shared| shared.common.clone())
     }
 
-    fn shared(&self) -> MutexGuard<'_, Option<Shared>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends every connection that nobody uses, and keeps none from now on.
     pub(super) fn close(&self) {
         self.idle.close();
-        if let Some(shared) = self.shared().take() {
+        if let Some(shared) = self.shared.lock().take() {
             shared.task.abort();
         }
     }
@@ -192,14 +189,10 @@ struct Waiting {
 }
 
 impl IdleConnections {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The one that waited for the shortest time and still lives.
     fn take(&self) -> Option<Box<Http1Connection>> {
         loop {
-            let (since, mut link) = self.waiting().links.pop()?;
+            let (since, mut link) = self.waiting.lock().links.pop()?;
             if since.elapsed() < self.patience && link.is_usable() {
                 return Some(link);
             }
@@ -211,7 +204,7 @@ impl IdleConnections {
         if !link.is_usable() {
             return;
         }
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.closed || waiting.links.len() >= MOST_IDLE {
             return;
         }
@@ -222,7 +215,7 @@ impl IdleConnections {
     }
 
     fn close(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.closed = true;
         waiting.links.clear();
         if let Some(sweeper) = waiting.sweeper.take() {
@@ -235,7 +228,7 @@ impl IdleConnections {
 async fn sweep(idle: Arc<IdleConnections>) {
     loop {
         tokio::time::sleep(idle.patience).await;
-        let mut waiting = idle.waiting();
+        let mut waiting = idle.waiting.lock();
         waiting.links.retain(|(since, _)| since.elapsed() < idle.patience);
         if waiting.links.is_empty() {
             waiting.sweeper = None;

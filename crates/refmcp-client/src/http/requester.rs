@@ -1,12 +1,13 @@
 //! What both transports share: requests of HTTP with everything that goes with them, and where they lead.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, header};
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::{ClientMessageKind, TransportError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -114,16 +115,12 @@ impl HttpRequester {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn session(&self) -> Session {
-        self.locked().clone()
+        self.session.lock().clone()
     }
 
     pub(super) fn opened(&self, rules: &'static Rules) {
-        self.locked().rules = Some(rules);
+        self.session.lock().rules = Some(rules);
     }
 
     /// The session that a message belongs to.
@@ -134,7 +131,7 @@ impl HttpRequester {
     ) -> Option<HeaderValue> {
         let opening = matches!(kind, ClientMessageKind::Request { method, .. } if &**method == "initialize");
         let alone = rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
-        if opening || alone { None } else { self.locked().id.clone() }
+        if opening || alone { None } else { self.session.lock().id.clone() }
     }
 
     /// Takes over the session id of a response, unless it is the one that was sent.
@@ -148,7 +145,7 @@ impl HttpRequester {
         }
         match session_id(headers) {
             Ok(None) => {}
-            Ok(given) => self.locked().id = given,
+            Ok(given) => self.session.lock().id = given,
             Err(why) => return Err(TransportError::Misbehaved(why.to_owned())),
         }
         Ok(())
@@ -156,7 +153,7 @@ impl HttpRequester {
 
     /// The server does not know this session any more.
     pub(super) fn leave_session(&self, lost: &HeaderValue) {
-        let mut session = self.locked();
+        let mut session = self.session.lock();
         // Meanwhile there may be a new one.
         if session.id.as_ref() == Some(lost) {
             session.id = None;

@@ -1,9 +1,10 @@
 //! The tasks behind a transport: one for each message on its way, and the order among them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -95,10 +96,6 @@ impl MessageTasks {
         Self { runtime: Handle::current(), state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts the task of a message; whether it could be. The task says when it is done by [`Self::done`].
     pub(super) fn start<F>(
         &self,
@@ -110,7 +107,7 @@ impl MessageTasks {
         F: Future<Output = ()> + Send + 'static,
     {
         // Locked while the task is started, so that it cannot be done before it is known.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.closed {
             return false;
         }
@@ -130,7 +127,7 @@ impl MessageTasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.closed {
             return;
         }
@@ -143,14 +140,14 @@ impl MessageTasks {
 
     /// Ends what reads the stream that belongs to no message.
     pub(super) fn close_get_stream(&self) {
-        if let Some(task) = self.state().standing.take() {
+        if let Some(task) = self.state.lock().standing.take() {
             task.abort();
         }
     }
 
     /// The task of a message has done its work.
     pub(super) fn done(&self, exchange: ExchangeId) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.asked.remove(&exchange).is_none() {
             state.told.remove(&exchange);
         }
@@ -158,7 +155,7 @@ impl MessageTasks {
 
     /// Ends the task of a request.
     pub(super) fn abandon(&self, exchange: ExchangeId) {
-        if let Some(task) = self.state().asked.remove(&exchange) {
+        if let Some(task) = self.state.lock().asked.remove(&exchange) {
             task.abort();
         }
     }
@@ -166,7 +163,7 @@ impl MessageTasks {
     /// Starts nothing more and waits for no answers; what is being told is given back, to be waited for.
     pub(super) async fn wind_down(&self) -> Vec<JoinHandle<()>> {
         let (ended, told) = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.closed = true;
             let asked = std::mem::take(&mut state.asked).into_values();
             let ended: Vec<_> = asked.chain(state.standing.take()).collect();
@@ -178,7 +175,7 @@ impl MessageTasks {
 
     /// Ends everything at once.
     pub(super) fn abort(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.closed = true;
         let State { asked, told, standing, .. } = &mut *state;
         for (_, task) in asked.drain().chain(told.drain()) {

@@ -8,9 +8,9 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
 use refmcp_transport::ConnectionEnd;
 use refmcp_transport::pipe::FrameWriter;
 use tokio::runtime::Handle;
@@ -89,10 +89,6 @@ impl<W> Outbox<W> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Something came: whoever sends next has nobody to wait for.
     pub(crate) fn heard(&self) {
         self.awaiting.store(false, Ordering::Relaxed);
@@ -100,14 +96,14 @@ impl<W> Outbox<W> {
 
     /// Nothing more is sent; what is queued still goes.
     pub(crate) fn hang_up(&self) {
-        self.lock().hanging_up = true;
+        self.state.lock().hanging_up = true;
         self.work.notify_one();
     }
 
     /// Nothing more goes out, not even what is queued.
     pub(crate) fn shut(&self) {
         // Whatever the writer does when it is dropped is done without the lock.
-        let writer = self.lock().end();
+        let writer = self.state.lock().end();
         drop(writer);
         self.room.notify_waiters();
     }
@@ -117,7 +113,7 @@ impl<W: FrameWriter> Outbox<W> {
     /// Sends a message, after all that were sent before.
     pub(crate) fn send(&self, json: Vec<u8>) {
         let first = !self.awaiting.swap(true, Ordering::Relaxed);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State { writer, queue, queued, unwritten, hanging_up, over } = &mut *state;
         if *over || *hanging_up {
             return;
@@ -146,14 +142,14 @@ impl<W: FrameWriter> Outbox<W> {
     where
         W: 'static,
     {
-        if !self.lock().is_full() {
+        if !self.state.lock().is_full() {
             return None;
         }
         Some(Box::pin(async {
             loop {
                 let mut changed = pin!(self.room.notified());
                 changed.as_mut().enable();
-                if !self.lock().is_full() {
+                if !self.state.lock().is_full() {
                     return;
                 }
                 changed.await;
@@ -173,9 +169,9 @@ impl<W: FrameWriter> Outbox<W> {
             self.work.notified().await;
             // Whoever is about to send as well gets into the same write.
             yield_now().await;
-            let Some(mut writer) = self.lock().writer.take() else { return Ok(()) };
+            let Some(mut writer) = self.state.lock().writer.take() else { return Ok(()) };
             loop {
-                self.lock().hand_over(&mut writer);
+                self.state.lock().hand_over(&mut writer);
                 self.tell_room();
                 if writer.pending() == 0 {
                     break;
@@ -191,7 +187,7 @@ impl<W: FrameWriter> Outbox<W> {
 
     /// Lets others write, unless this was the last.
     fn give_back(&self, writer: W) -> Option<W> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.over || (state.hanging_up && state.queue.is_empty()) {
             return Some(writer);
         }
@@ -203,7 +199,7 @@ impl<W: FrameWriter> Outbox<W> {
     }
 
     fn tell_room(&self) {
-        if !self.lock().is_full() {
+        if !self.state.lock().is_full() {
             self.room.notify_waiters();
         }
     }
@@ -211,7 +207,7 @@ impl<W: FrameWriter> Outbox<W> {
 
 impl<W> fmt::Debug for Outbox<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
+        let state = self.state.lock();
         f.debug_struct("Outbox")
             .field("queued", &state.queued)
             .field("unwritten", &state.unwritten)

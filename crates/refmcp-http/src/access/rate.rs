@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use refmcp_server::Timestamp;
 
 /// Clients that are remembered; when there are more, all start afresh.
@@ -55,7 +55,7 @@ impl RateLimiter {
     /// Takes a drop from a client's bucket, or says in how many seconds there is one.
     pub(crate) fn take(&self, client: IpAddr, now: Timestamp) -> Result<(), u64> {
         let full = u64::from(self.rate.burst) * REQUEST;
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if buckets.len() >= MOST_CLIENTS {
             buckets.clear();
         }

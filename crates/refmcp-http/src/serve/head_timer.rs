@@ -3,11 +3,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
 
 use crate::deadline::Deadline;
 
@@ -43,6 +44,6 @@ impl Future for HeadSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.deadline.lock().unwrap_or_else(PoisonError::into_inner).poll(self.until, context)
+        self.deadline.lock().poll(self.until, context)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use refmcp_transport::file::{open_regular, read_limited};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -77,7 +78,7 @@ impl Tls {
     /// The files cannot be used; what was read before stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let read = Acceptors::read(&self.files.certificate, &self.files.key)?;
-        *self.files.current.write().unwrap_or_else(PoisonError::into_inner) = read;
+        *self.files.current.write() = read;
         Ok(())
     }
 
@@ -88,7 +89,7 @@ impl Tls {
     }
 
     fn acceptor(&self) -> TlsAcceptor {
-        let current = self.files.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.files.current.read();
         if self.only_http1 { current.http1.clone() } else { current.any.clone() }
     }
 

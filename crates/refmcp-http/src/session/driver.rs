@@ -6,10 +6,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 
 use foldhash::HashMap;
+use parking_lot::Mutex;
 use refmcp_proto::engine::{
     CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, MessageKind, MessageTarget,
     OutgoingMessage, Output, ServerEngine,
@@ -133,7 +134,7 @@ impl SessionDriver {
     pub(crate) fn open_outlet(&self, request: Option<RequestId>) -> Arc<ResponseStream> {
         let number = self.next_outlet.fetch_add(1, Ordering::Relaxed);
         let outlet = ResponseStream::new(number, request, self.outlet_bytes);
-        lock(&self.outlets).insert(number, outlet.clone());
+        self.outlets.lock().insert(number, outlet.clone());
         outlet
     }
 
@@ -150,7 +151,7 @@ impl SessionDriver {
 
     /// How many exchanges wait for their answers.
     pub(crate) fn exchanges(&self) -> usize {
-        lock(&self.outlets).len()
+        self.outlets.lock().len()
     }
 
     /// The stream of the log that an exchange goes to from now on; none where nothing can be read again.
@@ -197,13 +198,13 @@ impl SessionDriver {
 
     /// An exchange has broken off.
     pub(crate) fn close_channel(&self, channel: u64) {
-        lock(&self.outlets).remove(&channel);
+        self.outlets.lock().remove(&channel);
         self.with_engine(|engine| engine.close_exchange(ExchangeId(channel)));
     }
 
     /// An exchange cannot be answered: nothing is done for it.
     pub(crate) fn refuse(&self, channel: u64) {
-        lock(&self.outlets).remove(&channel);
+        self.outlets.lock().remove(&channel);
         self.with_engine(|engine| engine.cancel_exchange(ExchangeId(channel)));
     }
 
@@ -218,7 +219,7 @@ impl SessionDriver {
             engine.wind_down();
             engine.cancel_all();
         });
-        for outlet in lock(&self.outlets).drain() {
+        for outlet in self.outlets.lock().drain() {
             outlet.1.end();
         }
         if let Some(standing) = self.standing.get() {
@@ -237,19 +238,19 @@ impl SessionDriver {
 
     /// Gives back room that a busier time has left behind.
     pub(crate) fn shrink(&self) {
-        lock(&self.engine).shrink();
-        lock(&self.outlets).shrink_to_fit();
-        lock(&self.running).shrink_to_fit();
+        self.engine.lock().shrink();
+        self.outlets.lock().shrink_to_fit();
+        self.running.lock().shrink_to_fit();
     }
 
     /// The rules of the session, once there is one.
     pub(crate) fn session_rules(&self) -> Option<&'static Rules> {
-        lock(&self.engine).peer().map(|peer| peer.rules())
+        self.engine.lock().peer().map(|peer| peer.rules())
     }
 
     /// Whether the client has said that it is ready.
     pub(crate) fn is_ready(&self) -> bool {
-        lock(&self.engine).is_ready()
+        self.engine.lock().is_ready()
     }
 
     /// The scopes that a request of this session takes.
@@ -259,11 +260,11 @@ impl SessionDriver {
 
     /// How many requests are in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        lock(&self.engine).in_flight()
+        self.engine.lock().in_flight()
     }
 
     fn with_engine(&self, act: impl FnOnce(&mut ServerEngine)) {
-        let mut engine = lock(&self.engine);
+        let mut engine = self.engine.lock();
         act(&mut engine);
         let (first, more) = self.drain(&mut engine);
         self.set_alarm(&engine);
@@ -287,19 +288,19 @@ impl SessionDriver {
                 Output::Run(call) if first.is_none() => first = Some(call),
                 Output::Run(call) => more.push(call),
                 Output::Cancel(call) => {
-                    if let Some((cancel, _)) = lock(&self.running).remove(&call) {
+                    if let Some((cancel, _)) = self.running.lock().remove(&call) {
                         cancel.cancel(self.now());
                     }
                 }
                 Output::NoResponse(ExchangeId(number)) => {
-                    if let Some(outlet) = lock(&self.outlets).remove(&number) {
+                    if let Some(outlet) = self.outlets.lock().remove(&number) {
                         outlet.end();
                     }
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
                 Output::Close(CloseReason::Stale) => {
-                    for outlet in lock(&self.outlets).values() {
+                    for outlet in self.outlets.lock().values() {
                         outlet.cut();
                     }
                     self.standing().cut();
@@ -319,7 +320,7 @@ impl SessionDriver {
                 self.standing().push(message)
             }
             MessageTarget::Exchange(ExchangeId(number)) => {
-                let mut outlets = lock(&self.outlets);
+                let mut outlets = self.outlets.lock();
                 // The answer is the last that is said.
                 let outlet = match kind {
                     MessageKind::Response { .. } => outlets.remove(&number),
@@ -342,7 +343,7 @@ impl SessionDriver {
                 return self.finish(number, outcome);
             }
         }
-        lock(&self.running).insert(number, (cancel.clone(), channel));
+        self.running.lock().insert(number, (cancel.clone(), channel));
         let me = self.me.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -358,7 +359,7 @@ impl SessionDriver {
     }
 
     fn finish(&self, call: CallId, outcome: HandlerOutcome) {
-        lock(&self.running).remove(&call);
+        self.running.lock().remove(&call);
         let now = self.now();
         self.with_engine(|engine| engine.finish(now, call, outcome));
     }
@@ -371,14 +372,14 @@ impl SessionDriver {
             }
             EngineCommand::Log(call, note) => self.with_engine(|engine| engine.log(call, note)),
             EngineCommand::Changed(change) => self.with_engine(|engine| engine.session_changed(&change)),
-            EngineCommand::Inspect(look) => look(&lock(&self.engine)),
+            EngineCommand::Inspect(look) => look(&self.engine.lock()),
             EngineCommand::Detach(call) => {
                 let polling = |rules: &Rules| rules.resumption == Resumption::Polling;
                 if !self.session_rules().is_some_and(polling) {
                     return;
                 }
-                let channel = lock(&self.running).get(&call).map(|(_, channel)| channel.0);
-                let outlet = channel.and_then(|channel| lock(&self.outlets).get(&channel).cloned());
+                let channel = self.running.lock().get(&call).map(|(_, channel)| channel.0);
+                let outlet = channel.and_then(|channel| self.outlets.lock().get(&channel).cloned());
                 if let Some(outlet) = outlet {
                     outlet.cut();
                 }
@@ -408,7 +409,7 @@ impl Drop for SessionDriver {
     /// Nobody is left to whom running calls could answer.
     fn drop(&mut self) {
         let now = self.now();
-        for (cancel, _) in lock(&self.running).values() {
+        for (cancel, _) in self.running.lock().values() {
             cancel.cancel(now);
         }
     }
@@ -418,9 +419,4 @@ impl std::fmt::Debug for SessionDriver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SessionDriver").field("session", &self.session().number()).finish_non_exhaustive()
     }
-}
-
-/// What is behind these locks is never left half done, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,14 +2,15 @@
 
 pub(crate) mod driver;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use foldhash::HashMap;
+use parking_lot::RwLock;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Resumption;
 use refmcp_server::Policy;
@@ -75,7 +76,7 @@ impl Sessions {
         let is_meant = |session: &&Arc<HttpSession>| {
             session.transport == transport && session.principal.as_ref() == caller.principal()
         };
-        let session = self.read().get(id).filter(is_meant).cloned()?;
+        let session = self.open.read().get(id).filter(is_meant).cloned()?;
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
         self.keep_alive(&session, now);
@@ -99,7 +100,7 @@ impl Sessions {
 
     /// Ends a session.
     pub(crate) fn close(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
-        let session = self.write().remove(id)?;
+        let session = self.open.write().remove(id)?;
         session.conversation.end();
         self.forget(id.clone());
         Some(session)
@@ -117,12 +118,12 @@ impl Sessions {
 
     /// Every session.
     pub(crate) fn all(&self) -> Vec<Arc<HttpSession>> {
-        self.read().values().cloned().collect()
+        self.open.read().values().cloned().collect()
     }
 
     /// How many there are, by transport.
     pub(crate) fn count(&self) -> [(&'static str, usize); 2] {
-        let open = self.read();
+        let open = self.open.read();
         let http_sse = open.values().filter(|session| session.transport == SessionTransport::HttpSse).count();
         [("streamable", open.len() - http_sse), ("http+sse", http_sse)]
     }
@@ -156,18 +157,10 @@ impl Sessions {
 
     /// A crowd that has left needs no room any more.
     fn give_back(&self) {
-        let mut open = self.write();
+        let mut open = self.open.write();
         if open.capacity() > 1024 && open.capacity() / 4 > open.len() {
             open.shrink_to_fit();
         }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
-        self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,7 +205,7 @@ impl Inner {
         let (used, told) = (AtomicU64::new(now), AtomicU64::new(now));
         let (id_of_it, principal) = (id.clone(), caller.principal().cloned());
         let session = Arc::new(HttpSession { id: id_of_it, transport, principal, conversation, used, told });
-        let mut open = self.sessions.write();
+        let mut open = self.sessions.open.write();
         if open.len() >= self.options.max_sessions {
             drop(open);
             self.sessions.forget(id);

@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use refmcp_proto::engine::MessageKind;
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
@@ -101,7 +102,7 @@ impl ResponseStream {
 
     /// Takes a message.
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.overrun || state.ended {
             return;
         }
@@ -122,7 +123,7 @@ impl ResponseStream {
 
     /// Nothing more is to come.
     pub(crate) fn end(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.ended = true;
         let log = state.log.clone();
         drop(state);
@@ -140,13 +141,13 @@ impl ResponseStream {
 
     /// Whether there is nothing left to say, and nothing will be.
     pub(crate) fn is_over(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.ended && state.waiting.is_empty()
     }
 
     /// Sends away whoever waits for the answer; it comes all the same, to whoever asks for it then.
     pub(crate) fn cut(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.cut = true;
         state.reader += 1;
         let log = state.log.clone();
@@ -162,12 +163,12 @@ impl ResponseStream {
     }
 
     pub(crate) fn is_detached(&self) -> bool {
-        self.state().cut
+        self.state.lock().cut
     }
 
     /// The answer, when it is the first thing there is to say.
     pub(crate) fn try_answer(&self) -> Option<Message> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.waiting.front()?.answer()?;
         state.waiting.pop_front()
     }
@@ -178,7 +179,7 @@ impl ResponseStream {
             let mut news = std::pin::pin!(self.news.notified());
             news.as_mut().enable();
             let decided = {
-                let state = self.state();
+                let state = self.state.lock();
                 !state.waiting.is_empty() || state.ended || state.cut || state.overrun
             };
             if decided {
@@ -190,7 +191,7 @@ impl ResponseStream {
 
     /// Becomes the reader in place of whoever was.
     pub(crate) fn attach(self: &Arc<Self>) -> Reader {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.reader += 1;
         let turn = state.reader;
         drop(state);
@@ -206,7 +207,7 @@ impl ResponseStream {
         epoch: Option<Epoch>,
     ) {
         let next = AtomicU64::new(if epoch.is_some() { 1 } else { next_key() });
-        self.state().log = Some(Arc::new(Log { backplane, stream, epoch, next }));
+        self.state.lock().log = Some(Arc::new(Log { backplane, stream, epoch, next }));
         if self.is_over() {
             return self.end();
         }
@@ -215,7 +216,7 @@ impl ResponseStream {
 
     /// Writes what waits to the log, unless somebody does already.
     fn write(self: &Arc<Self>) {
-        if !std::mem::replace(&mut self.state().writing, true) {
+        if !std::mem::replace(&mut self.state.lock().writing, true) {
             drive(self.clone().write_all());
         }
     }
@@ -240,14 +241,14 @@ impl ResponseStream {
     }
 
     fn to_write(&self) -> Option<(Arc<Log>, Message)> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let found = state.log.clone().zip(state.waiting.front().cloned());
         state.writing = found.is_some();
         found
     }
 
     fn written(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(message) = state.waiting.pop_front() {
             state.bytes -= message.json.len();
         }
@@ -262,22 +263,18 @@ impl ResponseStream {
         self.written();
         if message.answer().is_some() && matches!(written, Some(Ok(()))) {
             let kind = MessageKind::Response { error: Some(error.code) };
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.bytes += json.len();
             state.waiting.push_front(Message { json: json.into(), kind });
         }
     }
 
     fn abandon(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.waiting.clear();
         state.bytes = 0;
         state.ended = true;
         state.writing = false;
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -370,7 +367,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// What is next, without waiting.
     pub(crate) fn try_next(&self) -> Next {
-        let mut state = self.outlet.state();
+        let mut state = self.outlet.state.lock();
         if state.reader != self.turn || state.overrun {
             return Next::Lost;
         }

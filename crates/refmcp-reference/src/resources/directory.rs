@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
 use notify::RecursiveMode;
+use parking_lot::Mutex;
 use refmcp_server::model::{Annotations, ResourceContents};
 use refmcp_server::{BadTemplate, CallError, Change, Resource, ResourceTemplate, Server};
 
@@ -71,7 +72,7 @@ impl Opened {
             })?;
         let files = self.files.clone();
         let template = template.complete("path", move |_, typed| {
-            let suggested = typed.among(files.listed().keys().map(String::as_str));
+            let suggested = typed.among(files.listed.lock().keys().map(String::as_str));
             async move { suggested }
         });
         Ok(template.title("Files").description("The files of the directory that the server was started with"))
@@ -86,14 +87,10 @@ impl Opened {
 }
 
 impl Files {
-    fn listed(&self) -> MutexGuard<'_, Listing> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Brings the server's list up to date and tells of what has changed.
     fn refresh(self: &Arc<Self>, server: &Server) {
         let found = self.scan();
-        let mut listed = self.listed();
+        let mut listed = self.listed.lock();
         let gone: Vec<&String> = listed.keys().filter(|path| !found.contains_key(*path)).collect();
         let new = found.keys().any(|path| !listed.contains_key(path));
         let differs: Vec<_> = found.iter().filter(|(path, seen)| listed.get(*path) != Some(*seen)).collect();

@@ -1,8 +1,8 @@
 //! The built-in resources. Those of text can be touched: then they really change.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use refmcp_server::model::{Annotations, ResourceContents, Role};
 use refmcp_server::{CallError, Resource, Server, Timestamp};
 use serde_json::json;
@@ -147,7 +147,7 @@ pub(crate) fn touch(server: &Server, uri: &str) -> Result<(), CallError> {
     let touches = server.value::<Touches>();
     {
         // Under one lock with the list, so that the list tells of the last touch and not of another.
-        let mut touches = touches.lock();
+        let mut touches = touches.0.lock();
         let times = touches.get(note.uri).map_or(0, |touched| touched.times) + 1;
         let touched = Touched { times, last: server.now() };
         touches.insert(note.uri, touched);
@@ -167,7 +167,7 @@ impl Note {
         let size = u64::try_from((self.text)(touched).len()).unwrap_or(u64::MAX);
         let modified = touched.map_or_else(|| WRITTEN.to_owned(), |touched| iso(touched.last));
         let resource = Resource::new(self.uri, self.name, move |call| async move {
-            let touched = call.server().value::<Touches>().lock().get(self.uri).copied();
+            let touched = call.server().value::<Touches>().0.lock().get(self.uri).copied();
             Ok(ResourceContents::text(self.uri, (self.text)(touched)).mime_type(self.mime_type))
         });
         let resource = resource.description(self.description).mime_type(self.mime_type).size(size);
@@ -175,11 +175,7 @@ impl Note {
     }
 }
 
-impl Touches {
-    fn lock(&self) -> MutexGuard<'_, HashMap<&'static str, Touched>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Touches {}
 
 fn annotations(audience: &[Role], priority: f64, last_modified: String) -> Annotations {
     Annotations {

@@ -3,9 +3,10 @@
 //! ever.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use refmcp_client::transport::{Connector, Transport};
 use refmcp_proto::engine::client::{ClientMessage, ExchangeId, TransportError};
 use refmcp_proto::jsonrpc::encode::ResponseId;
@@ -111,7 +112,7 @@ impl Crossing {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A number for a message that is about to pass.

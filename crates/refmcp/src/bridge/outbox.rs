@@ -1,8 +1,8 @@
 //! What waits to be written to a client that reads everything from one place.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::crossing::{Heard, Near, Over, Why};
@@ -27,13 +27,9 @@ struct State {
 }
 
 impl Outbox {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a message.
     pub(super) fn push(&self, json: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.count += 1;
         if state.bytes + json.len() > MOST_BYTES {
             let why = Why::Unread { most: MOST_BYTES };
@@ -48,7 +44,7 @@ impl Outbox {
 
     /// Takes the next message.
     pub(super) fn pop(&self) -> Option<Box<str>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let json = state.queue.pop_front()?;
         state.bytes -= json.len();
         Some(json)
@@ -56,16 +52,16 @@ impl Outbox {
 
     /// Why nothing more is going to be added, once that is so.
     pub(super) fn over(&self) -> Option<Over> {
-        self.state().over.clone()
+        self.state.lock().over.clone()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.state().queue.is_empty()
+        self.state.lock().queue.is_empty()
     }
 
     /// How many messages there have been.
     pub(super) fn count(&self) -> u64 {
-        self.state().count
+        self.state.lock().count
     }
 
     /// Waits until something has changed since it was last waited for.
@@ -84,7 +80,7 @@ impl Near for Outbox {
     }
 
     fn over(&self, over: Over) {
-        self.state().over.get_or_insert(over);
+        self.state.lock().over.get_or_insert(over);
         self.changed.notify_one();
     }
 }

@@ -2,12 +2,13 @@
 //! something never waits; one thread shows it, above the line where there is one.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use rustyline::ExternalPrinter;
 use tokio::sync::oneshot;
 
@@ -64,7 +65,7 @@ impl Asides {
 
     /// Uses the editor's printer while a line is typed.
     pub(super) fn show_by(&self, above: Above) {
-        *self.above.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
+        *self.above.lock() = Some(above);
     }
 
     /// What the editor sets while a line is typed.
@@ -102,7 +103,7 @@ fn show_all(
     above: &Mutex<Option<Above>>,
 ) {
     let show = |text: String| {
-        let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut above = above.lock();
         match above.as_mut().filter(|_| typing.load(Ordering::SeqCst)) {
             // The bars are not held meanwhile: this may wait for the next line to be typed, and calls must not.
             Some(above) => {

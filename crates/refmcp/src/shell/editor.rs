@@ -2,9 +2,10 @@
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
@@ -79,7 +80,7 @@ impl Lines {
                 if let Typed::Line(line) = &read {
                     // It holds no lines that could not be added.
                     let _ = editor.add_history_entry(line);
-                    history.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+                    history.lock().add(line);
                 }
                 if typed.blocking_send(read).is_err() {
                     break;
@@ -130,7 +131,7 @@ fn editor(complete: Complete, history: &Mutex<History>) -> rustyline::Result<Edi
     let mut editor = Editor::with_history(config, lines)?;
     editor.set_max_history_size(2000)?;
     editor.set_helper(Some(Completing { complete }));
-    for line in history.lock().unwrap_or_else(PoisonError::into_inner).lines() {
+    for line in history.lock().lines() {
         editor.history_mut().add(line)?;
     }
     Ok(editor)

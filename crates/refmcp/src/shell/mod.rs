@@ -20,9 +20,10 @@ mod template;
 mod watching;
 
 use std::io::{self, IsTerminal};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
@@ -202,7 +203,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
 
 /// Lines that are edited, with completion.
 fn edited(shell: &Shell) -> Result<Lines> {
-    *shell.history.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = History::load();
+    *shell.history.lock() = History::load();
     let (runtime, roster) = (Handle::current(), shell.roster.clone());
     let complete = move |line: &str, position| runtime.block_on(complete::complete(line, position, &roster));
     let (person, typing) = (shell.person.clone(), shell.asides.typing());

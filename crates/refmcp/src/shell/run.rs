@@ -1,10 +1,11 @@
 //! Carrying out commands.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use refmcp_client::model::LogLevel;
 use serde_json::json;
 use tokio::sync::watch;
@@ -263,7 +264,7 @@ impl Shell {
     }
 
     fn show_history(&self) -> Result<()> {
-        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = self.history.lock();
         let lines: Vec<String> = history.shown().collect();
         Printer::new(&self.shared)
             .show(&lines, |_| lines.iter().map(|line| format!("{}\n", one_line(line))).collect())

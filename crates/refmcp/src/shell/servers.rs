@@ -1,9 +1,10 @@
 //! The servers of a session: which there are, what they are called, and which of them are connected.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_client::{Client, redact};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -77,13 +78,9 @@ impl Connected {
 }
 
 impl Roster {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a server that is not connected yet; its name is made unlike all others.
     pub(super) fn add(&self, target: &Target) -> String {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let wanted = name_of(target);
         let is_taken = |name: &str| inner.entries.iter().any(|entry| entry.name == name);
         let mut name = wanted.clone();
@@ -99,29 +96,29 @@ impl Roster {
 
     /// Forgets a server that was never connected.
     pub(super) fn remove(&self, name: &str) {
-        self.lock().entries.retain(|entry| entry.name != name);
+        self.0.lock().entries.retain(|entry| entry.name != name);
     }
 
     /// The servers that configuration files name.
     pub(super) fn set_configured(&self, names: Vec<String>) {
-        self.lock().configured = names;
+        self.0.lock().configured = names;
     }
 
     pub(super) fn set(&self, name: &str, state: State) {
         // What was connected before is dropped when nobody holds the lock: that may take a while.
         let mut before = None;
-        if let Some(entry) = self.lock().entries.iter_mut().find(|entry| entry.name == name) {
+        if let Some(entry) = self.0.lock().entries.iter_mut().find(|entry| entry.name == name) {
             before = Some(std::mem::replace(&mut entry.state, state));
         }
         drop(before);
     }
 
     pub(super) fn entries(&self) -> Vec<Entry> {
-        self.lock().entries.clone()
+        self.0.lock().entries.clone()
     }
 
     pub(super) fn entry(&self, name: &str) -> Option<Entry> {
-        self.lock().entries.iter().find(|entry| entry.name == name).cloned()
+        self.0.lock().entries.iter().find(|entry| entry.name == name).cloned()
     }
 
     pub(super) fn connected(&self) -> Vec<Arc<Connected>> {
@@ -129,15 +126,15 @@ impl Roster {
             State::Connected(connected) => Some(connected.clone()),
             _ => None,
         };
-        self.lock().entries.iter().filter_map(connected).collect()
+        self.0.lock().entries.iter().filter_map(connected).collect()
     }
 
     pub(super) fn used(&self) -> Option<String> {
-        self.lock().used.clone()
+        self.0.lock().used.clone()
     }
 
     pub(super) fn set_used(&self, name: Option<String>) {
-        self.lock().used = name;
+        self.0.lock().used = name;
     }
 
     /// The connected server of this name.
@@ -188,7 +185,7 @@ impl Roster {
                 _ => offers.absent.push(entry.name),
             }
         }
-        offers.configured = self.lock().configured.clone();
+        offers.configured = self.0.lock().configured.clone();
         offers
     }
 

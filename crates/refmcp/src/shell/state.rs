@@ -1,6 +1,8 @@
 //! Whether a server of the session is connected, and if not, why.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::servers::Connected;
 
@@ -56,15 +58,15 @@ pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
 impl Trouble {
     /// It does not answer; whether that is new.
     pub(super) fn begins(&self, why: String) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(why).is_none()
+        self.0.lock().replace(why).is_none()
     }
 
     /// It answers; whether it did not before.
     pub(super) fn ends(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
+        self.0.lock().take().is_some()
     }
 
     pub(super) fn why(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }

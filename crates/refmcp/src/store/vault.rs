@@ -7,10 +7,11 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{StateFolder, read_open};
@@ -172,7 +173,7 @@ impl Vault {
 
     /// What the keyring has said of a key, while that holds.
     fn known(&self, sealed: &Sealed) -> Option<Result<Arc<Seal>, String>> {
-        let asked = self.asked().clone()?;
+        let asked = self.asked.lock().clone()?;
         let holds = asked.name == sealed.name && (asked.seal.is_ok() || asked.at.elapsed() < REFUSED);
         holds.then_some(asked.seal)
     }
@@ -183,12 +184,9 @@ impl Vault {
         }
         let seal = Seal::kept(&sealed.helper, &sealed.name);
         let seal = seal.map(Arc::new).map_err(|fault| format!("{fault:#}"));
-        *self.asked() = Some(Asked { name: sealed.name.clone(), seal: seal.clone(), at: Instant::now() });
+        *self.asked.lock() =
+            Some(Asked { name: sealed.name.clone(), seal: seal.clone(), at: Instant::now() });
         seal
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is in the file as it is, and what of it is sealed.

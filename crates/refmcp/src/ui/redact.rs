@@ -2,8 +2,9 @@
 //! it beside results: errors, logs, what servers write to stderr, and files that quote any of these.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::LazyLock;
 
+use parking_lot::RwLock;
 use refmcp_client::redact::{self, Secrets};
 use serde_json::Value;
 
@@ -13,17 +14,17 @@ static KNOWN: LazyLock<RwLock<Secrets>> = LazyLock::new(RwLock::default);
 
 /// Masks these as well from now on.
 pub(crate) fn add_secrets(secrets: &Secrets) {
-    KNOWN.write().unwrap_or_else(PoisonError::into_inner).extend(secrets);
+    KNOWN.write().extend(secrets);
 }
 
 /// A text without the secrets of any target.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
-    KNOWN.read().unwrap_or_else(PoisonError::into_inner).masked(text)
+    KNOWN.read().masked(text)
 }
 
 /// A JSON value without the secrets of any target.
 pub(crate) fn masked_json(value: Value) -> Value {
-    KNOWN.read().unwrap_or_else(PoisonError::into_inner).masked_json(value)
+    KNOWN.read().masked_json(value)
 }
 
 /// Where a server is or how it is started, redacted. A reference such as `${input:token}` stays: its value is elsewhere.

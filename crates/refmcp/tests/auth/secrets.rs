@@ -5,8 +5,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use refmcp_testkit::leaks::{Secrets, level};
 use serde_json::Value;
 
@@ -48,7 +49,7 @@ impl Watch {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Seen) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Has seen a secret.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use refmcp_auth::resource::AccessError;
 use tokio::sync::{Semaphore, watch};
 
@@ -56,7 +57,7 @@ impl IntrospectionQueue {
     where
         A: Future<Output = Result<Arc<VerifiedToken>, AccessError>> + Send + 'static,
     {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = self.under_way.lock();
         if let Some(outcome) = under_way.get(&token) {
             return outcome.clone();
         }
@@ -84,7 +85,7 @@ struct Over {
 
 impl Drop for Over {
     fn drop(&mut self) {
-        self.asking.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        self.asking.under_way.lock().remove(&self.token);
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
         let began = Instant::now();
         let denied = asking.once(token(AT_ONCE), pending).await.unwrap_err();
         assert_eq!((denied, began.elapsed()), (AccessError::Undecided, WAIT));
-        assert_eq!(asking.under_way.lock().unwrap().len(), AT_ONCE, "it can be asked about again");
+        assert_eq!(asking.under_way.lock().len(), AT_ONCE, "it can be asked about again");
     }
 
     #[tokio::test(start_paused = true)]
@@ -132,7 +133,7 @@ mod tests {
             assert_eq!(heard.unwrap_err(), AccessError::Undecided);
         }
         assert_eq!((asked.load(Ordering::SeqCst), began.elapsed()), (1, Duration::from_secs(10)));
-        assert!(asking.under_way.lock().unwrap().is_empty());
+        assert!(asking.under_way.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -140,6 +141,6 @@ mod tests {
         let asking = Arc::new(IntrospectionQueue::default());
         let heard = asking.once(token(1), || async { panic!("on purpose") }).await;
         assert_eq!(heard.unwrap_err(), AccessError::Undecided);
-        assert!(asking.under_way.lock().unwrap().is_empty());
+        assert!(asking.under_way.lock().is_empty());
     }
 }

@@ -1,9 +1,10 @@
 //! One issuer: its metadata and its keys, fetched once for all who wait for them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::http::{Request, header};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use refmcp_auth::Seconds;
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::jose::{Algorithm, Jwks};
@@ -48,10 +49,6 @@ impl Issuer {
         Arc::new(Self { name, known: Mutex::default(), fetching: Arc::default() })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The keys, among them the one that a token of this algorithm names, if it can be had.
     pub(super) async fn keys(
         self: &Arc<Self>,
@@ -60,8 +57,8 @@ impl Issuer {
         kid: Option<&str>,
         now: Seconds,
     ) -> Result<Arc<Jwks>, AccessError> {
-        let should = || self.known().keys.should_fetch(algorithm, kid, now);
-        if self.known().keys.has(algorithm, kid, now) {
+        let should = || self.known.lock().keys.should_fetch(algorithm, kid, now);
+        if self.known.lock().keys.has(algorithm, kid, now) {
             // One that is merely old is good until there are newer ones: nobody waits for those.
             if should()
                 && let Ok(turn) = self.fetching.clone().try_lock_owned()
@@ -77,7 +74,7 @@ impl Issuer {
                 tracing::error!(%fault, "keys were not fetched");
             }
         }
-        let keys = self.known().keys.known(now);
+        let keys = self.known.lock().keys.known(now);
         if keys.keys.is_empty() { Err(AccessError::Undecided) } else { Ok(keys) }
     }
 
@@ -96,7 +93,7 @@ impl Issuer {
     }
 
     async fn fetch_keys(&self, fetch: &dyn Fetch, now: Seconds) {
-        self.known().keys.trying(now);
+        self.known.lock().keys.trying(now);
         let Some(metadata) = self.metadata(fetch, now).await else { return };
         let Some(address) = &metadata.jwks_uri else {
             return tracing::warn!(issuer = self.name, "the issuer tells of no keys");
@@ -105,7 +102,7 @@ impl Issuer {
             Ok(body) => body,
             Err(why) => return tracing::warn!(issuer = self.name, why, "keys cannot be fetched"),
         };
-        if let Err(fault) = self.known().keys.take(&body, now) {
+        if let Err(fault) = self.known.lock().keys.take(&body, now) {
             tracing::warn!(issuer = self.name, %fault, "keys cannot be read");
         }
     }
@@ -116,7 +113,7 @@ impl Issuer {
         fetch: &Arc<dyn Fetch>,
         now: Seconds,
     ) -> Option<Url> {
-        let known = self.known().fresh_metadata(now);
+        let known = self.known.lock().fresh_metadata(now);
         let metadata = match known {
             Some(metadata) => metadata,
             None => {
@@ -131,7 +128,7 @@ impl Issuer {
     /// The metadata, as fresh as can be.
     async fn metadata(&self, fetch: &dyn Fetch, now: Seconds) -> Option<Arc<ServerMetadata>> {
         {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             let tried = now.saturating_sub(known.tried) < AGAIN;
             if tried || known.fresh_metadata(now).is_some() {
                 return known.metadata.clone();
@@ -152,7 +149,7 @@ impl Issuer {
             };
             match read_issuer_metadata(&self.name, &response) {
                 Ok(metadata) => {
-                    let mut known = self.known();
+                    let mut known = self.known.lock();
                     known.metadata = Some(Arc::new(metadata));
                     known.fetched = now;
                     return known.metadata.clone();
@@ -161,7 +158,7 @@ impl Issuer {
             }
         }
         // What was known before is better than nothing.
-        self.known().metadata.clone()
+        self.known.lock().metadata.clone()
     }
 }
 

@@ -16,9 +16,10 @@ mod metadata;
 mod token_cache;
 mod verification;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::random::RandomError;
 use refmcp_auth::resource::{DpopNonces, Introspection, ReplayCache, ResourceNames};

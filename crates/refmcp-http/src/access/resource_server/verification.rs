@@ -1,7 +1,7 @@
 //! From the head of a request to what its token grants, or to a refusal.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, header};
@@ -173,7 +173,7 @@ impl ResourceServer {
             (None, Scheme::Bearer, _) if self.settings.only_bound => Err(AccessError::NotBound),
             (None, Scheme::Bearer, _) => Ok(()),
             (Some(jkt), Scheme::Dpop, Some(proof)) if proof.jkt == *jkt => {
-                let mut replays = self.state.replays.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut replays = self.state.replays.lock();
                 Ok(replays.use_once(proof, now)?)
             }
             (Some(_), Scheme::Dpop, Some(_)) => Err(ProofError::Binding.into()),

@@ -1,10 +1,10 @@
 //! Stand-ins for two issuers, without a network.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::{Value, json};
@@ -60,14 +60,14 @@ impl Issuers {
 
     /// A good token, but for these claims.
     pub(super) fn token(&self, resource: &str, changes: Value) -> String {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.lock();
         let header = Header { kid: Some(keys.0.clone()), ..Header::of_type("at+jwt") };
         self.sign(header, &Self::claims(resource, changes), &keys.1)
     }
 
     /// A good token, but for its header.
     pub(super) fn token_under(&self, header: Header, resource: &str) -> String {
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.lock();
         self.sign(header, &Self::claims(resource, json!({})), &keys.1)
     }
 
@@ -78,17 +78,17 @@ impl Issuers {
 
     /// The public key.
     pub(super) fn public(&self) -> Jwk {
-        self.keys.lock().unwrap().1.public()
+        self.keys.lock().1.public()
     }
 
     /// From now on, there is another key.
     pub(super) fn rotate(&self, kid: &str) {
-        *self.keys.lock().unwrap() = (kid.to_owned(), PrivateKey::generate().unwrap());
+        *self.keys.lock() = (kid.to_owned(), PrivateKey::generate().unwrap());
     }
 
     /// How often addresses with this ending were fetched.
     pub(super) fn fetches(&self, ending: &str) -> usize {
-        self.fetched.lock().unwrap().iter().filter(|url| url.ends_with(ending)).count()
+        self.fetched.lock().iter().filter(|url| url.ends_with(ending)).count()
     }
 
     fn answer(&self, url: &str, body: &[u8]) -> Option<Value> {
@@ -103,8 +103,8 @@ impl Issuers {
                 json!({ "issuer": OTHER_ISSUER, "jwks_uri": "https://other.example/jwks" })
             }
             "https://issuer.example/jwks" => {
-                let keys = self.keys.lock().unwrap();
-                let mut all = self.more.lock().unwrap().clone();
+                let keys = self.keys.lock();
+                let mut all = self.more.lock().clone();
                 all.insert(
                     0,
                     serde_json::to_value(Jwk { kid: Some(keys.0.clone()), ..keys.1.public() }).unwrap(),
@@ -137,7 +137,7 @@ impl Fetch for Issuers {
     ) -> BoxFuture<'_, Result<axum::http::Response<Bytes>, FetchError>> {
         Box::pin(async move {
             let url = request.uri().to_string();
-            self.fetched.lock().unwrap().push(url.clone());
+            self.fetched.lock().push(url.clone());
             // Others get a turn while this one waits.
             tokio::task::yield_now().await;
             if self.down.load(Ordering::SeqCst) {

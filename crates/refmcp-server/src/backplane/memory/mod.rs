@@ -21,10 +21,11 @@ mod tests;
 mod topics;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use refmcp_proto::jsonrpc::RequestId;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -359,22 +360,22 @@ impl Backplane for MemoryBackplane {
     }
 
     fn bump<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
-        Box::pin(async move { Ok(lock(&self.topics).bump(topic, self.settings.topics)) })
+        Box::pin(async move { Ok(self.topics.lock().bump(topic, self.settings.topics)) })
     }
 
     fn generation<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
-        Box::pin(async move { Ok(lock(&self.topics).generation(topic)) })
+        Box::pin(async move { Ok(self.topics.lock().generation(topic)) })
     }
 
     fn latest(&self) -> BackplaneFuture<'_, u64> {
-        Box::pin(async move { Ok(lock(&self.topics).latest()) })
+        Box::pin(async move { Ok(self.topics.lock().latest()) })
     }
 
     fn changes(&self, after: u64) -> BackplaneFuture<'_, TopicChanges> {
         Box::pin(async move {
             loop {
                 let news = {
-                    let topics = lock(&self.topics);
+                    let topics = self.topics.lock();
                     if let Some(changes) = topics.changes(after) {
                         return Ok(changes);
                     }
@@ -386,13 +387,13 @@ impl Backplane for MemoryBackplane {
     }
 
     fn once(&self, key: [u8; 32], ttl: Duration) -> BackplaneFuture<'_, OnceOutcome> {
-        Box::pin(async move { Ok(lock(&self.keys).once(key, ttl, self.settings.keys, Instant::now())) })
+        Box::pin(async move { Ok(self.keys.lock().once(key, ttl, self.settings.keys, Instant::now())) })
     }
 
     fn sweep(&self) -> BackplaneFuture<'_, ()> {
         Box::pin(async move {
             self.sessions.sweep();
-            lock(&self.keys).sweep(Instant::now());
+            self.keys.lock().sweep(Instant::now());
             Ok(())
         })
     }
@@ -408,9 +409,4 @@ fn hear(news: &Arc<Notify>) -> OwnedNotified {
 fn later(now: Instant, duration: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     now + duration.min(YEAR)
-}
-
-/// What is behind these locks is never left half done, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

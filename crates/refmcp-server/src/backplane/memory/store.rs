@@ -1,13 +1,13 @@
 //! All sessions, and the room they share.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
+use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 
 use super::budget::{NoRoom, SessionBudget, TotalBudget};
-use super::lock;
 use super::session::{self, Session};
 use crate::backplane::{BackplaneSettings, CreateOutcome, NewSession, SessionId};
 
@@ -38,7 +38,7 @@ pub(super) struct Waiting(Arc<Entry>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        lock(&self.0.session).end_wait(Instant::now());
+        self.0.session.lock().end_wait(Instant::now());
     }
 }
 
@@ -49,7 +49,7 @@ impl Sessions {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.read().len()
+        self.open.read().len()
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -77,8 +77,8 @@ impl Sessions {
             self.sweep();
         }
         let now = Instant::now();
-        let mut open = self.write();
-        if open.get(id).is_some_and(|entry| lock(&entry.session).is_alive(now)) {
+        let mut open = self.open.write();
+        if open.get(id).is_some_and(|entry| entry.session.lock().is_alive(now)) {
             return CreateOutcome::Taken;
         }
         // One under the same id is over, and makes its place free.
@@ -125,9 +125,9 @@ impl Sessions {
         id: &SessionId,
         act: impl FnOnce(&Arc<Entry>, &mut Session, Instant) -> T,
     ) -> Option<T> {
-        let entry = self.read().get(id)?.clone();
+        let entry = self.open.read().get(id)?.clone();
         let now = Instant::now();
-        let mut session = lock(&entry.session);
+        let mut session = entry.session.lock();
         if !session.is_alive(now) {
             drop(session);
             self.remove(id, &entry);
@@ -173,17 +173,18 @@ impl Sessions {
     }
 
     pub(super) fn close(&self, id: &SessionId) -> bool {
-        let Some(entry) = self.write().remove(id) else { return false };
-        let mut session = lock(&entry.session);
+        let Some(entry) = self.open.write().remove(id) else { return false };
+        let mut session = entry.session.lock();
         session.is_alive(Instant::now()) && session.close()
     }
 
     /// Gives back what is over.
     pub(super) fn sweep(&self) {
-        let entries: Vec<_> = self.read().iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
+        let entries: Vec<_> =
+            self.open.read().iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
         let now = Instant::now();
         for (id, entry) in entries {
-            let mut session = lock(&entry.session);
+            let mut session = entry.session.lock();
             if session.is_alive(now) {
                 session.sweep(now);
             } else {
@@ -196,7 +197,7 @@ impl Sessions {
     /// Makes room among all sessions: first of what is over, then of those that keep most. `false` when they have none
     /// to give.
     fn reclaim(&self, bytes: usize) -> bool {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         if self.total.has_room(bytes) {
             return true;
         }
@@ -204,30 +205,22 @@ impl Sessions {
         // Looking through all sessions takes a while, so there is room for some more afterwards.
         let goal = bytes.saturating_add(self.total.cap() / 16);
         let mut entries: Vec<_> =
-            self.read().values().map(|entry| (entry.budget.held(), entry.clone())).collect();
+            self.open.read().values().map(|entry| (entry.budget.held(), entry.clone())).collect();
         entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
         for (_, entry) in entries {
             let Some(missing) = self.total.held().saturating_add(goal).checked_sub(self.total.cap()) else {
                 break;
             };
-            lock(&entry.session).free(missing);
+            entry.session.lock().free(missing);
         }
         self.total.has_room(bytes)
     }
 
     /// Takes a session that is over out of the table, unless another has its id by now.
     fn remove(&self, id: &SessionId, over: &Arc<Entry>) {
-        let mut open = self.write();
+        let mut open = self.open.write();
         if open.get(id).is_some_and(|entry| Arc::ptr_eq(entry, over)) {
             open.remove(id);
         }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<SessionId, Arc<Entry>>> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<SessionId, Arc<Entry>>> {
-        self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

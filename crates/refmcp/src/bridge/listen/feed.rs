@@ -1,8 +1,9 @@
 //! The messages of one response, from whoever has them to whoever reads them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Bytes that may wait for a reader: the longest message, and something beside it.
@@ -36,10 +37,6 @@ impl Feed {
         Arc::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a message; whether there is anybody to read it, and room.
     pub(super) fn push(&self, json: &str) -> bool {
         self.add(json, false)
@@ -51,7 +48,7 @@ impl Feed {
     }
 
     fn add(&self, json: &str, last: bool) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let fits = !state.ended && state.bytes + json.len() <= MOST_BYTES;
         if fits {
             state.bytes += json.len();
@@ -65,13 +62,13 @@ impl Feed {
 
     /// Nothing more is going to be added.
     pub(super) fn end(&self) {
-        self.state().ended = true;
+        self.state.lock().ended = true;
         self.changed.notify_one();
     }
 
     /// Nobody reads it any more; what was not read is given back.
     pub(super) fn leave(&self) -> VecDeque<Box<str>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.ended = true;
         state.bytes = 0;
         std::mem::take(&mut state.queue)
@@ -81,7 +78,7 @@ impl Feed {
     pub(super) async fn next(&self) -> Next {
         loop {
             {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 if let Some(json) = state.queue.pop_front() {
                     state.bytes -= json.len();
                     let last = state.ended && state.queue.is_empty();

@@ -3,11 +3,12 @@
 //! of the bridge's own on their way, and the client's again in everything that comes back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
+use parking_lot::Mutex;
 use refmcp_client::TransportError;
 use refmcp_proto::engine::client::ExchangeId;
 use refmcp_proto::jsonrpc::encode::ResponseId;
@@ -72,15 +73,11 @@ impl Guest {
     }
 }
 
-impl Guests {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<ExchangeId, Guest>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Guests {}
 
 impl Near for Guests {
     fn hear(&self, heard: Heard<'_>) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let only = || open.keys().next().copied().filter(|_| self.single);
         let Some(exchange) = heard.belongs_to.or_else(only) else {
             // Whoever it is for, others must not see it.
@@ -99,7 +96,7 @@ impl Near for Guests {
     fn over(&self, over: Over) {
         tracing::warn!(why = %over.why, "the connection to the server ended");
         self.over.store(true, Ordering::Relaxed);
-        for guest in std::mem::take(&mut *self.open()).into_values() {
+        for guest in std::mem::take(&mut *self.open.lock()).into_values() {
             guest.feed.end();
         }
     }
@@ -166,7 +163,7 @@ impl Lanes {
             id: id.text.to_owned(),
             token: token.map(|token| token.text.to_owned()),
         };
-        lane.guests.open().insert(exchange, guest);
+        lane.guests.open.lock().insert(exchange, guest);
         let leaves = Leaves { lane: lane.clone(), exchange };
         lane.crossing.ready().await;
         for mut renamed in read(text.as_bytes()).unwrap_or_default() {
@@ -198,7 +195,7 @@ struct Leaves {
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        let unanswered = self.lane.guests.open().remove(&self.exchange).is_some();
+        let unanswered = self.lane.guests.open.lock().remove(&self.exchange).is_some();
         if unanswered {
             self.lane.crossing.call_off(self.exchange, "the client has closed the connection");
         }

@@ -2,10 +2,11 @@
 //! stream's name to post to.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
+use parking_lot::Mutex;
 use refmcp_proto::jsonrpc::encode::ResponseId;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -54,7 +55,7 @@ struct Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        let stream = self.older.open().remove(&self.id);
+        let stream = self.older.open.lock().remove(&self.id);
         let slot = self.slot.take();
         if let Some(stream) = stream {
             tokio::spawn(async move {
@@ -68,10 +69,6 @@ impl Drop for Ends {
 impl Older {
     pub(super) fn new(common: Arc<Common>) -> Self {
         Self { common, open: Mutex::default() }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Stream>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
@@ -93,14 +90,14 @@ impl Older {
             crossing.map_err(|why| refuse(StatusCode::BAD_GATEWAY, format_args!("refmcp bridge: {why}")))?;
         let id = headers::new_id()?;
         let endpoint = format!("{}?sessionId={id}", request.uri().path());
-        self.open().insert(id.clone(), Arc::new(Stream { crossing, feed: feed.clone() }));
+        self.open.lock().insert(id.clone(), Arc::new(Stream { crossing, feed: feed.clone() }));
         let ends = Ends { older: self.clone(), id, slot: Some(slot) };
         Ok(reply::events(reply::event("endpoint", &endpoint), feed, ends))
     }
 
     /// Ends all streams.
     pub(super) fn wind_down(&self) {
-        for stream in self.open().values() {
+        for stream in self.open.lock().values() {
             stream.feed.end();
         }
     }
@@ -110,7 +107,7 @@ impl Older {
         headers::check_is_json(request.headers())?;
         let query = request.uri().query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).unwrap_or_default();
-        let stream = self.open().get(id).cloned();
+        let stream = self.open.lock().get(id).cloned();
         let Some(stream) = stream else {
             return Err(refuse(
                 StatusCode::NOT_FOUND,

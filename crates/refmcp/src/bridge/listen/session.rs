@@ -2,8 +2,9 @@
 //! by which the client hears it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use refmcp_client::TransportError;
 use refmcp_proto::engine::client::ExchangeId;
 use tokio::sync::OwnedSemaphorePermit;
@@ -43,11 +44,7 @@ struct State {
     over: bool,
 }
 
-impl Ways {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Ways {}
 
 impl State {
     /// Sends what is no answer by the best way there is, or keeps it until there is one.
@@ -87,7 +84,7 @@ impl State {
 
 impl Near for Ways {
     fn hear(&self, heard: Heard<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match heard.belongs_to {
             Some(exchange) if heard.is_answer => state.answer(exchange, heard.json),
             None if heard.is_answer => tracing::debug!("an answer to nothing that was asked"),
@@ -96,14 +93,14 @@ impl Near for Ways {
     }
 
     fn called_off(&self, request: ExchangeId) {
-        if let Some(feed) = self.state().asked.remove(&request) {
+        if let Some(feed) = self.state.lock().asked.remove(&request) {
             feed.end();
         }
     }
 
     fn over(&self, over: Over) {
         tracing::warn!(why = %over.why, "a session ended");
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.over = true;
         for feed in std::mem::take(&mut state.asked).values().chain(&state.standing) {
             feed.end();
@@ -136,7 +133,7 @@ impl Session {
         let asked: Vec<_> = numbered.iter().filter(|(_, message)| message.asks().is_some()).collect();
         let reading = (!asked.is_empty()).then(|| Reading { session: self.clone(), feed: Feed::new() });
         if let Some(Reading { feed, .. }) = &reading {
-            let mut state = self.ways.state();
+            let mut state = self.ways.state.lock();
             state.used = Instant::now();
             state.asked.extend(asked.iter().map(|(exchange, _)| (*exchange, feed.clone())));
             if state.standing.is_none() {
@@ -153,7 +150,7 @@ impl Session {
     /// The stream for what belongs to no request; whoever asks for it last gets it.
     pub(super) fn stand(self: &Arc<Self>) -> Reading {
         let feed = Feed::new();
-        let mut state = self.ways.state();
+        let mut state = self.ways.state.lock();
         state.used = Instant::now();
         state.release_to(&feed);
         if state.over {
@@ -168,7 +165,7 @@ impl Session {
 
     /// A response is no longer read. What it held finds another way, but for answers, which have no other.
     fn unread(&self, feed: &Arc<Feed>) {
-        let mut state = self.ways.state();
+        let mut state = self.ways.state.lock();
         state.used = Instant::now();
         if state.standing.as_ref().is_some_and(|standing| Arc::ptr_eq(standing, feed)) {
             state.standing = None;
@@ -185,19 +182,19 @@ impl Session {
 
     /// Ends the streams that would not end by themselves.
     pub(super) fn wind_down(&self) {
-        if let Some(standing) = self.ways.state().standing.take() {
+        if let Some(standing) = self.ways.state.lock().standing.take() {
             standing.end();
         }
     }
 
     /// Whether there is no server behind it any more.
     pub(super) fn is_over(&self) -> bool {
-        self.ways.state().over
+        self.ways.state.lock().over
     }
 
     /// Whether nobody has used it for so long.
     pub(super) fn is_idle(&self, since: Duration) -> bool {
-        let state = self.ways.state();
+        let state = self.ways.state.lock();
         state.asked.is_empty() && state.standing.is_none() && state.used.elapsed() > since
     }
 }

@@ -1,13 +1,14 @@
 //! Streamable HTTP: sessions, requests that stand for themselves, and the three methods.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use parking_lot::Mutex;
 use refmcp_proto::engine::server::missing_request_meta;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::jsonrpc::encode::ResponseId;
@@ -71,14 +72,11 @@ impl Streamable {
         streamable
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends sessions that nobody uses or that have no server any more.
     async fn sweep(&self) {
         let old: Vec<_> = self
-            .sessions()
+            .sessions
+            .lock()
             .extract_if(|_, session| session.is_over() || session.is_idle(IDLE_AFTER))
             .collect();
         join_all(old.iter().map(|(_, session)| session.crossing.close())).await;
@@ -86,14 +84,14 @@ impl Streamable {
 
     /// Ends the streams that would not end by themselves.
     pub(super) fn wind_down(&self) {
-        for session in self.sessions().values() {
+        for session in self.sessions.lock().values() {
             session.wind_down();
         }
     }
 
     /// Ends everything.
     pub(super) async fn close(&self) {
-        let sessions = std::mem::take(&mut *self.sessions());
+        let sessions = std::mem::take(&mut *self.sessions.lock());
         join_all(sessions.values().map(|session| session.crossing.close())).await;
         self.lanes.close().await;
     }
@@ -141,7 +139,7 @@ impl Streamable {
             refuse_with(StatusCode::BAD_GATEWAY, to, &blame(why))
         })?;
         let id = headers::new_id()?;
-        self.sessions().insert(id.clone(), session.clone());
+        self.sessions.lock().insert(id.clone(), session.clone());
         let ends = EndsUnopened { streamable: self.clone(), id: Some(id.clone()) };
         let Some(reading) = session.pass(std::slice::from_ref(message)).await else {
             return Ok(reply::empty(StatusCode::ACCEPTED));
@@ -168,7 +166,7 @@ impl Streamable {
         let id = headers::session(headers).ok_or_else(|| {
             refuse(StatusCode::BAD_REQUEST, "no Mcp-Session-Id header; initialize opens a session")
         })?;
-        let session = self.sessions().get(id).cloned().filter(|session| !session.is_over());
+        let session = self.sessions.lock().get(id).cloned().filter(|session| !session.is_over());
         session.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "there is no such session"))
     }
 
@@ -180,7 +178,7 @@ impl Streamable {
 
     async fn delete(&self, headers: &HeaderMap) -> Answered {
         let session = self.find(headers)?;
-        self.sessions().retain(|_, other| !Arc::ptr_eq(other, &session));
+        self.sessions.lock().retain(|_, other| !Arc::ptr_eq(other, &session));
         session.wind_down();
         session.crossing.close().await;
         Ok(reply::empty(StatusCode::NO_CONTENT))
@@ -215,7 +213,7 @@ impl EndsUnopened {
 
 impl Drop for EndsUnopened {
     fn drop(&mut self) {
-        let session = self.id.take().and_then(|id| self.streamable.sessions().remove(&id));
+        let session = self.id.take().and_then(|id| self.streamable.sessions.lock().remove(&id));
         if let Some(session) = session {
             tokio::spawn(async move { session.crossing.close().await });
         }

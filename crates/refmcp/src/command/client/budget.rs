@@ -2,9 +2,9 @@
 //! connection to the last answer. The time in which a person types or decides does not count.
 
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use refmcp_client::{CallError, Error};
 
 use crate::args::SharedOptions;
@@ -25,7 +25,7 @@ impl Budget {
 
     /// Begins anew, for another command over the same connection.
     pub(crate) fn restart(&self) {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) = Duration::ZERO;
+        *self.spent.lock() = Duration::ZERO;
     }
 
     /// How long the server may be silent from now on.
@@ -39,14 +39,14 @@ impl Budget {
     }
 
     fn spent(&self) -> Duration {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.spent.lock()
     }
 
     /// Waits for the server, on the command's time.
     pub(crate) async fn spend<T>(&self, waiting: impl Future<Output = T>) -> T {
         let began = Instant::now();
         let done = waiting.await;
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed();
+        *self.spent.lock() += began.elapsed();
         done
     }
 

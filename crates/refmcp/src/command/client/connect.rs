@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
@@ -223,7 +224,7 @@ impl<'a> Servers<'a> {
         // One of several files that cannot be read is told of when a name is not found.
         for problem in known.problems.iter().filter(|problem| !problem.is_of_whole_file()) {
             let text = problem.to_string();
-            if !SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+            if !SAID.lock().insert(text.clone()) {
                 continue;
             }
             match problem.severity {

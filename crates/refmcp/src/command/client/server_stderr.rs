@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use refmcp_client::child::{Complaint, StderrTo};
 
 use crate::args::{ServerStderr, SharedOptions};
@@ -27,7 +28,7 @@ pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
     fn keep(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         lines.push_back(one_line(line).chars().take(LONGEST).collect());
         while lines.len() > KEPT_LINES {
             lines.pop_front();
@@ -35,12 +36,12 @@ impl LastLines {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0.lock().is_empty()
     }
 
     /// What went wrong with the server, and the last that it wrote where that is not said already.
     pub(crate) fn added_to(&self, what: &str) -> String {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         match lines.make_contiguous() {
             lines if lines.is_empty() || what.contains("; it last wrote:") => what.to_owned(),
             [line] => format!("{what}; it last wrote: {line}"),
@@ -74,10 +75,7 @@ pub(crate) fn stderr_to(shared: &SharedOptions, bars: &Bars, last: &LastLines) -
                 let line = words(complaint);
                 last.keep(&line);
                 // In one piece: another server may write to the same file.
-                let written = file
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .write_all(format!("{line}\n").as_bytes());
+                let written = file.lock().write_all(format!("{line}\n").as_bytes());
                 if let Err(fault) = written {
                     tracing::warn!("what the server writes to its stderr is lost: {fault}");
                 }

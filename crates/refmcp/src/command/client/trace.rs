@@ -5,12 +5,13 @@ use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use refmcp_client::TransportError;
 use refmcp_client::http::{ByteObserver, TransferredBytes};
 use refmcp_client::transport::{
@@ -133,7 +134,7 @@ impl Tracer {
         let Ok(mut text) = serde_json::to_vec(line) else { return };
         text.push(b'\n');
         if let Some(file) = &self.file
-            && let Err(fault) = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text)
+            && let Err(fault) = file.lock().write_all(&text)
         {
             tracing::warn!("the trace is incomplete: {fault}");
         }

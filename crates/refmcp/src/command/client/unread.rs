@@ -1,7 +1,8 @@
 //! What a server writes that is no message, told on stderr as it comes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
@@ -35,13 +36,13 @@ impl UnreadInput {
 
     /// Something was left out.
     pub(crate) fn tell(&self, what: &str) {
-        what.clone_into(&mut self.latest.lock().unwrap_or_else(PoisonError::into_inner));
+        what.clone_into(&mut self.latest.lock());
         let told = self.told.fetch_add(1, Ordering::Relaxed);
         if told < MOST {
             self.bars.say(&format!("refmcp: ignored from the server: {}\n", one_line(what)));
         }
         if let Some(line) = what.strip_prefix(LINE).filter(|_| self.is_program) {
-            let mut first = self.first_line.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = self.first_line.lock();
             if first.is_none() {
                 *first = Some(line.to_owned());
                 self.bars.say(ADVICE);
@@ -54,11 +55,11 @@ impl UnreadInput {
 
     /// The first line that a program wrote in place of a message.
     pub(crate) fn first_line(&self) -> Option<String> {
-        self.first_line.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.first_line.lock().clone()
     }
 
     /// Whether this is what was left out last: the rule that it breaks need not be told beside it.
     pub(crate) fn is_latest(&self, what: &str) -> bool {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) == what
+        *self.latest.lock() == what
     }
 }
