@@ -46,7 +46,7 @@ impl Server {
         Ok(Self { port, pid: child.id(), child: Some(child) })
     }
 
-    /// A server that somebody else has started.
+    /// A server that runs already.
     pub fn running(port: u16, pid: u32) -> Self {
         Self { port, pid, child: None }
     }

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
     Answers,
-    /// An answer whose end nobody waits for: its head, and then events.
+    /// An answer whose end is not waited for: its head, and then events.
     Events,
     Frames,
 }

@@ -9,7 +9,7 @@ import { chromium } from 'playwright-core';
 
 const MODULES = fileURLToPath(new URL('node_modules', import.meta.url));
 const PACKED = `${MODULES}/@sparticuz/chromium/bin`;
-/** Among the packages, so that whoever installs them anew unpacks them anew. */
+/** Among the packages, so that a new installation unpacks them anew. */
 const FOLDER = `${MODULES}/.chromium`;
 
 /** Starts it. It finds no host but this machine, and sees nothing of the user's environment. */
@@ -44,7 +44,7 @@ async function unpack() {
         try {
             renameSync(folder, FOLDER);
         } catch (error) {
-            // Somebody else was faster.
+            // Another process was faster.
             if (!existsSync(FOLDER)) throw error;
         }
     } finally {

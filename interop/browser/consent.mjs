@@ -178,7 +178,7 @@ function redeem(code, verifier) {
 
 // ---------------------------------------------------------------------------------------------- the browser
 
-/** Does the work in a browser of its own: nobody else's cookies. */
+/** Does the work in a browser of its own: no other cookies. */
 async function inBrowser(work, options = {}) {
     const context = await browser.newContext(options);
     context.setDefaultTimeout(PATIENCE);
@@ -421,7 +421,7 @@ async function allowed() {
     });
 }
 
-/** Somebody asks in their own browser and has somebody else send the form. */
+/** A user asks in their own browser and has another user send the form. */
 async function ofAnotherBrowser() {
     return inBrowser(theirs =>
         inBrowser(async ours => {
@@ -451,7 +451,7 @@ async function astray(changes) {
     });
 }
 
-// A page that hangs must not hang whoever runs this.
+// A page that hangs must not hang this script.
 const timer = setTimeout(() => {
     console.log(JSON.stringify({ name: 'the checks come to an end', ok: false, detail: `not within ${LIMIT / 1000} s` }));
     process.exit(1);
@@ -475,8 +475,8 @@ if (ready) {
         await check('the form without its cookies is refused', withoutCookies);
     }
     const elsewhere = listener.redirectUri.replace('callback', 'elsewhere');
-    await check('nobody is sent to an address that is not registered', () => astray({ redirect_uri: elsewhere }));
-    await check('nobody is sent on for an unknown client', () => astray({ client_id: 'nobody' }));
+    await check('no redirect to an address that is not registered', () => astray({ redirect_uri: elsewhere }));
+    await check('no redirect for an unknown client', () => astray({ client_id: 'unknown' }));
 }
 await browser?.close();
 listener.close();

@@ -1,4 +1,4 @@
-"""The tour on the Python SDK's version 1 (the package `mcp`)."""
+"""The scenario on the Python SDK's version 1 (the package `mcp`)."""
 
 import sys
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
-from tour import run_tour, tapped  # noqa: E402
+from scenario import run_scenario, tapped  # noqa: E402
 
 INFO = types.Implementation(name="refmcp-interop-python-v1", version="0.0.0")
 LISTERS = {
@@ -75,7 +75,7 @@ def propose(revision):
 async def connect(*, revision, place, received, notified, sampling, elicitation, roots):
     async def on_sampling(context, params):
         text = types.TextContent(type="text", text=sampling(wire(params)))
-        return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stopReason="endTurn")
+        return types.CreateMessageResult(role="assistant", content=text, model="scenario-model", stopReason="endTurn")
 
     async def on_elicitation(context, params):
         return types.ElicitResult(**elicitation(wire(params)))
@@ -122,7 +122,7 @@ class Session:
         async with anyio.create_task_group() as group:
             group.start_soon(self.session.call_tool, name, args)
             await anyio.sleep(after)
-            params = types.CancelledNotificationParams(requestId=request_id, reason="tour cancels")
+            params = types.CancelledNotificationParams(requestId=request_id, reason="scenario cancels")
             await self.session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
             group.cancel_scope.cancel()
         return "the SDK cannot cancel a request: notifications/cancelled sent with send_notification"
@@ -187,4 +187,4 @@ def rpc_error(error):
 
 
 if __name__ == "__main__":
-    run_tour(sys.modules[__name__])
+    run_scenario(sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""The tour on the Python SDK's version 2 (the package `mcp`)."""
+"""The scenario on the Python SDK's version 2 (the package `mcp`)."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
-from tour import NEWEST, run_tour, tapped  # noqa: E402
+from scenario import NEWEST, run_scenario, tapped  # noqa: E402
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
@@ -62,7 +62,7 @@ def new_http_client(*sent, **options):
 async def connect(*, revision, place, received, notified, sampling, elicitation, roots):
     async def on_sampling(context, params):
         text = types.TextContent(type="text", text=sampling(wire(params)))
-        return types.CreateMessageResult(role="assistant", content=text, model="tour-model", stop_reason="endTurn")
+        return types.CreateMessageResult(role="assistant", content=text, model="scenario-model", stop_reason="endTurn")
 
     async def on_elicitation(context, params):
         return types.ElicitResult(**elicitation(wire(params)))
@@ -168,4 +168,4 @@ def rpc_error(error):
 
 
 if __name__ == "__main__":
-    run_tour(sys.modules[__name__])
+    run_scenario(sys.modules[__name__])

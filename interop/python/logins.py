@@ -2,7 +2,7 @@
 
 An adapter (../python-v1/login.py, ../python-v2/login.py) knows in what the two SDKs differ: the HTTP library, what a browser
 comes back with, how a session is opened. What is done, and what is looked at, is here. Prints a line of JSON about each check, see ../README.md; tokens, codes and
-secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for whoever searches the server's
+secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for the search of the server's
 logs for them.
 """
 
@@ -26,7 +26,7 @@ from mcp.shared.auth import OAuthClientMetadata
 
 READ, WRITE = "mcp:read", "mcp:write"
 TODO = "file:///notes/todo.txt"
-#: Nobody listens there: a visit ends with the address that the browser would be sent back to.
+#: Nothing listens there: an authorization ends with the address that the browser would be sent back to.
 REDIRECT = "http://127.0.0.1:9/callback"
 #: For one check, beside what it waits for by itself.
 PATIENCE = 20
@@ -39,7 +39,7 @@ SECRET = ("code", "code_verifier", "state", "refresh_token", "client_secret", "t
 
 
 def note(*secrets):
-    """Writes down what nobody may log."""
+    """Records what must not be logged."""
     if path := os.environ.get("REFMCP_SECRETS"):
         with open(path, "a") as file:
             file.writelines(f"{secret}\n" for secret in secrets if secret)
@@ -96,7 +96,7 @@ class Storage:
         async with self.http.AsyncClient() as client:
             response = await client.get(url)
         location = response.headers.get("location", "")
-        assert location.startswith(REDIRECT), f"the authorization page answered {response.status_code} and sent nobody back"
+        assert location.startswith(REDIRECT), f"the authorization page answered {response.status_code} and did not redirect"
         note_form(urlsplit(location).query)
         self.back = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         refusal = f"{self.back.get('error')}: {self.back.get('error_description')}"
@@ -203,7 +203,7 @@ class Logins:
             await anyio.sleep(0.5)
 
     async def token(self, url):
-        """A token that the server gave to somebody."""
+        """A token that the server issued."""
         storage = self.new_storage()
         async with self.enter(url, Wire(url), storage):
             return storage.tokens.access_token, storage.client.client_id

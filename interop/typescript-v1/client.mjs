@@ -1,4 +1,4 @@
-// The tour on @modelcontextprotocol/sdk, the TypeScript SDK's version 1.
+// The scenario on @modelcontextprotocol/sdk, the TypeScript SDK's version 1.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -19,7 +19,7 @@ import {
     ToolListChangedNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js';
 import { WebSocket } from 'ws';
-import { runTour } from '../typescript/tour.mjs';
+import { runScenario } from '../typescript/scenario.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
 const NOTIFICATIONS = [
@@ -146,4 +146,4 @@ async function refusal(revision) {
 const refusedLocally = error => error instanceof TypeError && /^client\.\w+ is not a function$/.test(error.message);
 const rpcError = error => (error instanceof McpError ? { code: error.code, message: error.message, data: error.data } : undefined);
 
-await runTour({ name: 'typescript-v1', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));
+await runScenario({ name: 'typescript-v1', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

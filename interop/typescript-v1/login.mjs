@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { runLogins, Unsupported } from '../typescript/logins.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
-/** When a token ends, so does the stream opened with it: whoever comes next refreshes, and only one may. */
+/** When a token ends, so does the stream opened with it: the next request refreshes, and only one may. */
 const reconnectionOptions = { initialReconnectionDelay: 1000, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
 
 function open({ transport, url, fetch, provider, token }) {
@@ -39,7 +39,7 @@ await runLogins(
         callback: parameters => parameters.get('code'),
         isUnauthorized: error => error instanceof UnauthorizedError,
         unites: false, // it asks for what it is told to, and not for what it had before as well
-        // Over HTTP+SSE it only heeds 401; and whoever has a refresh token is given a new token with the old scopes.
+        // Over HTTP+SSE it only heeds 401; and a client with a refresh token is given a new token with the old scopes.
         stepsUp: ({ transport, refreshing }) => transport === 'http' && !refreshing,
         clientCredentials: ({ clientId, clientSecret, issuer }) => new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer })
     },

@@ -1,8 +1,8 @@
-// The tour on @modelcontextprotocol/client, the TypeScript SDK's version 2.
+// The scenario on @modelcontextprotocol/client, the TypeScript SDK's version 2.
 
 import * as sdk from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { runTour } from '../typescript/tour.mjs';
+import { runScenario } from '../typescript/scenario.mjs';
 
 const { Client, ProtocolError, SSEClientTransport, SdkError, SdkErrorCode, StreamableHTTPClientTransport } = sdk;
 
@@ -104,4 +104,4 @@ function rpcError(error) {
 
 const refusedLocally = error => error instanceof SdkError && error.code === SdkErrorCode.MethodNotSupportedByProtocolVersion;
 
-await runTour({ name: 'typescript-v2', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));
+await runScenario({ name: 'typescript-v2', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

@@ -4,7 +4,7 @@ import { auth, Client, ClientCredentialsProvider, DpopSession, SSEClientTranspor
 import { runLogins } from '../typescript/logins.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v2', version: '0.0.0' };
-/** When a token ends, so does the stream opened with it: whoever comes next refreshes, and only one may. */
+/** When a token ends, so does the stream opened with it: the next request refreshes, and only one may. */
 const reconnectionOptions = { initialReconnectionDelay: 1000, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
 
 function open({ transport, url, fetch, provider, token }) {

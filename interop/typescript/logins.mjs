@@ -2,7 +2,7 @@
 //
 // An adapter (../typescript-v1/login.mjs, ../typescript-v2/login.mjs) opens the SDK's transports and knows its classes; what
 // is done with them, and what is looked at, is here. Prints a line of JSON about each check, see ../README.md; tokens,
-// codes and secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for whoever searches the
+// codes and secrets are in none of them. They go to the file that REFMCP_SECRETS names, one a line, for the search of the
 // server's logs for them.
 
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const READ = 'mcp:read';
 const WRITE = 'mcp:write';
 const TODO = 'file:///notes/todo.txt';
-/** Nobody listens there: a visit ends with the address that the browser would be sent back to. */
+/** Nothing listens there: an authorization ends with the address that the browser would be sent back to. */
 const REDIRECT = 'http://127.0.0.1:9/callback';
 /** For one check, beside what it waits for by itself. */
 const PATIENCE_MS = 20_000;
@@ -23,7 +23,7 @@ const REVOKED_MS = 15_000;
 /** What the SDK cannot do, in its own words. */
 export class Unsupported extends Error {}
 
-/** Writes down what nobody may log. */
+/** Records what must not be logged. */
 function note(...secrets) {
     const { REFMCP_SECRETS: path } = process.env;
     if (path) appendFileSync(path, secrets.filter(Boolean).map(secret => `${secret}\n`).join(''));
@@ -229,7 +229,7 @@ class Logins {
         await this.leave(here);
     }
 
-    /** A token that the server gave to somebody. */
+    /** A token that the server issued. */
     async token(url) {
         const provider = new Provider();
         await this.leave(await this.enter(url, { provider }));

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How long the server may take to end when it is told to.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the server may take to end after SIGTERM.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A server that listens, for as long as this lives.
@@ -51,22 +51,22 @@ impl Server {
     /// Ends it as an operator does: it must still run, and must end by itself with code 0.
     pub(crate) fn stop(mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("the server ended before it was told to: {status}");
+            bail!("the server ended before it was stopped: {status}");
         }
         if !cfg!(unix) {
             return Ok(()); // there is no signal to send
         }
-        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        ensure!(told.context("cannot run kill")?.success(), "the server cannot be told to end");
+        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        ensure!(status.context("cannot run kill")?.success(), "the server cannot be signalled");
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < STOP_LIMIT {
             if let Some(status) = self.child.try_wait()? {
                 ensure!(status.success(), "the server ended with {status}");
                 return Ok(());
             }
             thread::sleep(POLL);
         }
-        bail!("the server did not end within {PATIENCE:?}")
+        bail!("the server did not end within {STOP_LIMIT:?}")
     }
 }
 

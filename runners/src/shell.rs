@@ -1,4 +1,4 @@
-//! Running commands and telling about it.
+//! Runs commands, and prints what is run.
 
 use std::env;
 use std::fs::File;
@@ -43,7 +43,7 @@ pub fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
-/// Removes what cargo tells xtask about xtask: it is not true of what cargo builds next, and makes it build that anew.
+/// Removes the variables that cargo sets for xtask: they would make cargo build other packages anew.
 pub fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name
@@ -71,7 +71,7 @@ pub fn run(command: &mut Command) -> Result<()> {
 pub fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     let shown = show(command);
     println!("{}", dim(&format!("$ {shown}")));
-    // Whoever presses ctrl-c at a terminal means the command as well, and reaches it only in our own group.
+    // Ctrl-c at a terminal has to reach the command as well, which it does only in our own process group.
     let grouped = !std::io::stdin().is_terminal();
     if grouped {
         own_group(command);
@@ -224,7 +224,7 @@ mod tests {
         std::fs::remove_file(&log).unwrap();
         let alive =
             || Command::new("kill").args(["-0", sleeper.trim()]).stderr(Stdio::null()).status().unwrap();
-        // An ended orphan is still there until whoever inherited it looks; give that a moment.
+        // An ended orphan stays until its new parent reaps it.
         let gone = (0..50).any(|_| {
             thread::sleep(POLL);
             !alive().success() || is_zombie(sleeper.trim())

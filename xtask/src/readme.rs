@@ -1,5 +1,5 @@
-//! What the README tells people to type, word for word, in a fresh clone of what is committed: the server is built and
-//! started, called, and told to stop.
+//! The commands of the README, word for word, in a fresh clone of what is committed: the server is built, started, called
+//! and stopped.
 
 #[path = "../../crates/refmcp/tests/docs/console.rs"]
 mod console;
@@ -28,7 +28,7 @@ const CALLED_WITHIN: Duration = Duration::from_secs(60);
 /// How long the server may take to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 
-/// Somebody else's client, which calls the same tool.
+/// A foreign client, which calls the same tool.
 const FOREIGN: &str = "typescript-v1";
 const FOREIGN_CALL: &str = r#"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -70,7 +70,7 @@ impl Checkout {
         self.folder.join("checkout")
     }
 
-    /// What builds of it are told: dependencies that were compiled before are used again; the programs do not replace
+    /// The environment of its builds: dependencies that were compiled before are used again; the programs do not replace
     /// those of the working tree.
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("CARGO_BUILD_BUILD_DIR", self.target.clone()), ("CARGO_TARGET_DIR", self.folder.join("target"))]
@@ -184,7 +184,7 @@ impl Server {
     fn start(command: &str, clone: &Checkout) -> Result<Self> {
         println!("$ {command}");
         let mut shell = Command::new("sh");
-        // In place of the shell, so that it is the server itself that is told to stop.
+        // In place of the shell, so that the signal reaches the server itself.
         shell.args(["-c", &format!("exec {command}")]).current_dir(clone.folder());
         shell::forget_package(&mut shell);
         shell.env_remove("PORT").env_remove("REFMCP_LOG").env_remove("REFMCP_LOG_FORMAT");
@@ -193,17 +193,17 @@ impl Server {
             shell.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start a shell")?;
         let output = child.stdout.take().context("no output")?;
         let server = Self { child };
-        let (tell, told) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         // It reads to the end, so that the server never finds its output closed.
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 println!("{line}");
-                let _ = tell.send(line);
+                let _ = sender.send(line);
             }
         });
         let begin = Instant::now();
         loop {
-            match told.recv_timeout(BUILT_WITHIN.saturating_sub(begin.elapsed())) {
+            match lines.recv_timeout(BUILT_WITHIN.saturating_sub(begin.elapsed())) {
                 Ok(line) if line.contains(ADDRESS) => return Ok(server),
                 Ok(_) => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -216,7 +216,7 @@ impl Server {
         }
     }
 
-    /// Tells it to stop; it must end well.
+    /// Stops it with SIGTERM; it must end with success.
     fn stop(&mut self) -> Result<()> {
         println!("$ kill -TERM the server");
         shell::output(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;

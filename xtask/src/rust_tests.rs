@@ -42,16 +42,16 @@ impl Selection<'static> {
 /// Runs the tests, and adds to `not_checked` what they could not check on this machine.
 pub(crate) fn run(selection: Selection<'_>, not_checked: &mut Vec<String>) -> Result<()> {
     let schemas = schemas::prepare()?;
-    let told = shell::target_directory()?.join("not-checked.txt");
-    fs::write(&told, "").with_context(|| format!("cannot write {}", told.display()))?;
+    let report = shell::target_directory()?.join("not-checked.txt");
+    fs::write(&report, "").with_context(|| format!("cannot write {}", report.display()))?;
     let mut ended = Ok(());
     for arguments in commands(selection, has_nextest()) {
         let mut command = cargo(arguments.iter().map(String::as_str));
-        command.env(schemas::VARIABLE, &schemas).env(NOT_CHECKED, &told);
+        command.env(schemas::VARIABLE, &schemas).env(NOT_CHECKED, &report);
         // What comes next is run also after a failure.
         ended = ended.and(shell::run_within(&mut command, WITHIN));
     }
-    not_checked.extend(lines(&told)?);
+    not_checked.extend(lines(&report)?);
     ended
 }
 

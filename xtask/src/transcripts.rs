@@ -13,7 +13,7 @@ const TEST: &str = "transcripts";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Tell where they differ.
+    /// Prints where they differ.
     Compare,
     /// Write what is so now; the difference is then read in the diff.
     Update,

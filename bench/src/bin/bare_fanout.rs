@@ -11,13 +11,13 @@ use anyhow::{Context, Result};
 fn main() -> Result<()> {
     let port: u16 = std::env::args().nth(1).context("no port")?.parse()?;
     let listener = TcpListener::bind(("127.0.0.1", port))?;
-    drop(listener.accept()?); // whoever started us looked whether we are there
+    drop(listener.accept()?); // the starting process checked that this listens
     let (mut from, _) = listener.accept()?;
     let others = Mutex::new(Vec::<TcpStream>::new());
     thread::scope(|scope| {
         scope.spawn(|| {
             for mut other in listener.incoming().flatten() {
-                // So that whoever connects knows that it was heard. If it has gone, writing to it will fail later.
+                // So that a client knows that it is connected. If it has gone, writing to it will fail later.
                 let _ = other.write_all(b"\n\n");
                 others.lock().unwrap_or_else(PoisonError::into_inner).push(other);
             }

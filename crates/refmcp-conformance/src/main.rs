@@ -7,21 +7,21 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-mod assignment;
-mod follower;
+mod redirect_browser;
+mod run_config;
 mod scenarios;
 mod server;
 
 use std::env;
 use std::process::ExitCode;
 
-use assignment::Assignment;
+use run_config::RunConfig;
 use scenarios::{Fault, Scenario};
 
-/// Whoever started this did it wrong.
+/// The exit code of wrong usage.
 const MISUSED: u8 = 2;
 
-/// What is logged, to stderr; nothing, unless this is set.
+/// The filter of the log, which goes to stderr.
 const LOG: &str = "REFMCP_LOG";
 
 fn main() -> ExitCode {
@@ -30,15 +30,15 @@ fn main() -> ExitCode {
         lines.with_writer(std::io::stderr).init();
     }
     let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    let assignment = match Assignment::read(arguments, |name| env::var(name).ok()) {
-        Ok(assignment) => assignment,
+    let config = match RunConfig::read(arguments, |name| env::var(name).ok()) {
+        Ok(config) => config,
         Err(fault) => return misused(&fault.to_string()),
     };
-    let Some(scenario) = scenarios::find(&assignment.scenario) else {
+    let Some(scenario) = scenarios::find(&config.scenario) else {
         let known = scenarios::names().collect::<Vec<_>>().join(", ");
-        return misused(&format!("no scenario is called {:?}; those that are: {known}", assignment.scenario));
+        return misused(&format!("no scenario is called {:?}; those that are: {known}", config.scenario));
     };
-    match play(scenario, assignment) {
+    match run(scenario, config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("{fault}");
@@ -47,9 +47,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn play(scenario: Scenario, assignment: Assignment) -> Result<(), Fault> {
+fn run(scenario: Scenario, config: RunConfig) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(scenario(assignment))
+    runtime.block_on(scenario(config))
 }
 
 fn misused(why: &str) -> ExitCode {

@@ -1,4 +1,4 @@
-//! The suite's server, as every scenario meets it.
+//! The connection to the suite's server.
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use refmcp_client::model::{CallToolResult, Tool};
 use refmcp_client::{Client, Event, Host, VersionPolicy};
 use serde::Serialize;
 
-use crate::assignment::Assignment;
+use crate::run_config::RunConfig;
 use crate::scenarios::Fault;
 
-/// Shorter than the suite waits for a scenario, so that it is said what took so long.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Shorter than the limit of the suite, so that the error says what took so long.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a conversation in the revision that the run is about, and in no other.
-pub(crate) async fn connect(assignment: &Assignment, host: Host) -> Result<Client, Fault> {
-    connect_with(HttpSettings::default(), assignment, host).await
+/// Connects in the revision of the run, and in no other.
+pub(crate) async fn connect(config: &RunConfig, host: Host) -> Result<Client, Fault> {
+    connect_with(HttpSettings::default(), config, host).await
 }
 
-/// The same, over connections that are used in another way than usual.
+/// The same, with other settings of HTTP.
 pub(crate) async fn connect_with(
     settings: HttpSettings,
-    assignment: &Assignment,
+    config: &RunConfig,
     host: Host,
 ) -> Result<Client, Fault> {
-    connect_to(StreamableHttp::new(&assignment.url)?.settings(settings), assignment, host).await
+    connect_to(StreamableHttp::new(&config.url)?.settings(settings), config, host).await
 }
 
-/// The same, with a server that is reached in another way than usual.
+/// The same, with another connector.
 pub(crate) async fn connect_to(
     server: StreamableHttp,
-    assignment: &Assignment,
+    config: &RunConfig,
     host: Host,
 ) -> Result<Client, Fault> {
     let builder = Client::builder("refmcp-conformance-client", env!("CARGO_PKG_VERSION"))
         .host(host.on_event(report))
-        .era(VersionPolicy::Exactly(assignment.revision))
-        .open_timeout(PATIENCE)
-        .timeout(PATIENCE);
+        .era(VersionPolicy::Exactly(config.revision))
+        .open_timeout(TIMEOUT)
+        .timeout(TIMEOUT);
     Ok(builder.connect(server).await?)
 }
 
-/// What the library noticed helps whoever looks for the reason of a failure.
+/// Findings help to find the reason of a failure.
 fn report(event: &Event) {
     if let Event::Finding(finding) = event {
         println!("{}: {}", finding.rule, finding.what);

@@ -38,11 +38,11 @@ fn answer(name: &str, field: &Value) -> Value {
         }
         _ => {
             let text = match field["format"].as_str() {
-                Some("email") => "tour@example.org".to_owned(),
-                Some("uri") => "https://example.org/tour".to_owned(),
+                Some("email") => "test@example.org".to_owned(),
+                Some("uri") => "https://example.org/test".to_owned(),
                 Some("date") => "2026-01-02".to_owned(),
                 Some("date-time") => "2026-01-02T03:04:05Z".to_owned(),
-                _ => format!("tour-{name}"),
+                _ => format!("test-{name}"),
             };
             let length = |key: &str| field[key].as_u64().and_then(|length| usize::try_from(length).ok());
             let text = format!("{text:x<width$}", width = length("minLength").unwrap_or(0));

@@ -1,13 +1,13 @@
-//! The tour on rmcp, the official Rust SDK. Usage: see `../README.md`.
+//! The scenario on rmcp, the official Rust SDK. Usage: see `../README.md`.
 
-// rmcp marks roots, sampling and logging as deprecated; the tour is about them.
+// rmcp marks roots, sampling and logging as deprecated; the scenario is about them.
 #![allow(deprecated)]
 
+mod exit_recorder;
 mod form;
 mod observed;
+mod scenario;
 mod session;
-mod tour;
-mod witness;
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +18,7 @@ use anyhow::Result;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::tour::{FEATURES, Tour, Unsupported};
+use crate::scenario::{FEATURES, Scenario, Unsupported};
 
 const CLIENT: &str = "rmcp";
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
@@ -32,20 +32,20 @@ async fn main() -> Result<ExitCode> {
     if dashes != "--" || server.is_empty() || !REVISIONS.contains(&revision.as_str()) {
         return Ok(usage());
     }
-    let folder = std::env::temp_dir().join(format!("tour-{}", session::run_number()));
+    let folder = std::env::temp_dir().join(format!("scenario-{}", session::run_number()));
     std::fs::create_dir(&folder)?;
     let mut lines = File::create(output)?;
-    let mut tour = Tour::new(revision.clone(), server.to_vec(), folder.clone())?;
-    let transport = tour.transport();
-    let refusal = tour.refusal().await;
+    let mut scenario = Scenario::new(revision.clone(), server.to_vec(), folder.clone())?;
+    let transport = scenario.transport();
+    let refusal = scenario.refusal().await;
     let mut failures = 0;
     for feature in FEATURES {
         let (status, detail) = match &refusal {
             Some(refusal) => ("unsupported", refusal.clone()),
-            None => visit(&mut tour, feature).await,
+            None => run(&mut scenario, feature).await,
         };
         failures += u32::from(status == "failed");
-        let spoken = tour.revision();
+        let spoken = scenario.revision();
         writeln!(
             lines,
             "{}",
@@ -56,15 +56,15 @@ async fn main() -> Result<ExitCode> {
         )?;
         println!("{CLIENT} {transport} {spoken} {status:11} {feature}  {detail}");
     }
-    drop(tour);
+    drop(scenario);
     std::fs::remove_dir_all(folder)?;
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// One feature: its status and what there is to say about it.
-async fn visit(tour: &mut Tour, feature: &str) -> (&'static str, String) {
-    match timeout(FEATURE_TIMEOUT, tour.visit(feature)).await {
-        Ok(Ok(told)) => ("ok", told),
+async fn run(scenario: &mut Scenario, feature: &str) -> (&'static str, String) {
+    match timeout(FEATURE_TIMEOUT, scenario.run(feature)).await {
+        Ok(Ok(detail)) => ("ok", detail),
         Ok(Err(error)) if error.is::<Unsupported>() => ("unsupported", error.to_string()),
         Ok(Err(error)) => ("failed", format!("{error:#}")),
         Err(_) => ("failed", format!("no end within {FEATURE_TIMEOUT:?}")),

@@ -1,4 +1,4 @@
-//! rmcp behind the few calls the tour makes. Answers are given as the JSON that rmcp's types hold.
+//! rmcp behind the few calls the scenario makes. Answers are given as the JSON that rmcp's types hold.
 
 use std::collections::HashMap;
 use std::process;
@@ -20,9 +20,9 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::exit_recorder::Place;
 use crate::form;
 use crate::observed::{Observed, RequestLog};
-use crate::witness::Place;
 
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -39,7 +39,7 @@ pub enum Reply {
     Decline,
 }
 
-/// What the handler has seen and how it answers, shared with the tour.
+/// What the handler has seen and how it answers, shared with the scenario.
 pub struct Desk {
     traffic: Mutex<Vec<Value>>,
     inbox: Mutex<Vec<(String, Value)>>,
@@ -125,8 +125,8 @@ impl ClientHandler for Handler {
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         self.desk.ask(&wire(params));
-        let message = SamplingMessage::assistant_text("the tour answers 4711");
-        Ok(CreateMessageResult::new(message, "tour-model".to_owned()).with_stop_reason("endTurn"))
+        let message = SamplingMessage::assistant_text("the scenario answers 4711");
+        Ok(CreateMessageResult::new(message, "scenario-model".to_owned()).with_stop_reason("endTurn"))
     }
 
     async fn create_elicitation(
@@ -358,7 +358,7 @@ impl Session {
             self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         sleep(after).await;
         ensure!(handle.rx.try_recv().is_err(), "the call ended before it was cancelled");
-        Ok(handle.cancel(Some("tour cancels".to_owned())).await?)
+        Ok(handle.cancel(Some("scenario cancels".to_owned())).await?)
     }
 
     pub async fn read_resource(&self, uri: &str) -> Result<Value> {

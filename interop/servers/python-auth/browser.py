@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The browser of somebody who says yes to everything: goes to a page, and wherever it leads."""
+"""A browser whose user consents to everything: opens a page and follows its redirects."""
 
 import sys
 import urllib.request

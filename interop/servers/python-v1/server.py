@@ -1,4 +1,4 @@
-"""The server that the tour visits, on the official Python SDK 1.
+"""The server of the scenario, on the official Python SDK 1.
 
 `server.py stdio`, or `http PORT`, `sse PORT` or `websocket PORT`: serves until it is told to stop, or its input ends.
 """
@@ -23,8 +23,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, WebSocketRoute
 
 NAMES = ["Ada", "Alan", "Grace"]
-TEXTS = {"tour://note": "a note", "tour://tick": "tick"}
-GREETING = "tour://greeting/"
+TEXTS = {"scenario://note": "a note", "scenario://tick": "tick"}
+GREETING = "scenario://greeting/"
 TICK_EVERY = 0.1
 LEVELS = list(types.LoggingLevel.__args__)
 NO_ARGUMENTS = {"type": "object", "properties": {}}
@@ -39,7 +39,7 @@ FORM = {
     "required": ["name"],
 }
 
-server = Server("tour", version="1.0.0", instructions="Made to be visited.")
+server = Server("scenario", version="1.0.0", instructions="For interoperability tests.")
 levels: dict[int, str] = {}
 
 
@@ -112,7 +112,7 @@ async def talk(context):
     least = LEVELS.index(levels.get(id(context.session), "info"))
     for level, words in (("debug", "a quiet word"), ("warning", "a loud word")):
         if LEVELS.index(level) >= least:
-            await context.session.send_log_message(level, words, "tour", context.request_id)
+            await context.session.send_log_message(level, words, "scenario", context.request_id)
     return text("talked")
 
 
@@ -124,7 +124,7 @@ async def set_level(level):
 @server.list_resources()
 async def list_resources():
     plain = "text/plain"
-    return [types.Resource(uri=uri, name=uri.removeprefix("tour://"), mimeType=plain) for uri in TEXTS]
+    return [types.Resource(uri=uri, name=uri.removeprefix("scenario://"), mimeType=plain) for uri in TEXTS]
 
 
 @server.list_resource_templates()
@@ -155,7 +155,7 @@ async def unsubscribe(_):
 
 
 async def tick(session, uri):
-    """Tells of updates until there is nobody to be told."""
+    """Sends updates until there is no subscriber."""
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         while True:
             await anyio.sleep(TICK_EVERY)
@@ -165,7 +165,7 @@ async def tick(session, uri):
 @server.list_prompts()
 async def list_prompts():
     arguments = [types.PromptArgument(name="name", required=True)]
-    return [types.Prompt(name="greet", description="Greets somebody", arguments=arguments)]
+    return [types.Prompt(name="greet", description="Greets a person", arguments=arguments)]
 
 
 @server.get_prompt()

@@ -1,4 +1,4 @@
-"""The server that the tour visits, on the official Python SDK 2.
+"""The server of the scenario, on the official Python SDK 2.
 
 `server.py stdio`, or `http PORT` or `sse PORT`: serves until it is told to stop, or its input ends.
 """
@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 NAMES = ["Ada", "Alan", "Grace"]
-TEXTS = {"tour://note": "a note", "tour://tick": "tick"}
-GREETING = "tour://greeting/"
+TEXTS = {"scenario://note": "a note", "scenario://tick": "tick"}
+GREETING = "scenario://greeting/"
 TICK_EVERY = 0.1
 LEVELS = list(types.LoggingLevel.__args__)
 NO_ARGUMENTS = {"type": "object", "properties": {}}
@@ -138,7 +138,7 @@ async def talk(context, _):
     for severity, words in (("debug", "a quiet word"), ("warning", "a loud word")):
         # Where each request says what it wants to hear, the SDK leaves out the rest.
         if modern or LEVELS.index(severity) >= LEVELS.index(level):
-            await context.session.send_log_message(severity, words, "tour", context.request_id)
+            await context.session.send_log_message(severity, words, "scenario", context.request_id)
     return text("talked")
 
 
@@ -150,7 +150,7 @@ async def set_level(_, params):
 
 async def list_resources(_, __):
     plain = "text/plain"
-    listed = [types.Resource(uri=uri, name=uri.removeprefix("tour://"), mime_type=plain) for uri in TEXTS]
+    listed = [types.Resource(uri=uri, name=uri.removeprefix("scenario://"), mime_type=plain) for uri in TEXTS]
     return types.ListResourcesResult(resources=listed)
 
 
@@ -181,7 +181,7 @@ async def unsubscribe(_, __):
 
 
 async def tick(session, uri):
-    """Tells of updates until there is nobody to be told."""
+    """Sends updates until there is no subscriber."""
     while True:
         await anyio.sleep(TICK_EVERY)
         try:
@@ -193,12 +193,12 @@ async def tick(session, uri):
 async def tick_all():
     while True:
         await anyio.sleep(TICK_EVERY)
-        await bus.publish(ResourceUpdated(uri="tour://tick"))
+        await bus.publish(ResourceUpdated(uri="scenario://tick"))
 
 
 async def list_prompts(_, __):
     arguments = [types.PromptArgument(name="name", required=True)]
-    prompt = types.Prompt(name="greet", description="Greets somebody", arguments=arguments)
+    prompt = types.Prompt(name="greet", description="Greets a person", arguments=arguments)
     return types.ListPromptsResult(prompts=[prompt])
 
 
@@ -216,9 +216,9 @@ async def complete(_, params):
 
 warnings.simplefilter("ignore", DeprecationWarning)
 server = Server(
-    "tour",
+    "scenario",
     version="1.0.0",
-    instructions="Made to be visited.",
+    instructions="For interoperability tests.",
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_list_resources=list_resources,

@@ -8,7 +8,7 @@ import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
 import { SSEServerTransport } from '@modelcontextprotocol/server-legacy/sse';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
-import { keepTicking, makeServer, TICK } from './tour.mjs';
+import { keepTicking, makeServer, TICK } from './scenario.mjs';
 
 const [way, port] = process.argv.slice(2);
 const serve = { stdio, http: () => listen(streamableHttp()), sse: () => listen(httpSse()) }[way];

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_bar_ends_where_its_figure_begins() {
-        let bar = |times| Bar { name: "somebody", times, micros: times * 10.0, ours: times < 2.0 };
+        let bar = |times| Bar { name: "other", times, micros: times * 10.0, ours: times < 2.0 };
         let svg = draw(&[bar(1.2), bar(80.0)]);
         assert_eq!(svg.matches("<rect").count(), 2);
         assert!(svg.contains("width=\"440.0\""), "the longest takes all the room: {svg}");

@@ -1,4 +1,4 @@
-//! One change of a resource, told to everyone who has subscribed to it.
+//! One change of a resource, sent to every subscriber.
 
 use anyhow::Result;
 

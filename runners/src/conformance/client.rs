@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::checks::{self, Excuse};
+use super::checks::{self, ExpectedFailure};
 use super::suite::{self, Suite};
 use super::{empty, show};
 use crate::leaks::{Secrets, level};
@@ -24,7 +24,7 @@ const EXTENSION: &str = "extension";
 const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client knows no skills")];
 
 /// Scenarios in which a server behaves so that a client has to turn away, and say so.
-const TURNED_AWAY: [&str; 7] = [
+const REJECTED_SERVERS: [&str; 7] = [
     "auth/scope-retry-limit",
     "auth/resource-mismatch",
     "auth/iss-supported-missing",
@@ -35,14 +35,14 @@ const TURNED_AWAY: [&str; 7] = [
 ];
 
 /// Checks that cannot go well.
-const EXCUSES: [Excuse; 2] = [
-    Excuse {
+const EXPECTED_FAILURES: [ExpectedFailure; 2] = [
+    ExpectedFailure {
         scenario: "http-standard-headers",
         check: "ClientMcpMethodHeader_initialize",
         status: "SKIPPED",
         because: "the revision of the scenario has no initialize",
     },
-    Excuse {
+    ExpectedFailure {
         scenario: "http-standard-headers",
         check: "ClientMcpMethodHeader_notifications_initialized",
         status: "SKIPPED",
@@ -69,8 +69,8 @@ pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
         let mut passed = 0;
         for scenario in &names {
             let results = out.join(revision).join(scenario);
-            let played = play(suite, build, scenario, revision, &results);
-            let faults = played.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            let outcome = run_scenario(suite, build, scenario, revision, &results);
+            let faults = outcome.unwrap_or_else(|error| vec![format!("{error:#}")]);
             show("client", revision, scenario, &faults);
             passed += usize::from(faults.is_empty());
         }
@@ -101,7 +101,13 @@ fn names<'a>(listing: &'a str, revision: &str) -> Vec<&'a str> {
 }
 
 /// Plays one scenario; what is wrong in it.
-fn play(suite: &Suite, build: &Build, scenario: &str, revision: &str, results: &Path) -> Result<Vec<String>> {
+fn run_scenario(
+    suite: &Suite,
+    build: &Build,
+    scenario: &str,
+    revision: &str,
+    results: &Path,
+) -> Result<Vec<String>> {
     empty(results)?;
     let log = results.with_extension("log");
     let mut command = suite.command(&["client", "--command", PROGRAM, "--scenario", scenario]);
@@ -112,16 +118,17 @@ fn play(suite: &Suite, build: &Build, scenario: &str, revision: &str, results: &
     let ended = suite::run(command.arg(results).current_dir(build.folder()), &log, LIMIT)?;
 
     let folder = folder(results, scenario)?;
-    let excuses: Vec<_> = EXCUSES.into_iter().filter(|excuse| excuse.scenario == scenario).collect();
-    let judged = checks::faults(&folder, &excuses);
-    let mut faults = judged.unwrap_or_else(|error| vec![format!("{error:#}")]);
+    let expected: Vec<_> =
+        EXPECTED_FAILURES.into_iter().filter(|failure| failure.scenario == scenario).collect();
+    let parsed = checks::faults(&folder, &expected);
+    let mut faults = parsed.unwrap_or_else(|error| vec![format!("{error:#}")]);
     let said = fs::read_to_string(folder.join("stderr.txt")).context("no output of the client")?;
     let complaint: Vec<&str> = said.lines().filter(|line| !is_logged(line)).collect();
     faults.extend(leak(&said));
     if scenario.starts_with("auth/") && !said.contains(" DEBUG ") {
         faults.push("the client does not log all it can".to_owned());
     }
-    match (TURNED_AWAY.contains(&scenario), complaint.join("\n").trim()) {
+    match (REJECTED_SERVERS.contains(&scenario), complaint.join("\n").trim()) {
         (true, "") => faults.push("the client does not say why it turned away".to_owned()),
         (false, said) if !said.is_empty() => faults.push(format!("the client says: {said}")),
         _ => {}

@@ -1,4 +1,4 @@
-//! The suite as a client of our authorization server. It prints a URL that somebody is to open; here curl does.
+//! The suite as a client of our authorization server. It prints a URL for a browser; here curl opens it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07
 const SCENARIOS: [&str; 2] = ["authorization-server-metadata-endpoint", "authorization-code-grant"];
 
 /// Seconds that opening a URL may take.
-const PATIENCE: &str = "20";
+const OPEN_TIMEOUT: &str = "20";
 
 pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     empty(out)?;
@@ -37,11 +37,11 @@ pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
         fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
         let port = free_port()?;
         let client = register(issuer, port)?;
-        secrets.add_addresses(&play(suite, issuer, &client, port, revision, &results)?);
+        secrets.add_addresses(&run_scenarios(suite, issuer, &client, port, revision, &results)?);
         let mut passed = 0;
         for scenario in SCENARIOS {
-            let judged = folder(&results, scenario).and_then(|folder| checks::faults(&folder, &[]));
-            let faults = judged.unwrap_or_else(|error| vec![format!("{error:#}")]);
+            let parsed = folder(&results, scenario).and_then(|folder| checks::faults(&folder, &[]));
+            let faults = parsed.unwrap_or_else(|error| vec![format!("{error:#}")]);
             show("authorization server", revision, scenario, &faults);
             passed += usize::from(faults.is_empty());
         }
@@ -58,7 +58,7 @@ pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no port is free")?;
     Ok(listener.local_addr()?.port())
@@ -72,15 +72,15 @@ fn register(issuer: &str, port: u16) -> Result<String> {
         "token_endpoint_auth_method": "none",
     });
     let mut curl = Command::new("curl");
-    curl.args(["-sS", "--fail-with-body", "-m", PATIENCE, "-H", "Content-Type: application/json", "-d"]);
+    curl.args(["-sS", "--fail-with-body", "-m", OPEN_TIMEOUT, "-H", "Content-Type: application/json", "-d"]);
     let answer = shell::output(curl.arg(client.to_string()).arg(format!("{issuer}/register")))?;
     let answer: Value = serde_json::from_str(&answer).context("the registration is not JSON")?;
     let id = answer.get("client_id").and_then(Value::as_str).context("the registration has no client_id")?;
     Ok(id.to_owned())
 }
 
-/// Runs the scenarios of a revision, and opens the URL that is to be opened; the addresses that were visited.
-fn play(
+/// Runs the scenarios of a revision, and opens the URL that is to be opened; the URLs that were fetched.
+fn run_scenarios(
     suite: &Suite,
     issuer: &str,
     client: &str,
@@ -94,21 +94,21 @@ fn play(
     command.arg(port.to_string()).args(["--spec-version", revision, "-o"]).arg(results);
     let mut running = Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
     let said = running.0.stdout.take().context("no output")?;
-    let mut visited = String::new();
+    let mut fetched = String::new();
     for line in BufReader::new(said).lines() {
         let line = line?;
         if line.starts_with(&format!("{issuer}/authorize?")) {
             let mut curl = Command::new("curl");
-            curl.args(["-sS", "-L", "--fail-with-body", "-m", PATIENCE, "-o"]).arg(results.join("page"));
+            curl.args(["-sS", "-L", "--fail-with-body", "-m", OPEN_TIMEOUT, "-o"]).arg(results.join("page"));
             let end = shell::output(curl.args(["-w", "%{url_effective}\n", &line]))?;
             let page = fs::read(results.join("page")).unwrap_or_default();
             ensure!(!page.is_empty(), "nothing came of {line}");
-            visited += &format!("{line}\n{end}");
+            fetched += &format!("{line}\n{end}");
         }
     }
     running.0.wait()?;
-    ensure!(!visited.is_empty(), "{revision}: the suite asked nobody to open a URL, so no code was granted");
-    Ok(visited)
+    ensure!(!fetched.is_empty(), "{revision}: the suite printed no URL, so no code was granted");
+    Ok(fetched)
 }
 
 /// The suite, for as long as this lives.

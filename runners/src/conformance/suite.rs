@@ -20,7 +20,7 @@ impl Suite {
         Ok(Self { folder })
     }
 
-    /// The suite, with what it is told to do.
+    /// The command of the suite.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let modules = self.folder.join("node_modules");
         // The suite needs a newer Node than many machines have; a package carries one.

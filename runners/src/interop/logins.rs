@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::Places;
+use super::Paths;
 use super::client::{CLIENTS, Client, Language};
-use super::secrets::{Noted, VARIABLE};
+use super::secrets::{RecordedSecrets, VARIABLE};
 use crate::install::in_venv;
 use crate::server::{Server, Transport};
 use crate::{Build, REVISIONS, Tally, parallel, shell};
@@ -52,15 +52,15 @@ struct Check {
 }
 
 /// One client, one transport, one revision.
-struct Visit {
+struct LoginRun {
     client: &'static Client,
     transport: Transport,
     revision: &'static str,
 }
 
-/// What came of a visit.
+/// What came of a run.
 #[derive(Debug, Default)]
-struct Told {
+struct LoginReport {
     name: String,
     checks: Vec<Check>,
     /// What went wrong beside the checks.
@@ -69,36 +69,36 @@ struct Told {
 
 /// Lets the SDKs' clients log in to our server, and our client to servers on SDKs; counts the checks.
 pub(crate) fn run(build: &Build) -> Result<Tally> {
-    let places = Places::new(build)?;
-    let results = places.out.join("results");
+    let paths = Paths::new(build)?;
+    let results = paths.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 
-    let mut told = Vec::new();
-    let mut visits = Vec::new();
+    let mut reports = Vec::new();
+    let mut runs = Vec::new();
     for client in CLIENTS.iter().filter(|client| script(client).is_some()) {
-        match client.prepare(&places) {
-            Ok(()) => visits.extend(ways(client)),
-            Err(error) => told.push(Told {
+        match client.prepare(&paths) {
+            Ok(()) => runs.extend(login_runs(client)),
+            Err(error) => reports.push(LoginReport {
                 name: client.name.to_owned(),
                 problems: vec![format!("cannot be set up: {error:#}")],
-                ..Told::default()
+                ..LoginReport::default()
             }),
         }
     }
-    told.extend(parallel::map(&visits, |visit| visit.make(&places)));
+    reports.extend(parallel::map(&runs, |run| run.execute(&paths)));
 
-    let kept = places.out.join("logins.md");
-    fs::write(&kept, markdown(&told)).with_context(|| format!("cannot write {}", kept.display()))?;
+    let kept = paths.out.join("logins.md");
+    fs::write(&kept, markdown(&reports)).with_context(|| format!("cannot write {}", kept.display()))?;
     let mut tally = Tally::default();
-    for told in &told {
-        tally.passed += told.passed();
-        for fault in told.faults() {
-            println!("{} login: {}: {fault}", shell::red("FAILED"), told.name);
+    for report in &reports {
+        tally.passed += report.passed();
+        for fault in report.faults() {
+            println!("{} login: {}: {fault}", shell::red("FAILED"), report.name);
             tally.failed += 1;
         }
     }
     println!("logins of others: {tally}; the table is kept in {}", kept.display());
-    tally += super::servers::logins::run(&places)?;
+    tally += super::servers::logins::run(&paths)?;
     Ok(tally)
 }
 
@@ -112,75 +112,76 @@ fn script(client: &Client) -> Option<&'static str> {
 }
 
 /// The newest revision with sessions over both transports, and what has none where the SDK speaks it.
-fn ways(client: &'static Client) -> Vec<Visit> {
+fn login_runs(client: &'static Client) -> Vec<LoginRun> {
     let [.., sessions, newest] = REVISIONS;
-    let way = |transport, revision| Visit { client, transport, revision };
-    let mut ways = vec![way(Transport::StreamableHttp, sessions), way(Transport::HttpSse, sessions)];
+    let login_run = |transport, revision| LoginRun { client, transport, revision };
+    let mut login_runs =
+        vec![login_run(Transport::StreamableHttp, sessions), login_run(Transport::HttpSse, sessions)];
     if client.name.ends_with("-v2") {
-        ways.push(way(Transport::StreamableHttp, newest));
+        login_runs.push(login_run(Transport::StreamableHttp, newest));
     }
-    ways
+    login_runs
 }
 
-impl Visit {
+impl LoginRun {
     fn name(&self) -> String {
         format!("{} {} {}", self.client.name, self.transport.name(), self.revision)
     }
 
-    fn make(&self, places: &Places) -> Told {
+    fn execute(&self, paths: &Paths) -> LoginReport {
         let begin = Instant::now();
-        let mut told = Told { name: self.name(), ..Told::default() };
-        if let Err(error) = self.fill(places, &mut told) {
-            told.problems.push(format!("{error:#}"));
+        let mut report = LoginReport { name: self.name(), ..LoginReport::default() };
+        if let Err(error) = self.fill(paths, &mut report) {
+            report.problems.push(format!("{error:#}"));
         }
         println!(
             "login          {:<35} {} of {}  ({})",
-            told.name,
-            told.passed(),
+            report.name,
+            report.passed(),
             CHECKS.len(),
             shell::duration(begin.elapsed())
         );
-        told
+        report
     }
 
-    /// Runs the client against two servers that are there for this visit only.
-    fn fill(&self, places: &Places, told: &mut Told) -> Result<()> {
+    /// Runs the client against two servers that are there for this run only.
+    fn fill(&self, paths: &Paths, report: &mut LoginReport) -> Result<()> {
         let name = format!("login-{}", self.name().replace(' ', "-"));
-        let file = |ending: &str| places.out.join("results").join(format!("{name}.{ending}"));
+        let file = |ending: &str| paths.out.join("results").join(format!("{name}.{ending}"));
         let known = format!("{}:{}", CLIENT.0, CLIENT.1);
         // What is revoked is noticed by who asks.
         let mut usual = vec!["--auth", "builtin", "--auth-login", "auto", "--auth-introspect"];
         usual.extend(["--auth-client", &known, "--log", "trace"]);
         let logs = [file("server.log"), file("brief.log")];
         let [log, brief_log] = &logs;
-        let lasting = Server::start(&places.server, &usual, self.transport, log)?;
+        let lasting = Server::start(&paths.server, &usual, self.transport, log)?;
         usual.extend(["--auth-token-lifetime", BRIEF]);
-        let brief = Server::start(&places.server, &usual, self.transport, brief_log)?;
-        let noted = Noted::new(file("secrets"))?;
+        let brief = Server::start(&paths.server, &usual, self.transport, brief_log)?;
+        let recorded = RecordedSecrets::new(file("secrets"))?;
 
         let lines = file("jsonl");
-        let mut command = self.command(places);
+        let mut command = self.command(paths);
         command.args([self.revision, &lasting.url, &brief.url, BRIEF]);
-        command.env("CLIENT_ID", CLIENT.0).env("CLIENT_SECRET", CLIENT.1).env(VARIABLE, noted.path());
+        command.env("CLIENT_ID", CLIENT.0).env("CLIENT_SECRET", CLIENT.1).env(VARIABLE, recorded.path());
         let ended = shell::run_logged(&mut command, &lines, LIMIT)?;
         let printed =
             fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
-        told.checks = checks(&printed);
-        if !fits(&told.checks, ended.is_some_and(|status| status.success())) {
+        report.checks = checks(&printed);
+        if !fits(&report.checks, ended.is_some_and(|status| status.success())) {
             let end = ended.map_or_else(|| "did not end".to_owned(), |status| format!("ended with {status}"));
-            told.problems.push(format!("the script {end}; see {}", lines.display()));
+            report.problems.push(format!("the script {end}; see {}", lines.display()));
         }
         let stopped = [lasting, brief].map(Server::stop);
-        told.problems.extend(stopped.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")));
-        told.problems.extend(noted.problems(CLIENT.1, &logs)?);
+        report.problems.extend(stopped.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")));
+        report.problems.extend(recorded.problems(CLIENT.1, &logs)?);
         Ok(())
     }
 
-    fn command(&self, places: &Places) -> Command {
+    fn command(&self, paths: &Paths) -> Command {
         let script: PathBuf =
-            self.client.folder(&places.sources).join(script(self.client).unwrap_or_default());
+            self.client.folder(&paths.sources).join(script(self.client).unwrap_or_default());
         let mut command = match self.client.language {
-            Language::Python => Command::new(in_venv(&self.client.built(&places.out), "python")),
+            Language::Python => Command::new(in_venv(&self.client.built(&paths.out), "python")),
             Language::TypeScript | Language::Rust => Command::new("node"),
         };
         command.arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -188,7 +189,7 @@ impl Visit {
     }
 }
 
-impl Told {
+impl LoginReport {
     fn passed(&self) -> usize {
         self.checks.iter().filter(|check| check.ok).count()
     }
@@ -213,22 +214,23 @@ fn checks(printed: &str) -> Vec<Check> {
     printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Whether every check was made, and the lines tell what the exit code tells.
+/// True if every check was made, and the lines and the exit code agree.
 fn fits(checks: &[Check], succeeded: bool) -> bool {
     let made = checks.iter().map(|check| check.name.as_str());
     made.eq(CHECKS) && succeeded == checks.iter().all(|check| check.ok)
 }
 
-/// A row for each visit, and below what the cells do not say.
-fn markdown(told: &[Told]) -> String {
+/// A row for each run, and below what the cells do not say.
+fn markdown(reports: &[LoginReport]) -> String {
     let mut text = format!("| | {} |\n|---{}|\n", CHECKS.join(" | "), "|---".repeat(CHECKS.len()));
     let mut details = String::new();
-    for told in told {
-        let cells = CHECKS.map(|name| told.cell(name));
+    for report in reports {
+        let cells = CHECKS.map(|name| report.cell(name));
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {} | {} |", told.name, cells.join(" | "));
-        for check in told.checks.iter().filter(|check| !check.detail.is_empty()) {
-            let _ = writeln!(details, "- {}, {}: {}", told.name, check.name, check.detail.replace('\n', " "));
+        let _ = writeln!(text, "| {} | {} |", report.name, cells.join(" | "));
+        for check in report.checks.iter().filter(|check| !check.detail.is_empty()) {
+            let _ =
+                writeln!(details, "- {}, {}: {}", report.name, check.name, check.detail.replace('\n', " "));
         }
     }
     format!("# Logins of others\n\n{text}\n{details}")
@@ -258,14 +260,18 @@ mod tests {
 
     #[test]
     fn what_failed_is_told_and_what_cannot_be_done_is_no_fault() {
-        let told = Told { name: "it".to_owned(), checks: checks(&lines("refresh")), ..Told::default() };
-        assert_eq!((told.passed(), told.faults()), (8, vec!["refresh: so".to_owned()]));
+        let report = LoginReport {
+            name: "it".to_owned(),
+            checks: checks(&lines("refresh")),
+            ..LoginReport::default()
+        };
+        assert_eq!((report.passed(), report.faults()), (8, vec!["refresh: so".to_owned()]));
         assert_eq!(
-            ["login", "step-up", "refresh"].map(|name| told.cell(name)),
+            ["login", "step-up", "refresh"].map(|name| report.cell(name)),
             ["ok", "unsupported", "FAILED"]
         );
-        assert_eq!(Told::default().cell("login"), "FAILED");
-        let table = markdown(&[told]);
+        assert_eq!(LoginReport::default().cell("login"), "FAILED");
+        let table = markdown(&[report]);
         assert!(table.contains("| it | ok | ok | unsupported | ok | FAILED |"), "{table}");
         assert!(table.contains("- it, refresh: so\n"), "{table}");
     }
@@ -274,6 +280,6 @@ mod tests {
     fn every_sdk_logs_in_over_both_transports() {
         let driven: Vec<_> = CLIENTS.iter().filter(|client| script(client).is_some()).collect();
         assert_eq!(driven.len(), 4);
-        assert_eq!(driven.iter().map(|client| ways(client).len()).collect::<Vec<_>>(), [2, 3, 2, 3]);
+        assert_eq!(driven.iter().map(|client| login_runs(client).len()).collect::<Vec<_>>(), [2, 3, 2, 3]);
     }
 }

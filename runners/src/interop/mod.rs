@@ -1,4 +1,4 @@
-//! Clients that others wrote, on the SDKs that others wrote, against our build.
+//! Interoperability: foreign clients on other SDKs against our build, and our command line against foreign servers.
 //!
 //! Each client in `interop/` takes `RESULTS REVISION -- SERVER…`, goes through every feature it knows and writes a
 //! line of JSON about each. Every client speaks every revision over every transport; what an SDK cannot do it says,
@@ -73,7 +73,7 @@ impl Choice {
 }
 
 /// Where things are.
-struct Places {
+struct Paths {
     /// The clients' sources.
     sources: PathBuf,
     /// What set-up makes and what the runs leave.
@@ -82,7 +82,7 @@ struct Places {
     server: PathBuf,
 }
 
-impl Places {
+impl Paths {
     fn new(build: &Build) -> Result<Self> {
         let target = shell::target_directory()?;
         Ok(Self {
@@ -100,9 +100,9 @@ impl Places {
 pub fn prepared(name: &str, build: &Build) -> Result<PathBuf> {
     let client = CLIENTS.iter().find(|client| client.name == name);
     let client = client.with_context(|| format!("there is no client {name}"))?;
-    let places = Places::new(build)?;
-    client.prepare(&places)?;
-    Ok(client.folder(&places.sources))
+    let paths = Paths::new(build)?;
+    client.prepare(&paths)?;
+    Ok(client.folder(&paths.sources))
 }
 
 /// Runs the part that the arguments of `cargo xtask interop` name, or all, against a build of the working tree.
@@ -139,30 +139,30 @@ pub fn everything(build: &Build) -> Result<Tally> {
 
 /// Sets the clients up and runs them; counts the table's cells.
 fn run(build: &Build, choice: &Choice) -> Result<Tally> {
-    let places = Places::new(build)?;
-    let results = places.out.join("results");
+    let paths = Paths::new(build)?;
+    let results = paths.out.join("results");
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
 
     let mut table = Table::new(&choice.sections(), &choice.revisions);
-    let mut visits = Vec::new();
+    let mut runs = Vec::new();
     for client in &choice.clients {
-        if let Err(error) = client.prepare(&places) {
+        if let Err(error) = client.prepare(&paths) {
             table.problem(format!("{}: cannot be set up: {error:#}", client.name));
             continue;
         }
         for transport in &choice.transports {
-            let visit = |revision: &&'static str| Visit { client, transport: *transport, revision };
-            visits.extend(choice.revisions.iter().map(visit));
+            let client_run = |revision: &&'static str| ClientRun { client, transport: *transport, revision };
+            runs.extend(choice.revisions.iter().map(client_run));
         }
     }
     let table = Mutex::new(table);
-    parallel::map(&visits, |visit| {
-        let told = visit.make(&places);
-        visit.enter(told, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
+    parallel::map(&runs, |client_run| {
+        let report = client_run.execute(&paths);
+        client_run.record(report, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
     });
     let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
 
-    let kept = places.out.join("table.md");
+    let kept = paths.out.join("table.md");
     fs::write(&kept, table.markdown()).with_context(|| format!("cannot write {}", kept.display()))?;
     println!("\n{}", table.summary());
     for failure in table.failures() {
@@ -173,14 +173,14 @@ fn run(build: &Build, choice: &Choice) -> Result<Tally> {
 }
 
 /// One client, one transport, one revision.
-struct Visit {
+struct ClientRun {
     client: &'static Client,
     transport: Transport,
     revision: &'static str,
 }
 
-/// What came of a visit.
-struct Told {
+/// What came of a client_run.
+struct RunReport {
     /// The client's lines.
     lines: String,
     /// What went wrong beside the features.
@@ -190,26 +190,26 @@ struct Told {
     took: Duration,
 }
 
-impl Visit {
+impl ClientRun {
     fn name(&self) -> String {
         format!("{}-{}-{}", self.client.name, self.transport.name(), self.revision)
     }
 
-    /// Runs the client against servers that are there for this visit only.
-    fn make(&self, places: &Places) -> Result<Told> {
-        let file = |ending: &str| places.out.join("results").join(format!("{}.{ending}", self.name()));
+    /// Runs the client against servers that are there for this client_run only.
+    fn execute(&self, paths: &Paths) -> Result<RunReport> {
+        let file = |ending: &str| paths.out.join("results").join(format!("{}.{ending}", self.name()));
         let (lines, log) = (file("jsonl"), file("log"));
         fs::write(&lines, "")?;
         let begin = Instant::now();
-        let mut command = self.client.command(&places.sources, &places.out);
+        let mut command = self.client.command(&paths.sources, &paths.out);
         command.arg(&lines).arg(self.revision).arg("--");
         let mut servers = Vec::new();
         if self.transport == Transport::Stdio {
-            command.arg(&places.server).arg("stdio");
+            command.arg(&paths.server).arg("stdio");
         } else {
             // The second one is for following pages.
             for (arguments, ending) in [(&[][..], "server.log"), (&["--page-size", "5"], "paged.log")] {
-                let server = Server::start(&places.server, arguments, self.transport, &file(ending))?;
+                let server = Server::start(&paths.server, arguments, self.transport, &file(ending))?;
                 command.arg(&server.url);
                 servers.push(server);
             }
@@ -230,31 +230,32 @@ impl Visit {
         }
         problems
             .extend(servers.into_iter().filter_map(|server| server.stop().err()).map(|e| format!("{e:#}")));
-        let told = fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
-        Ok(Told { lines: told, problems, failed, took: begin.elapsed() })
+        let report =
+            fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+        Ok(RunReport { lines: report, problems, failed, took: begin.elapsed() })
     }
 
     /// Enters into the table what came of it.
-    fn enter(&self, told: Result<Told>, table: &mut Table) {
+    fn record(&self, report: Result<RunReport>, table: &mut Table) {
         let name = self.name();
-        let told = match told {
-            Ok(told) => told,
+        let report = match report {
+            Ok(report) => report,
             Err(error) => return table.problem(format!("{name}: cannot be run: {error:#}")),
         };
         let section = Section { client: self.client.name, transport: self.transport };
-        let counts = table.add(section, self.revision, &told.lines);
+        let counts = table.add(section, self.revision, &report.lines);
         println!(
             "{:<14} {:<9} {}  {counts}  ({})",
             self.client.name,
             self.transport.name(),
             self.revision,
-            shell::duration(told.took)
+            shell::duration(report.took)
         );
-        for problem in told.problems {
+        for problem in report.problems {
             table.problem(format!("{name}: {problem}"));
         }
-        // A failed feature ends the client with 1, and its cell tells more.
-        if told.failed && counts.failed == 0 {
+        // A failed feature ends the client with 1, and its cell has the reason.
+        if report.failed && counts.failed == 0 {
             table.problem(format!("{name}: it says that something failed, but not what"));
         }
     }

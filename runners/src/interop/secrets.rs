@@ -1,4 +1,4 @@
-//! What opened a door while clients of others ran, and whether a log of ours tells it.
+//! The secrets of logins of foreign clients, searched for in the logs of our server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use anyhow::{Context, Result, ensure};
 
 use crate::leaks::Secrets;
 
-/// The variable that tells a script where to write down the secrets that it sees, one a line.
+/// The variable that names the file to which a script writes the secrets it sees, one a line.
 pub(super) const VARIABLE: &str = "REFMCP_SECRETS";
 
 /// What every login brings: a state, a code, a verifier, a token; and there are several.
 const FEWEST: usize = 12;
 
-/// Where a script writes them, which nobody keeps.
-pub(super) struct Noted(PathBuf);
+/// The file to which a script writes them; it is deleted afterwards.
+pub(super) struct RecordedSecrets(PathBuf);
 
-impl Noted {
+impl RecordedSecrets {
     pub(super) fn new(path: PathBuf) -> Result<Self> {
         fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self(path))
@@ -26,12 +26,12 @@ impl Noted {
         &self.0
     }
 
-    /// What these logs tell of them, beside one that everybody knows of.
+    /// The leaks in these logs, of the recorded secrets and of one that is known beforehand.
     pub(super) fn problems(&self, known: &str, logs: &[PathBuf]) -> Result<Vec<String>> {
         let mut secrets = Secrets::default();
         secrets.add(known);
-        let noted = read(&self.0)?;
-        noted.lines().for_each(|secret| secrets.add(secret));
+        let recorded = read(&self.0)?;
+        recorded.lines().for_each(|secret| secrets.add(secret));
         ensure!(secrets.len() >= FEWEST, "the script has written down {secrets:?} only");
         let mut problems = Vec::new();
         for path in logs {
@@ -43,9 +43,9 @@ impl Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for RecordedSecrets {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // whoever cannot remove it has said so already
+        let _ = fs::remove_file(&self.0); // a file that cannot be removed was reported before
     }
 }
 
@@ -66,21 +66,21 @@ mod tests {
         fs::write(&good, "0 DEBUG nothing is told\n").unwrap();
         fs::write(&bad, "0 DEBUG they said secret-7\n").unwrap();
         fs::write(&short, "0 WARN nothing is told\n").unwrap();
-        let noted = Noted::new(folder.join("noted")).unwrap();
-        let few = noted.problems("known", std::slice::from_ref(&good));
+        let recorded = RecordedSecrets::new(folder.join("recorded")).unwrap();
+        let few = recorded.problems("known", std::slice::from_ref(&good));
         let lines: Vec<String> = (0..FEWEST).map(|number| format!("secret-{number}")).collect();
-        fs::write(noted.path(), lines.join("\n")).unwrap();
-        let found = noted.problems("known", &[good.clone(), bad]);
-        let known = noted.problems("nothing", &[good]);
-        let quiet = noted.problems("known", &[short]);
-        drop(noted);
-        let removed = !folder.join("noted").exists();
+        fs::write(recorded.path(), lines.join("\n")).unwrap();
+        let found = recorded.problems("known", &[good.clone(), bad]);
+        let known = recorded.problems("nothing", &[good]);
+        let quiet = recorded.problems("known", &[short]);
+        drop(recorded);
+        let removed = !folder.join("recorded").exists();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(few.unwrap_err().to_string(), "the script has written down 1 secrets only");
         let found = found.unwrap();
         assert!(found.len() == 1 && found[0].contains("»secret-7"), "{found:?}");
         assert_eq!(known.unwrap().len(), 1);
         assert!(quiet.unwrap_err().to_string().contains("all that can be logged"));
-        assert!(removed, "what was noted must not stay");
+        assert!(removed, "what was recorded must not stay");
     }
 }

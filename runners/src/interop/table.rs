@@ -48,7 +48,7 @@ struct Cell {
     detail: String,
 }
 
-/// What one run told.
+/// The result of one feature in one run.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
     ok: usize,
@@ -79,12 +79,12 @@ pub(crate) struct Table {
     revisions: Vec<&'static str>,
     /// In the order in which they were first heard of.
     features: Vec<String>,
-    cells: BTreeMap<Place, Cell>,
+    cells: BTreeMap<CellKey, Cell>,
     problems: Vec<String>,
 }
 
 /// A section, a revision and a feature.
-type Place = (Section, &'static str, String);
+type CellKey = (Section, &'static str, String);
 
 impl Table {
     pub(crate) fn new(sections: &[Section], revisions: &[&'static str]) -> Self {
@@ -117,7 +117,7 @@ impl Table {
                         self.put(section, revision, line);
                     } else {
                         let whose = format!("{client} {transport} {spoke}");
-                        self.problem(format!("{section} {revision}: {feature} is told of {whose}"));
+                        self.problem(format!("{section} {revision}: {feature} is a result of {whose}"));
                     }
                 }
             }
@@ -131,18 +131,18 @@ impl Table {
             self.features.push(line.feature.clone());
         }
         let cell = Cell { status: line.status, detail: line.detail };
-        let place = (section, revision, line.feature);
-        if self.cells.get(&place).is_none_or(|old| old.status < cell.status) {
-            self.cells.insert(place, cell);
+        let key = (section, revision, line.feature);
+        if self.cells.get(&key).is_none_or(|old| old.status < cell.status) {
+            self.cells.insert(key, cell);
         }
     }
 
-    /// Every place of the table, told about or not.
-    fn places(&self) -> impl Iterator<Item = Place> {
-        self.sections.iter().flat_map(|section| self.places_of(*section))
+    /// The key of every cell, reported or not.
+    fn keys(&self) -> impl Iterator<Item = CellKey> {
+        self.sections.iter().flat_map(|section| self.keys_of(*section))
     }
 
-    fn places_of(&self, section: Section) -> impl Iterator<Item = Place> {
+    fn keys_of(&self, section: Section) -> impl Iterator<Item = CellKey> {
         self.revisions.iter().flat_map(move |revision| {
             self.features.iter().map(move |feature| (section, *revision, feature.clone()))
         })
@@ -151,7 +151,7 @@ impl Table {
     /// What is wrong with a cell, if anything is.
     fn fault(cell: Option<&Cell>) -> Option<&str> {
         match cell {
-            None => Some("nothing is told of it"),
+            None => Some("no result"),
             Some(Cell { status: Status::Failed, detail }) => Some(detail),
             Some(Cell { status: Status::Unsupported, detail }) if detail.trim().is_empty() => {
                 Some("unsupported, but it does not say why")
@@ -175,22 +175,22 @@ impl Table {
         let works = |matches: &dyn Fn(&Section) -> bool| {
             self.cells.iter().any(|((section, ..), cell)| matches(section) && cell.status == Status::Ok)
         };
-        let mut told = Vec::new();
+        let mut silent = Vec::new();
         for client in self.clients() {
             let has_stdio = self.sections.contains(&Section { client, transport: Transport::Stdio });
             if has_stdio && self.revisions.len() > 1 && !works(&|section| section.client == client) {
-                told.push(format!("{client}: nothing works in any revision"));
+                silent.push(format!("{client}: nothing works in any revision"));
             }
         }
         for transport in self.transports() {
             if self.clients().len() > 1 && !works(&|section| section.transport == transport) {
-                told.push(format!("over {}: nothing works with any client", transport.title()));
+                silent.push(format!("over {}: nothing works with any client", transport.title()));
             }
         }
         if self.features.is_empty() {
-            told.push("no client told of any feature".to_owned());
+            silent.push("no client reported any feature".to_owned());
         }
-        told
+        silent
     }
 
     fn clients(&self) -> Vec<&'static str> {
@@ -220,9 +220,9 @@ impl Table {
 
     /// Cells that are as they should be, and everything that is not.
     pub(crate) fn tally(&self) -> Tally {
-        let places = self.places().count();
-        let faulty = self.places().filter(|place| Self::fault(self.cells.get(place)).is_some()).count();
-        Tally { passed: places - faulty, failed: faulty + self.problems.len() + self.silent().len() }
+        let keys = self.keys().count();
+        let faulty = self.keys().filter(|key| Self::fault(self.cells.get(key)).is_some()).count();
+        Tally { passed: keys - faulty, failed: faulty + self.problems.len() + self.silent().len() }
     }
 
     /// The summary, and then a table for each client and transport, its features down and its revisions across, and
@@ -280,12 +280,12 @@ impl Table {
         if lines.is_empty() { lines } else { format!("\nUnsupported:\n\n{lines}") }
     }
 
-    /// What `tell` says of this section's cells: `revision features: text`, each text once for a revision.
-    fn grouped(&self, section: Section, tell: fn(Option<&Cell>) -> Option<&str>) -> Vec<String> {
+    /// What `describe` says of this section's cells: `revision features: text`, each text once for a revision.
+    fn grouped(&self, section: Section, describe: fn(Option<&Cell>) -> Option<&str>) -> Vec<String> {
         let mut groups: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-        for place in self.places_of(section) {
-            if let Some(text) = tell(self.cells.get(&place)) {
-                groups.entry((place.1, text)).or_default().push(place.2);
+        for key in self.keys_of(section) {
+            if let Some(text) = describe(self.cells.get(&key)) {
+                groups.entry((key.1, text)).or_default().push(key.2);
             }
         }
         let in_words = |((revision, text), features): ((&str, &str), Vec<String>)| {
@@ -371,7 +371,7 @@ Unsupported:
         let mut table = Table::new(&[a, b], &["r"]);
         table.add(a, "r", &(line(a, "r", "ping", "ok", "") + &line(a, "r", "echo", "ok", "")));
         table.add(b, "r", &line(b, "r", "echo", "ok", ""));
-        assert_eq!(table.failures(), ["b over stdio r ping: nothing is told of it"]);
+        assert_eq!(table.failures(), ["b over stdio r ping: no result"]);
         assert_eq!(table.tally(), Tally { passed: 3, failed: 1 });
         assert!(table.markdown().contains("| ping    |             |"));
     }
@@ -445,8 +445,8 @@ Unsupported:
         let elsewhere = line(over("a", Transport::HttpSse), "r", "echo", "ok", "");
         table.add(a, "r", &("half a li\n".to_owned() + &line(a, "s", "ping", "ok", "") + &elsewhere));
         assert_eq!(table.failures().len(), 4, "{:?}", table.failures());
-        assert_eq!(table.failures()[1], "a over stdio r: ping is told of a stdio s");
-        assert_eq!(table.failures()[2], "a over stdio r: echo is told of a sse r");
-        assert_eq!(table.failures()[3], "no client told of any feature");
+        assert_eq!(table.failures()[1], "a over stdio r: ping is a result of a stdio s");
+        assert_eq!(table.failures()[2], "a over stdio r: echo is a result of a sse r");
+        assert_eq!(table.failures()[3], "no client reported any feature");
     }
 }

@@ -1,6 +1,6 @@
 //! Secrets are compared in the same time wherever they differ: by `Secret`, which does so by itself, and never as text.
 //!
-//! What is a secret is told by its name, for want of types in a text; `==` and `!=` with a constant are about no secret.
+//! What is a secret is known by its name, for want of types in a text; `==` and `!=` with a constant are about no secret.
 
 use super::Violation;
 use super::source::Source;

@@ -6,11 +6,11 @@ use super::source::Source;
 /// Lines that are not tests.
 const LIMIT: usize = 500;
 
-/// The foreign clients' tours are tests too.
-const TOURS: &str = "interop/";
+/// The scenarios of foreign clients are tests too.
+const SCENARIOS: &str = "interop/";
 
 pub(crate) fn check(source: &Source) -> Option<Violation> {
-    if source.path.starts_with(TOURS) {
+    if source.path.starts_with(SCENARIOS) {
         return None;
     }
     let lines = source.code().count();

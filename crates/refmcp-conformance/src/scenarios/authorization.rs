@@ -1,5 +1,5 @@
-//! Servers that want to know who asks. Most scenarios want the same of a client, a login by whatever the server tells;
-//! what differs is what the servers tell, and whether a client has to turn away.
+//! Scenarios with authorization. Most want the same login of a client; what differs is the metadata of the servers, and
+//! whether the client has to refuse them.
 
 use std::sync::Arc;
 
@@ -14,71 +14,71 @@ use serde_json::json;
 use url::Url;
 
 use super::Fault;
-use crate::assignment::Assignment;
-use crate::follower::Follower;
+use crate::redirect_browser::RedirectBrowser;
+use crate::run_config::RunConfig;
 use crate::server;
 
 /// The document that the suite's authorization servers take for the client's.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Logs in as the server wants it, and uses what it guards.
-pub(super) async fn login(assignment: Assignment) -> Result<(), Fault> {
+/// Logs in by what the server announces.
+pub(super) async fn login(config: RunConfig) -> Result<(), Fault> {
     let ourselves = ClientIdentity { document: Some(DOCUMENT.parse()?), ..identity(None) };
-    use_server(&assignment, Authorization::new(Follower).identity(ourselves)).await
+    use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
 /// Logs in as a client that was registered beforehand.
-pub(super) async fn pre_registration(assignment: Assignment) -> Result<(), Fault> {
-    let ourselves = identity(Some(with_secret(&assignment)?));
-    use_server(&assignment, Authorization::new(Follower).identity(ourselves)).await
+pub(super) async fn pre_registration(config: RunConfig) -> Result<(), Fault> {
+    let ourselves = identity(Some(with_secret(&config)?));
+    use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
-/// Speaks for itself, by its secret.
-pub(super) async fn client_credentials(assignment: Assignment) -> Result<(), Fault> {
-    let ourselves = identity(Some(with_secret(&assignment)?));
+/// Client credentials with a secret.
+pub(super) async fn client_credentials(config: RunConfig) -> Result<(), Fault> {
+    let ourselves = identity(Some(with_secret(&config)?));
     let authorization =
         Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
-    use_server(&assignment, authorization).await
+    use_server(&config, authorization).await
 }
 
-/// Speaks for itself, by its key.
-pub(super) async fn client_assertion(assignment: Assignment) -> Result<(), Fault> {
-    let algorithm = assignment.told("signing_algorithm")?;
+/// Client credentials with a signed assertion.
+pub(super) async fn client_assertion(config: RunConfig) -> Result<(), Fault> {
+    let algorithm = config.context_text("signing_algorithm")?;
     let algorithm = Algorithm::named(algorithm).ok_or_else(|| format!("no key signs by {algorithm}"))?;
-    let key = PrivateKey::from_pem(algorithm, assignment.told("private_key_pem")?)?;
-    let client = PreRegistered::with_key(assignment.told("client_id")?, Arc::new(key));
+    let key = PrivateKey::from_pem(algorithm, config.context_text("private_key_pem")?)?;
+    let client = PreRegistered::with_key(config.context_text("client_id")?, Arc::new(key));
     let ourselves = identity(Some(client));
     let authorization =
         Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
-    use_server(&assignment, authorization).await
+    use_server(&config, authorization).await
 }
 
-/// Is let in by the identity provider of an enterprise.
-pub(super) async fn enterprise(assignment: Assignment) -> Result<(), Fault> {
-    let ourselves = identity(Some(with_secret(&assignment)?));
+/// Enterprise-managed authorization.
+pub(super) async fn enterprise(config: RunConfig) -> Result<(), Fault> {
+    let ourselves = identity(Some(with_secret(&config)?));
     let way = GrantKind::EnterpriseManaged(Box::new(EnterpriseIdp {
-        issuer: assignment.told("idp_issuer")?.to_owned(),
-        token_endpoint: Some(assignment.told("idp_token_endpoint")?.parse()?),
-        client_id: assignment.told("idp_client_id")?.to_owned(),
+        issuer: config.context_text("idp_issuer")?.to_owned(),
+        token_endpoint: Some(config.context_text("idp_token_endpoint")?.parse()?),
+        client_id: config.context_text("idp_client_id")?.to_owned(),
         client_secret: None,
-        id_token: Secret::new(assignment.told("idp_id_token")?),
+        id_token: Secret::new(config.context_text("idp_id_token")?),
     }));
-    use_server(&assignment, Authorization::without_browser().identity(ourselves).grant(way)).await
+    use_server(&config, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
-/// Is let in by what its platform signed.
-pub(super) async fn workload(assignment: Assignment) -> Result<(), Fault> {
-    let ourselves = identity(Some(PreRegistered::new(assignment.told("client_id")?, None)));
-    let way = GrantKind::JwtBearer { assertion: Secret::new(assignment.told("valid_jwt")?) };
-    use_server(&assignment, Authorization::without_browser().identity(ourselves).grant(way)).await
+/// Workload identity: a JWT that the platform signed.
+pub(super) async fn workload(config: RunConfig) -> Result<(), Fault> {
+    let ourselves = identity(Some(PreRegistered::new(config.context_text("client_id")?, None)));
+    let way = GrantKind::JwtBearer { assertion: Secret::new(config.context_text("valid_jwt")?) };
+    use_server(&config, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
-/// Logs in with tokens that are bound to its key.
-pub(super) async fn proofs(assignment: Assignment) -> Result<(), Fault> {
-    use_server(&assignment, Authorization::new(Follower).identity(identity(None)).dpop(true)).await
+/// DPoP-bound tokens.
+pub(super) async fn proofs(config: RunConfig) -> Result<(), Fault> {
+    use_server(&config, Authorization::new(RedirectBrowser).identity(identity(None)).dpop(true)).await
 }
 
-/// Who we are: this client, if there is one, else one that registers itself.
+/// The client identity: a pre-registered one, or dynamic registration.
 fn identity(registered: Option<PreRegistered>) -> ClientIdentity {
     let dynamic = registered.is_none().then(|| ClientMetadata {
         client_name: Some("refmcp-conformance-client".to_owned()),
@@ -88,16 +88,16 @@ fn identity(registered: Option<PreRegistered>) -> ClientIdentity {
     ClientIdentity { registered, document: None, dynamic }
 }
 
-fn with_secret(assignment: &Assignment) -> Result<PreRegistered, Fault> {
-    let secret = Secret::new(assignment.told("client_secret")?);
-    Ok(PreRegistered::new(assignment.told("client_id")?, Some(secret)))
+fn with_secret(config: &RunConfig) -> Result<PreRegistered, Fault> {
+    let secret = Secret::new(config.context_text("client_secret")?);
+    Ok(PreRegistered::new(config.context_text("client_id")?, Some(secret)))
 }
 
-/// Does two things that need a token; the second may need a better one.
-async fn use_server(assignment: &Assignment, authorization: Authorization) -> Result<(), Fault> {
-    let url: Url = assignment.url.parse()?;
+/// Lists and calls a tool; the call may need more scopes.
+async fn use_server(config: &RunConfig, authorization: Authorization) -> Result<(), Fault> {
+    let url: Url = config.url.parse()?;
     let connector = StreamableHttp::new(url.as_str())?.authorization(authorization);
-    let client = server::connect_to(connector, assignment, Host::new()).await?;
+    let client = server::connect_to(connector, config, Host::new()).await?;
     let tools = client.list_tools().await?;
     if let Some(tool) = tools.first() {
         server::call(&client, &tool.name, json!({})).await?;

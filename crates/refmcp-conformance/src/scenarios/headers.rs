@@ -1,4 +1,4 @@
-//! What goes with every request: in its `_meta`, and in front of it in headers.
+//! Scenarios about `_meta` and HTTP headers of requests.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Fault;
-use crate::assignment::Assignment;
+use crate::run_config::RunConfig;
 use crate::server;
 
-/// Says with every request what the application can do, which is everything.
-pub(super) async fn metadata(assignment: Assignment) -> Result<(), Fault> {
+/// Declares every capability with every request.
+pub(super) async fn metadata(config: RunConfig) -> Result<(), Fault> {
     let host = Host::new()
         .sampling(|_| async { Ok(CreateMessageResult::text("none", "There is no model here.")) })
         .elicitation_defaults()
         .roots([Root::new("file:///")]);
-    let client = server::connect(&assignment, host).await?;
+    let client = server::connect(&config, host).await?;
     client.list_tools().await?;
     client.close().await;
     Ok(())
 }
 
 /// Makes every kind of request that has headers of its own.
-pub(super) async fn standard(assignment: Assignment) -> Result<(), Fault> {
-    let client = server::connect(&assignment, Host::new()).await?;
+pub(super) async fn standard(config: RunConfig) -> Result<(), Fault> {
+    let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({})).await?;
     }
@@ -39,11 +39,11 @@ pub(super) async fn standard(assignment: Assignment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the calls that the context asks for, whose arguments headers repeat.
-pub(super) async fn mirrored(assignment: Assignment) -> Result<(), Fault> {
-    let client = server::connect(&assignment, Host::new()).await?;
+/// Makes the calls of the context, whose arguments headers repeat.
+pub(super) async fn mirrored(config: RunConfig) -> Result<(), Fault> {
+    let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
-    for call in calls(assignment.context)? {
+    for call in calls(config.context)? {
         let tool = server::tool(&tools, &call.name)?;
         server::call(&client, &tool.name, call.arguments).await?;
     }
@@ -51,9 +51,9 @@ pub(super) async fn mirrored(assignment: Assignment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Calls every tool there is; those whose headers are impossible are not to be among them.
-pub(super) async fn invalid(assignment: Assignment) -> Result<(), Fault> {
-    let client = server::connect(&assignment, Host::new()).await?;
+/// Calls every listed tool; the library drops those with invalid headers.
+pub(super) async fn invalid(config: RunConfig) -> Result<(), Fault> {
+    let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({ "region": "here" })).await?;
     }

@@ -1,37 +1,34 @@
-//! The scenarios by their names. Each function does what one scenario wants; the suite watches and judges.
+//! The scenarios by name. Each function runs one; the suite checks what it sees.
 
 mod authorization;
 mod headers;
-mod input;
-mod schemas;
-mod streams;
 mod tools;
 
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::assignment::Assignment;
+use crate::run_config::RunConfig;
 
-/// Why a scenario could not be played to its end.
+/// Why a scenario failed.
 pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 
-/// Plays a scenario.
-pub(crate) type Scenario = fn(Assignment) -> Pin<Box<dyn Future<Output = Result<(), Fault>>>>;
+/// Runs a scenario.
+pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<(), Fault>>>>;
 
-/// Every scenario that has something of its own to do.
+/// The scenarios with a function of their own.
 const SCENARIOS: [(&str, Scenario); 18] = [
     ("initialize", |it| Box::pin(tools::initialize(it))),
     ("tools_call", |it| Box::pin(tools::call(it))),
-    ("elicitation-sep1034-client-defaults", |it| Box::pin(input::defaults(it))),
-    ("sep-2322-client-request-state", |it| Box::pin(input::request_state(it))),
-    ("sse-retry", |it| Box::pin(streams::retry(it))),
+    ("elicitation-sep1034-client-defaults", |it| Box::pin(tools::defaults(it))),
+    ("sep-2322-client-request-state", |it| Box::pin(tools::request_state(it))),
+    ("sse-retry", |it| Box::pin(tools::retry(it))),
     ("request-metadata", |it| Box::pin(headers::metadata(it))),
     ("http-standard-headers", |it| Box::pin(headers::standard(it))),
     ("http-custom-headers", |it| Box::pin(headers::mirrored(it))),
     ("http-invalid-tool-headers", |it| Box::pin(headers::invalid(it))),
-    ("json-schema-ref-no-deref", |it| Box::pin(schemas::references(it))),
-    ("json-schema-2020-12-preservation", |it| Box::pin(schemas::preservation(it))),
+    ("json-schema-ref-no-deref", |it| Box::pin(tools::references(it))),
+    ("json-schema-2020-12-preservation", |it| Box::pin(tools::preservation(it))),
     ("auth/pre-registration", |it| Box::pin(authorization::pre_registration(it))),
     ("auth/client-credentials-basic", |it| Box::pin(authorization::client_credentials(it))),
     ("auth/client-credentials-jwt", |it| Box::pin(authorization::client_assertion(it))),
@@ -41,7 +38,7 @@ const SCENARIOS: [(&str, Scenario); 18] = [
     ("auth/dpop-nonce", |it| Box::pin(authorization::proofs(it))),
 ];
 
-/// How the names of the others begin, which all want a login.
+/// The prefix of all others, which need a login.
 const LOGIN: &str = "auth/";
 
 /// The scenario of this name.
@@ -51,7 +48,7 @@ pub(crate) fn find(name: &str) -> Option<Scenario> {
     own.or_else(|| name.starts_with(LOGIN).then_some(login))
 }
 
-/// What the scenarios are called.
+/// The names of the scenarios.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     SCENARIOS.iter().map(|(name, _)| *name)
 }
@@ -86,14 +83,14 @@ mod tests {
         context.insert("private_key_pem".to_owned(), PrivateKey::generate().unwrap().reveal_pem().into());
         let login = ("auth/iss-supported", find("auth/iss-supported").unwrap());
         for (name, scenario) in SCENARIOS.into_iter().chain([login]) {
-            let assignment = Assignment {
+            let config = RunConfig {
                 scenario: name.to_owned(),
                 // Nothing listens on the port that stands for any.
                 url: "http://127.0.0.1:0/mcp".to_owned(),
                 revision: "2026-07-28".parse().unwrap(),
                 context: context.clone(),
             };
-            let fault = runtime.block_on(scenario(assignment)).unwrap_err().to_string();
+            let fault = runtime.block_on(scenario(config)).unwrap_err().to_string();
             assert!(fault.contains("127.0.0.1"), "{name}: {fault}");
         }
     }

@@ -1,10 +1,10 @@
-//! `refmcp-interop-server-rmcp stdio` or `http PORT`: the server that the tour visits, on rmcp. It serves until it is
-//! told to stop, or its input ends.
+//! `refmcp-interop-server-rmcp stdio` or `http PORT`: the server of the scenario, on rmcp. It serves until it is
+//! stopped, or its input ends.
 
 #![allow(deprecated, reason = "older revisions have what the newest one is about to give up")]
 
+mod scenario;
 mod tools;
-mod tour;
 
 use std::env;
 
@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use tour::Tour;
+use scenario::Scenario;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["stdio"] => {
-            let running = Tour::default().serve(rmcp::transport::stdio()).await?;
+            let running = Scenario::default().serve(rmcp::transport::stdio()).await?;
             running.waiting().await?;
             Ok(())
         }
@@ -35,8 +35,8 @@ async fn main() -> Result<()> {
 async fn listen(port: u16) -> Result<()> {
     let config = StreamableHttpServerConfig::default();
     let stop = config.cancellation_token.clone();
-    let service: StreamableHttpService<Tour, LocalSessionManager> =
-        StreamableHttpService::new(|| Ok(Tour::default()), Default::default(), config);
+    let service: StreamableHttpService<Scenario, LocalSessionManager> =
+        StreamableHttpService::new(|| Ok(Scenario::default()), Default::default(), config);
     let router = axum::Router::new().nest_service("/mcp", service);
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let mut told = signal(SignalKind::terminate())?;

@@ -5,7 +5,7 @@ use rmcp::service::{RequestContext, RoleServer, ServiceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::tour::{Tour, is_modern, made};
+use crate::scenario::{Scenario, is_modern, made};
 
 pub fn listed() -> Value {
     let number = json!({ "type": "number" });
@@ -29,7 +29,7 @@ pub fn listed() -> Value {
 }
 
 pub async fn call(
-    tour: &Tour,
+    scenario: &Scenario,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
@@ -45,7 +45,7 @@ pub async fn call(
         "think" => think(&request, &context).await,
         "roots" => roots(&request, &context).await,
         "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("it failed")]).into()),
-        "talk" => talk(tour, &context).await,
+        "talk" => talk(scenario, &context).await,
         name => Err(ErrorData::invalid_params(format!("no tool {name}"), None)),
     }
 }
@@ -139,14 +139,17 @@ async fn roots(
     Ok(text(&roots.join("\n")))
 }
 
-async fn talk(tour: &Tour, context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+async fn talk(
+    scenario: &Scenario,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
     let wanted = match is_modern(context) {
         true => context.meta.log_level(),
-        false => tour.level.lock().ok().map(|level| *level),
+        false => scenario.level.lock().ok().map(|level| *level),
     };
     for (level, words) in [(LoggingLevel::Debug, "a quiet word"), (LoggingLevel::Warning, "a loud word")] {
         if wanted.is_some_and(|wanted| severity(level) >= severity(wanted)) {
-            let message = json!({ "level": level, "logger": "tour", "data": words });
+            let message = json!({ "level": level, "logger": "scenario", "data": words });
             context.peer.notify_logging_message(made(message)?).await.map_err(lost)?;
         }
     }

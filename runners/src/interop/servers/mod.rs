@@ -1,50 +1,51 @@
-//! Servers that others wrote, on the SDKs that others wrote, and ours, driven by the command line that we built.
+//! Foreign servers on other SDKs, and ours, driven by the command line of our build.
 //!
-//! What is asked and what is to come back is data: `step` says how, `tour` and `others` have it. Each server is visited
-//! over every transport it has. There it is asked for every era, and in what it speaks it is toured.
+//! The commands and the expected output are data: `step` defines them, `scenario` and `reference_servers` list them. Each
+//! server is run over every transport it has: first every protocol version is requested, then the scenario runs in those
+//! that the server speaks.
 
 pub(super) mod logins;
-mod others;
 mod process;
+mod reference_servers;
 mod report;
+mod scenario;
 mod server;
+mod server_run;
 mod step;
-mod tour;
-mod visit;
 
 use std::fs;
 
 use anyhow::{Context, Result, bail};
 
-use super::Places;
+use super::Paths;
 use crate::{Build, Tally, parallel, shell};
 use report::Section;
 use server::{SERVERS, Server};
-use visit::Visit;
+use server_run::ServerRun;
 
-/// Sets the servers up and visits them, or the one that is named; counts what was found out.
+/// Sets the servers up and runs them, or the one that is named; counts what was found out.
 pub(crate) fn run(build: &Build, names: &[&str]) -> Result<Tally> {
     let chosen = chosen(names)?;
-    let places = Places::new(build)?;
-    let out = places.out.join("results");
+    let paths = Paths::new(build)?;
+    let out = paths.out.join("results");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
 
     let mut tally = Tally::default();
-    let mut visits = Vec::new();
+    let mut runs = Vec::new();
     for server in chosen {
-        match server.needs().map_or(Ok(()), |client| client.prepare(&places)) {
-            Ok(()) => visits.extend(server.ways.iter().map(|way| Visit { server, way })),
+        match server.needs().map_or(Ok(()), |client| client.prepare(&paths)) {
+            Ok(()) => runs.extend(server.endpoints.iter().map(|endpoint| ServerRun { server, endpoint })),
             Err(error) => {
                 println!("{} {}: cannot be set up: {error:#}", shell::red("FAILED"), server.name);
                 tally.failed += 1;
             }
         }
     }
-    let sections = make(&visits, &places);
+    let sections = run_all(&runs, &paths);
     for section in &sections {
         tally += section.tally();
     }
-    let kept = places.out.join("servers.md");
+    let kept = paths.out.join("servers.md");
     fs::write(&kept, report::markdown(&sections))
         .with_context(|| format!("cannot write {}", kept.display()))?;
     for fault in sections.iter().flat_map(Section::faults) {
@@ -64,11 +65,11 @@ fn chosen(names: &[&str]) -> Result<Vec<&'static Server>> {
     if names.is_empty() { Ok(SERVERS.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
-/// Makes all visits. Those that start a server for every command take longest, and begin.
-fn make(visits: &[Visit], places: &Places) -> Vec<Section> {
-    let mut order: Vec<(usize, &Visit)> = visits.iter().enumerate().collect();
-    order.sort_by_key(|(_, visit)| visit.is_quick());
-    let mut sections = parallel::map(&order, |(at, visit)| (*at, visit.make(places)));
+/// Makes all runs. Those that start a server for every command take longest, and begin.
+fn run_all(runs: &[ServerRun], paths: &Paths) -> Vec<Section> {
+    let mut order: Vec<(usize, &ServerRun)> = runs.iter().enumerate().collect();
+    order.sort_by_key(|(_, server_run)| server_run.is_quick());
+    let mut sections = parallel::map(&order, |(at, server_run)| (*at, server_run.execute(paths)));
     sections.sort_by_key(|(at, _)| *at);
     sections.into_iter().map(|(_, section)| section).collect()
 }

@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::step::Came;
+use super::step::CommandOutput;
 
 /// How long a server may take until it listens.
 const START: Duration = Duration::from_secs(60);
-/// How long a server may take to end when it is told to.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// How long a server may take to end after SIGTERM.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How long a command may take.
 const LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A server that listens, for as long as this lives.
-pub(super) struct Listening {
+pub(super) struct ServerProcess {
     child: Child,
 }
 
-impl Listening {
+impl ServerProcess {
     /// Starts it and waits until it can be reached. What it says goes to a file.
     pub(super) fn start(words: &[PathBuf], port: u16, log: &Path) -> Result<Self> {
         let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -54,15 +54,15 @@ impl Listening {
     /// Ends it as an operator does: it must still run, and must end by itself.
     pub(super) fn stop(mut self) -> Result<ExitStatus> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("the server ended before it was told to: {status}");
+            bail!("the server ended before it was stopped: {status}");
         }
         signal(&self.child, "TERM")?;
-        ended(&mut self.child, FAREWELL)?
-            .with_context(|| format!("the server did not end within {FAREWELL:?}"))
+        ended(&mut self.child, STOP_LIMIT)?
+            .with_context(|| format!("the server did not end within {STOP_LIMIT:?}"))
     }
 }
 
-impl Drop for Listening {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it may be gone already; what counts is that it is gone
         let _ = self.child.wait();
@@ -83,7 +83,7 @@ pub(super) fn command(words: &[impl AsRef<OsStr>]) -> Result<Command> {
 }
 
 /// Runs a command to its end.
-pub(super) fn run(command: &mut Command) -> Result<Came> {
+pub(super) fn run(command: &mut Command) -> Result<CommandOutput> {
     let mut child = spawn(command)?;
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let exit = ended(&mut child, LIMIT)?;
@@ -93,7 +93,7 @@ pub(super) fn run(command: &mut Command) -> Result<Came> {
     }
     let (out, err) = (whole(out), whole(err));
     ensure!(exit.is_some(), "it was still running after {LIMIT:?}: {out} {err}");
-    Ok(Came { exit: exit.and_then(|status| status.code()), out, err })
+    Ok(CommandOutput { exit: exit.and_then(|status| status.code()), out, err })
 }
 
 /// Runs a command that goes on by itself until it prints a line with one of these in it, then stops it. As long as it
@@ -102,14 +102,14 @@ pub(super) fn watch(
     command: &mut Command,
     until: &[&str],
     mut waiting: impl FnMut() -> Result<()>,
-) -> Result<Came> {
+) -> Result<CommandOutput> {
     let mut child = spawn(command)?;
     let err = collect(child.stderr.take());
-    let (tell, lines) = mpsc::channel();
+    let (sender, lines) = mpsc::channel();
     let out = child.stdout.take().context("there is no output")?;
     let reader = thread::spawn(move || {
         for line in BufReader::new(out).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }
@@ -129,16 +129,16 @@ pub(super) fn watch(
     drop(lines);
     // Not as ctrl-c would: a process that was started in the background of a shell may be deaf to that.
     signal(&child, "TERM")?;
-    let exit = ended(&mut child, FAREWELL)?;
+    let exit = ended(&mut child, STOP_LIMIT)?;
     if exit.is_none() {
         let _ = child.kill(); // it may end just now
         child.wait()?;
     }
-    let _ = reader.join(); // it has nothing to tell
+    let _ = reader.join(); // it has no result
     let err = whole(err);
     ensure!(seen, "it did not print {}: {out} {err}", until.join(" or "));
-    ensure!(exit.is_some(), "it did not stop when it was told to");
-    Ok(Came { exit: exit.and_then(|status| status.code()), out, err })
+    ensure!(exit.is_some(), "it did not stop on SIGTERM");
+    Ok(CommandOutput { exit: exit.and_then(|status| status.code()), out, err })
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
@@ -150,7 +150,7 @@ fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
-            let _ = stream.read_to_end(&mut bytes); // what came before a fault is what there is
+            let _ = stream.read_to_end(&mut bytes); // what output before a fault is what there is
         }
         bytes
     })
@@ -171,11 +171,11 @@ fn ended(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
 }
 
 fn signal(child: &Child, name: &str) -> Result<()> {
-    let told = Command::new("kill")
+    let status = Command::new("kill")
         .args([&format!("-{name}"), &child.id().to_string()])
         .stderr(Stdio::null())
         .status();
-    told.context("cannot run kill")?;
+    status.context("cannot run kill")?;
     Ok(())
 }
 
@@ -186,15 +186,15 @@ mod tests {
 
     #[test]
     fn a_command_is_run_and_what_it_says_is_kept() {
-        let came = run(&mut command(&["sh", "-c", "echo out; echo err >&2; exit 5"]).unwrap()).unwrap();
-        assert_eq!((came.exit, came.out.as_str(), came.err.as_str()), (Some(5), "out\n", "err\n"));
+        let output = run(&mut command(&["sh", "-c", "echo out; echo err >&2; exit 5"]).unwrap()).unwrap();
+        assert_eq!((output.exit, output.out.as_str(), output.err.as_str()), (Some(5), "out\n", "err\n"));
     }
 
     #[test]
     fn a_command_that_goes_on_is_stopped_when_it_has_said_enough() {
         let mut forever = command(&["sh", "-c", "echo one; echo two; exec sleep 60"]).unwrap();
-        let came = watch(&mut forever, &["two"], || Ok(())).unwrap();
-        assert_eq!((came.exit, came.out.as_str()), (None, "one\ntwo\n"));
+        let output = watch(&mut forever, &["two"], || Ok(())).unwrap();
+        assert_eq!((output.exit, output.out.as_str()), (None, "one\ntwo\n"));
         let mut silent = command(&["true"]).unwrap();
         assert!(
             watch(&mut silent, &["two"], || Ok(())).unwrap_err().to_string().contains("did not print two")
@@ -203,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_at_once_is_no_server() {
-        let log = std::env::temp_dir().join(format!("xtask-listening-{}", std::process::id()));
+        let log = std::env::temp_dir().join(format!("xtask-running-{}", std::process::id()));
         let words = [PathBuf::from("true")];
-        let error = Listening::start(&words, free_port().unwrap(), &log).err().unwrap();
+        let error = ServerProcess::start(&words, free_port().unwrap(), &log).err().unwrap();
         std::fs::remove_file(&log).unwrap();
         assert!(error.to_string().contains("ended before it listened"), "{error}");
     }

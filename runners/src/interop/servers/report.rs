@@ -1,11 +1,11 @@
-//! What came of the tours: which revision was agreed on for what was asked, and what each feature did.
+//! What output of the scenarios: which revision was agreed on for what was asked, and what each feature did.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::Tally;
 
-/// What came of one thing.
+/// What output of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     Ok(String),
@@ -14,14 +14,14 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// The tour through one server over one transport.
+/// The scenario through one server over one transport.
 #[derive(Debug, Default)]
 pub(super) struct Section {
     pub(super) server: &'static str,
     pub(super) transport: &'static str,
     /// What was asked for, and what was agreed on.
     pub(super) eras: Vec<(&'static str, Outcome)>,
-    /// The revisions of the whole tour.
+    /// The revisions of the whole scenario.
     pub(super) revisions: Vec<&'static str>,
     pub(super) features: Vec<&'static str>,
     pub(super) cells: BTreeMap<(&'static str, &'static str), Outcome>,
@@ -33,7 +33,7 @@ impl Section {
         format!("{} over {}", self.server, self.transport)
     }
 
-    /// Everything that was to be found out, with what came of it: nothing, when it was not found out.
+    /// Everything that was to be found out, with what output of it: nothing, when it was not found out.
     fn outcomes(&self) -> impl Iterator<Item = (String, Option<&Outcome>)> {
         let eras =
             self.eras.iter().map(|(era, outcome)| (format!("--protocol-version {era}"), Some(outcome)));
@@ -49,7 +49,7 @@ impl Section {
     /// What must not be, in words.
     pub(super) fn faults(&self) -> Vec<String> {
         let bad = |(what, outcome): (String, Option<&Outcome>)| match outcome {
-            None => Some(format!("{what}: nothing is told of it")),
+            None => Some(format!("{what}: no result")),
             Some(Outcome::Failed(why)) => Some(format!("{what}: {why}")),
             Some(Outcome::Unsupported(why)) if why.trim().is_empty() => {
                 Some(format!("{what}: unsupported, but it does not say why"))
@@ -187,7 +187,7 @@ Unsupported:
             section.faults(),
             [
                 "a over stdio: --protocol-version legacy: unsupported, but it does not say why",
-                "a over stdio: r ping: nothing is told of it",
+                "a over stdio: r ping: no result",
                 "a over stdio: r echo: silence",
                 "a over stdio: it fell over",
             ]

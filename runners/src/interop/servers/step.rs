@@ -1,4 +1,4 @@
-//! A step of a tour as data: the words of a command line, what it exits with and what is to be seen of it.
+//! A step of a scenario as data: the words of a command line, what it exits with and what is to be seen of it.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(super) struct Feature {
     pub(super) name: &'static str,
-    /// The place among the revisions of the first one that has it. Before, a server may refuse it.
+    /// The pointer among the revisions of the first one that has it. Before, a server may refuse it.
     pub(super) since: usize,
-    /// The place of the first revision that no longer has it.
+    /// The pointer of the first revision that no longer has it.
     pub(super) until: usize,
     pub(super) steps: Vec<Step>,
 }
@@ -83,9 +83,9 @@ impl Step {
 pub(super) enum Check {
     /// The document it prints is this one, as JSON, but for what revisions add to every result.
     Is(&'static str),
-    /// The document has this value, as JSON, at this place.
+    /// The document has this value, as JSON, at this pointer.
     At(&'static str, &'static str),
-    /// The entries of the list at this place have these names, in this order, with spaces between them.
+    /// The entries of the list at this pointer have these names, in this order, with spaces between them.
     Names(&'static str, &'static str),
     /// It prints exactly this.
     Prints(&'static str),
@@ -99,28 +99,28 @@ pub(super) enum Check {
     Hides(&'static str),
 }
 
-/// What came of a command.
+/// What output of a command.
 #[derive(Debug)]
-pub(super) struct Came {
+pub(super) struct CommandOutput {
     pub(super) exit: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
 }
 
-impl Came {
+impl CommandOutput {
     /// What is wrong with it, if anything is.
     pub(super) fn fault(&self, exit: i32, checks: &[Check]) -> Option<String> {
         if self.exit != Some(exit) {
-            return Some(format!("exit code {:?} and not {exit}: {}", self.exit, self.last_words()));
+            return Some(format!("exit code {:?} and not {exit}: {}", self.exit, self.reason()));
         }
         checks.iter().find_map(|check| self.fails(check))
     }
 
     /// What a person would read as the reason.
-    pub(super) fn last_words(&self) -> String {
-        let told = self.err.lines().rev().find_map(|line| line.trim().strip_prefix("refmcp: "));
+    pub(super) fn reason(&self) -> String {
+        let error = self.err.lines().rev().find_map(|line| line.trim().strip_prefix("refmcp: "));
         let said = || self.out.trim().to_owned();
-        told.map_or_else(
+        error.map_or_else(
             || if self.out.trim().is_empty() { self.err.trim().to_owned() } else { said() },
             str::to_owned,
         )
@@ -134,14 +134,14 @@ impl Came {
                 (Ok(found), Ok(wanted)) => Some(format!("{wanted} was expected, not {found}")),
                 (Err(fault), _) | (_, Err(fault)) => Some(fault),
             },
-            Check::At(place, value) => match (self.document(), parsed(value)) {
-                (Ok(found), Ok(wanted)) if found.pointer(place) == Some(&wanted) => None,
-                (Ok(found), Ok(wanted)) => Some(format!("{wanted} was expected at {place} of {found}")),
+            Check::At(pointer, value) => match (self.document(), parsed(value)) {
+                (Ok(found), Ok(wanted)) if found.pointer(pointer) == Some(&wanted) => None,
+                (Ok(found), Ok(wanted)) => Some(format!("{wanted} was expected at {pointer} of {found}")),
                 (Err(fault), _) | (_, Err(fault)) => Some(fault),
             },
-            Check::Names(place, names) => match self.document().map(|document| named(&document, place)) {
+            Check::Names(pointer, names) => match self.document().map(|document| named(&document, pointer)) {
                 Ok(found) if found == *names => None,
-                Ok(found) => Some(format!("{names} were expected at {place}, not {found}")),
+                Ok(found) => Some(format!("{names} were expected at {pointer}, not {found}")),
                 Err(fault) => Some(fault),
             },
             Check::Prints(text) if self.out == *text => None,
@@ -180,8 +180,8 @@ fn parsed(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|fault| format!("{text:?} is no JSON document: {fault}"))
 }
 
-fn named(document: &Value, place: &str) -> String {
-    let entries = document.pointer(place).and_then(Value::as_array).into_iter().flatten();
+fn named(document: &Value, pointer: &str) -> String {
+    let entries = document.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
     entries.filter_map(|entry| entry.get("name")?.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -189,13 +189,13 @@ fn named(document: &Value, place: &str) -> String {
 mod tests {
     use super::*;
 
-    fn came(out: &str) -> Came {
-        Came { exit: Some(0), out: out.to_owned(), err: "refmcp: no\n".to_owned() }
+    fn output(out: &str) -> CommandOutput {
+        CommandOutput { exit: Some(0), out: out.to_owned(), err: "refmcp: no\n".to_owned() }
     }
 
     #[test]
     fn documents_are_compared_without_what_revisions_add() {
-        let answer = came(r#"{"content":[],"isError":false,"resultType":"complete","_meta":{},"more":1}"#);
+        let answer = output(r#"{"content":[],"isError":false,"resultType":"complete","_meta":{},"more":1}"#);
         assert_eq!(answer.fault(0, &[Check::Is(r#"{"content":[],"more":1}"#)]), None);
         assert!(answer.fault(0, &[Check::Is(r#"{"content":[]}"#)]).is_some());
         assert!(answer.fault(0, &[Check::Is(r#"{"content":[],"more":1,"isError":true}"#)]).is_some());
@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn lists_and_lines_are_compared() {
-        let lists = came(r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
+        let lists = output(r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
         assert_eq!(lists.fault(0, &[Check::Names("/tools", "a b")]), None);
         assert!(lists.fault(0, &[Check::Names("/tools", "b a")]).is_some());
-        let lines = came("one\ntwo\none\n");
+        let lines = output("one\ntwo\none\n");
         assert_eq!(lines.fault(0, &[Check::Lines(2, "one"), Check::Hides("three"), Check::Says("wo")]), None);
         assert_eq!(lines.fault(0, &[Check::Complains("no"), Check::Prints("one\ntwo\none\n")]), None);
         let wrong = [

@@ -1,4 +1,4 @@
-//! A person without a browser: the suite's authorization servers send everybody back at once.
+//! The browser of a login: the suite's authorization servers redirect back at once.
 
 use bytes::Bytes;
 use http::header::LOCATION;
@@ -9,14 +9,14 @@ use refmcp_client::http::{AddressScope, Fetcher};
 use refmcp_client::transport::BoxFuture;
 use url::Url;
 
-/// Goes where it is sent, and tells where it was sent back to without going there: nobody listens.
+/// Fetches the authorization URL and returns the redirect without following it: nothing listens there.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Follower;
+pub(crate) struct RedirectBrowser;
 
-/// Where it is sent back to.
+/// The redirect URI.
 const REDIRECT: &str = "http://127.0.0.1:41999/callback";
 
-impl Browser for Follower {
+impl Browser for RedirectBrowser {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         let url = Url::parse(REDIRECT).map_err(|fault| BrowserError::Failed(fault.to_string()));
         Box::pin(async move { url })
@@ -33,9 +33,9 @@ async fn visit(url: &Url) -> Result<Url, String> {
     let fetcher = Fetcher::guarded(AddressScope::Loopback);
     let response = fetcher.fetch(request).await.map_err(|fault| fault.to_string())?;
     if !matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER) {
-        return Err(format!("the authorization server sends nobody back: {}", response.status()));
+        return Err(format!("the authorization server does not redirect: {}", response.status()));
     }
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let location = location.ok_or("the authorization server does not say where to")?;
+    let location = location.ok_or("the redirect has no location")?;
     url.join(location).map_err(|fault| fault.to_string())
 }

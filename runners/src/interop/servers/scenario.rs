@@ -1,4 +1,4 @@
-//! What the servers on the SDKs are asked: they all offer the same, so the same answers are expected of them.
+//! The scenario for the servers on the SDKs: they all offer the same, so the same output is expected.
 
 use super::step::Check::{At, Complains, Hides, Is, Lines, Names, Prints, Says};
 use super::step::{Feature, Step};
@@ -10,16 +10,16 @@ pub(super) const MODERN: usize = 4;
 
 const TOOLS: &str = "echo sum count ask think roots fail talk";
 
-/// The tour through a server of `interop/servers`.
-pub(super) fn tour() -> Vec<Feature> {
+/// The scenario through a server of `interop/servers`.
+pub(super) fn scenario() -> Vec<Feature> {
     vec![
         Feature::new(
             "info",
             [Step::json(
                 &["info"],
                 &[
-                    At("/serverInfo", r#"{"name":"tour","version":"1.0.0"}"#),
-                    At("/instructions", r#""Made to be visited.""#),
+                    At("/serverInfo", r#"{"name":"scenario","version":"1.0.0"}"#),
+                    At("/instructions", r#""For interoperability tests.""#),
                     At("/capabilities/logging", "{}"),
                 ],
             )],
@@ -32,7 +32,7 @@ pub(super) fn tour() -> Vec<Feature> {
                     Names("/tools", TOOLS),
                     Names("/resources", "note tick"),
                     Names("/prompts", "greet"),
-                    At("/resourceTemplates/0/uriTemplate", r#""tour://greeting/{name}""#),
+                    At("/resourceTemplates/0/uriTemplate", r#""scenario://greeting/{name}""#),
                     At("/prompts/0/arguments", r#"[{"name":"name","required":true}]"#),
                 ],
             )],
@@ -70,7 +70,7 @@ pub(super) fn tour() -> Vec<Feature> {
         ),
         Feature::new(
             "unknown_method",
-            [Step::json(&["raw", "tour/nothing"], &[Complains("(-326")]).exits(1)],
+            [Step::json(&["raw", "scenario/nothing"], &[Complains("(-326")]).exits(1)],
         ),
         Feature::new(
             "progress",
@@ -83,7 +83,11 @@ pub(super) fn tour() -> Vec<Feature> {
             "logging",
             [Step::text(
                 &["call", "talk", "--log-level", "info"],
-                &[Prints("talked\n"), Complains("[server tour] warning: a loud word"), Hides("a quiet word")],
+                &[
+                    Prints("talked\n"),
+                    Complains("[server scenario] warning: a loud word"),
+                    Hides("a quiet word"),
+                ],
             )],
         ),
         Feature::new(
@@ -112,15 +116,18 @@ pub(super) fn tour() -> Vec<Feature> {
             "resources",
             [
                 Step::json(
-                    &["read", "tour://note"],
-                    &[Is(r#"{"contents":[{"uri":"tour://note","mimeType":"text/plain","text":"a note"}]}"#)],
+                    &["read", "scenario://note"],
+                    &[Is(
+                        r#"{"contents":[{"uri":"scenario://note","mimeType":"text/plain","text":"a note"}]}"#,
+                    )],
                 ),
-                Step::text(&["read", "tour://greeting/Bob"], &[Prints("Hello, Bob!")]),
+                Step::text(&["read", "scenario://greeting/Bob"], &[Prints("Hello, Bob!")]),
             ],
         ),
         Feature::new(
             "resource_not_found",
-            [Step::text(&["read", "tour://nothing"], &[Complains(r#"{"uri":"tour://nothing"}"#)]).exits(1)],
+            [Step::text(&["read", "scenario://nothing"], &[Complains(r#"{"uri":"scenario://nothing"}"#)])
+                .exits(1)],
         ),
         Feature::new(
             "prompts",
@@ -138,12 +145,15 @@ pub(super) fn tour() -> Vec<Feature> {
                     &["complete", "--prompt", "greet", "name=A"],
                     &[Is(r#"{"completion":{"values":["Ada","Alan"],"total":2,"hasMore":false}}"#)],
                 ),
-                Step::text(&["complete", "--template", "tour://greeting/{name}", "name=G"], &[Says("Grace")]),
+                Step::text(
+                    &["complete", "--template", "scenario://greeting/{name}", "name=G"],
+                    &[Says("Grace")],
+                ),
             ],
         ),
         Feature::new(
             "watch",
-            [Step::json(&["watch", "tour://tick"], &[Says("\"tour://tick\"")])
+            [Step::json(&["watch", "scenario://tick"], &[Says("\"scenario://tick\"")])
                 .watched_for(&["notifications/resources/updated"])],
         ),
         Feature::new("ping", [Step::json(&["raw", "ping"], &[Is("{}")])]).until(MODERN),

@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::exit_recorder::{self, ExitRecorder};
 use crate::form;
 use crate::session::{
     Desk, LISTS, Reply, Session, Watch, key, question_refusal, rpc_error, run_number, unreadable,
 };
-use crate::witness::{self, Witness};
 
 /// How long to listen before believing that nothing comes.
 const QUIET: Duration = Duration::from_millis(250);
@@ -117,27 +117,27 @@ impl std::fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-pub struct Tour {
+pub struct Scenario {
     revision: String,
     server: Vec<String>,
     folder: PathBuf,
-    witness: Witness,
+    exit_recorder: ExitRecorder,
     desk: Arc<Desk>,
     session: Option<Session>,
 }
 
 /// What a feature has to say when it is fine.
-type Told = Result<String>;
+type Detail = Result<String>;
 
-impl Tour {
+impl Scenario {
     pub fn new(revision: String, server: Vec<String>, folder: PathBuf) -> Result<Self> {
-        let witness = Witness::new(&server, &folder, false)?;
-        Ok(Self { revision, server, folder, witness, desk: Desk::new(), session: None })
+        let exit_recorder = ExitRecorder::new(&server, &folder, false)?;
+        Ok(Self { revision, server, folder, exit_recorder, desk: Desk::new(), session: None })
     }
 
     /// `stdio`, `http`, `sse` or `websocket`.
     pub fn transport(&self) -> &'static str {
-        witness::transport_of(&self.server)
+        exit_recorder::transport_of(&self.server)
     }
 
     /// What rmcp says to a transport that it does not have: its one transport for URLs is tried there, and must not
@@ -149,23 +149,23 @@ impl Tour {
             "websocket" => "builder error for url (ws://",
             _ => return None,
         };
-        let error = Session::connect(&self.revision, self.witness.place(), &self.desk).await.err()?;
-        let told = format!("rmcp has no transport for {transport}; its streamable HTTP says: {error:#}");
-        told.contains(fitting).then_some(told)
+        let error = Session::connect(&self.revision, self.exit_recorder.place(), &self.desk).await.err()?;
+        let reason = format!("rmcp has no transport for {transport}; its streamable HTTP says: {error:#}");
+        reason.contains(fitting).then_some(reason)
     }
 
-    pub async fn visit(&mut self, feature: &str) -> Told {
+    pub async fn run(&mut self, feature: &str) -> Detail {
         self.desk.begin();
-        let told = self.check(feature).await?;
+        let detail = self.check(feature).await?;
         let requests = self.desk.server_requests();
         ensure!(
             !self.modern() || requests.is_empty(),
             "requests of the server, which this revision does not have: {requests:?}"
         );
-        Ok(told)
+        Ok(detail)
     }
 
-    async fn check(&mut self, feature: &str) -> Told {
+    async fn check(&mut self, feature: &str) -> Detail {
         match feature {
             "handshake" => self.handshake().await,
             "tools/list" => self.tools_list().await,
@@ -247,8 +247,8 @@ impl Tour {
         Ok(Some(self.session()?.listen(filter, &self.desk).await?))
     }
 
-    async fn handshake(&mut self) -> Told {
-        self.session = Some(Session::connect(&self.revision, self.witness.place(), &self.desk).await?);
+    async fn handshake(&mut self) -> Detail {
+        self.session = Some(Session::connect(&self.revision, self.exit_recorder.place(), &self.desk).await?);
         let server = self.session()?.server()?;
         let (info, capabilities) = (&server["serverInfo"], &server["capabilities"]);
         same("negotiated revision", &server["protocolVersion"], &json!(self.revision))?;
@@ -265,7 +265,7 @@ impl Tour {
         Ok(format!("{info}, capabilities {capabilities}"))
     }
 
-    async fn tools_list(&mut self) -> Told {
+    async fn tools_list(&mut self) -> Detail {
         let tools = self.session()?.list_all("tools").await?;
         has_all(&strings(&tools, "name"), TOOLS)?;
         for tool in &tools {
@@ -292,10 +292,10 @@ impl Tour {
         Ok(format!("{} tools", tools.len()))
     }
 
-    async fn pagination(&mut self) -> Told {
-        let witness = Witness::new(&self.server, &self.folder, true)?;
-        let mut paged = Session::connect(&self.revision, witness.place(), &Desk::new()).await?;
-        let mut told = Vec::new();
+    async fn pagination(&mut self) -> Detail {
+        let exit_recorder = ExitRecorder::new(&self.server, &self.folder, true)?;
+        let mut paged = Session::connect(&self.revision, exit_recorder.place(), &Desk::new()).await?;
+        let mut details = Vec::new();
         for (kind, key) in LISTS {
             let mut whole = self.names(kind).await?;
             let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, None);
@@ -309,7 +309,7 @@ impl Tour {
                 pages += 1;
             }
             let mut followed = strings(&paged.list_all(kind).await?, key);
-            told.push(format!("{} {kind} in {pages} pages", seen.len()));
+            details.push(format!("{} {kind} in {pages} pages", seen.len()));
             for list in [&mut seen, &mut whole, &mut followed] {
                 list.sort();
             }
@@ -318,24 +318,24 @@ impl Tour {
             ensure!(followed == whole, "{kind}: rmcp's own following of the cursors gives {followed:?}");
         }
         paged.close().await?;
-        Ok(told.join(", "))
+        Ok(details.join(", "))
     }
 
-    async fn text(&mut self) -> Told {
-        let message = "tour: grüße, 世界, \"quotes\"\nand a second line \u{1F600}";
+    async fn text(&mut self) -> Detail {
+        let message = "scenario: grüße, 世界, \"quotes\"\nand a second line \u{1F600}";
         let result = self.ok("echo", json!({"message": message})).await?;
         has(&text_of(&result), message)?;
         Ok(String::new())
     }
 
-    async fn image(&mut self) -> Told {
+    async fn image(&mut self) -> Detail {
         let result = self.ok("image", json!({})).await?;
         let image = block(&result, "image").context("no image block")?;
         same("mimeType", &image["mimeType"], &json!("image/png"))?;
         Ok(format!("{} bytes", decode(&image["data"], PNG)?))
     }
 
-    async fn audio(&mut self) -> Told {
+    async fn audio(&mut self) -> Detail {
         let result = self.ok("audio", json!({})).await?;
         if !self.since("2025-03-26") {
             ensure!(block(&result, "audio").is_none(), "an audio block, which this revision does not have");
@@ -347,7 +347,7 @@ impl Tour {
         Ok(format!("{} bytes", decode(&audio["data"], b"RIFF")?))
     }
 
-    async fn resource_link(&mut self) -> Told {
+    async fn resource_link(&mut self) -> Detail {
         let result = self.ok("resource_link", json!({})).await?;
         if !self.since("2025-06-18") {
             ensure!(
@@ -363,7 +363,7 @@ impl Tour {
         Ok(link["uri"].to_string())
     }
 
-    async fn embedded_resource(&mut self) -> Told {
+    async fn embedded_resource(&mut self) -> Detail {
         let result = self.ok("embedded_resource", json!({})).await?;
         let resource = &block(&result, "resource").context("no resource block")?["resource"];
         has(&resource["uri"].to_string(), "://")?;
@@ -372,7 +372,7 @@ impl Tour {
         Ok(resource["uri"].to_string())
     }
 
-    async fn annotated(&mut self) -> Told {
+    async fn annotated(&mut self) -> Detail {
         let result = self.ok("annotated", json!({})).await?;
         let annotations: Vec<&Value> =
             blocks(&result).iter().map(|block| &block["annotations"]).filter(|one| one.is_object()).collect();
@@ -385,7 +385,7 @@ impl Tour {
         Ok(json!(annotations).to_string())
     }
 
-    async fn mixed(&mut self) -> Told {
+    async fn mixed(&mut self) -> Detail {
         let result = self.ok("mixed", json!({})).await?;
         let kinds = strings(blocks(&result), "type");
         let mut different = kinds.clone();
@@ -396,7 +396,7 @@ impl Tour {
         Ok(kinds.join(" "))
     }
 
-    async fn structured_output(&mut self) -> Told {
+    async fn structured_output(&mut self) -> Detail {
         let sum = self.ok("sum", json!({"a": 2, "b": 3})).await?;
         has(&text_of(&sum), "5")?;
         let weather = self.ok("get_weather", json!({"location": "Berlin"})).await?;
@@ -421,17 +421,18 @@ impl Tour {
         Ok(found.to_string())
     }
 
-    async fn tool_error(&mut self) -> Told {
-        let result = self.call("fail", json!({"message": "tour failure"})).await?;
+    async fn tool_error(&mut self) -> Detail {
+        let result = self.call("fail", json!({"message": "scenario failure"})).await?;
         same("isError", &result["isError"], &json!(true))?;
-        has(&text_of(&result), "tour failure")?;
+        has(&text_of(&result), "scenario failure")?;
         Ok(String::new())
     }
 
-    async fn protocol_error(&mut self) -> Told {
-        let error =
-            expect_rpc_error(self.call("protocol_error", json!({"message": "tour protocol error"})).await)?;
-        has(&error.to_string(), "tour protocol error")?;
+    async fn protocol_error(&mut self) -> Detail {
+        let error = expect_rpc_error(
+            self.call("protocol_error", json!({"message": "scenario protocol error"})).await,
+        )?;
+        has(&error.to_string(), "scenario protocol error")?;
         // 2026-07-28 keeps these for itself or retired them; none of those it defines means that a tool wants an error
         let code = error["code"].as_i64().context("no code")?;
         let reserved = (-32099..=-32020).contains(&code) || code == -32002;
@@ -439,7 +440,7 @@ impl Tour {
         Ok(error.to_string())
     }
 
-    async fn invalid_arguments(&mut self) -> Told {
+    async fn invalid_arguments(&mut self) -> Detail {
         let answer = self.call("sum", json!({"a": "two", "b": 3})).await;
         if !self.since("2025-11-25") {
             let error = expect_rpc_error(answer)?;
@@ -457,7 +458,7 @@ impl Tour {
         Ok(text_of(&result))
     }
 
-    async fn resources_list(&mut self) -> Told {
+    async fn resources_list(&mut self) -> Detail {
         let resources = self.session()?.list_all("resources").await?;
         has_all(&strings(&resources, "uri"), RESOURCES)?;
         for resource in &resources {
@@ -473,7 +474,7 @@ impl Tour {
         Ok(format!("{} resources", resources.len()))
     }
 
-    async fn resources_read(&mut self) -> Told {
+    async fn resources_read(&mut self) -> Detail {
         let todo = self.read(TODO).await?;
         same("uri", &todo["uri"], &json!(TODO))?;
         let text = todo["text"].as_str().context("todo.txt has no text")?;
@@ -487,7 +488,7 @@ impl Tour {
         Ok(self.session()?.read_resource(uri).await?["contents"][0].clone())
     }
 
-    async fn resource_templates(&mut self) -> Told {
+    async fn resource_templates(&mut self) -> Detail {
         let templates = self.names("resourceTemplates").await?;
         has_all(&templates, &["test://template/{id}/data"])?;
         let data = self.read("test://template/123/data").await?;
@@ -498,7 +499,7 @@ impl Tour {
         Ok(format!("{} templates", templates.len()))
     }
 
-    async fn resource_not_found(&mut self) -> Told {
+    async fn resource_not_found(&mut self) -> Detail {
         let uri = "file:///notes/no-such-file.txt";
         let error = expect_rpc_error(self.session()?.read_resource(uri).await)?;
         same("code", &error["code"], &json!(if self.modern() { -32602 } else { -32002 }))?;
@@ -506,7 +507,7 @@ impl Tour {
         Ok(error.to_string())
     }
 
-    async fn subscribe(&mut self) -> Told {
+    async fn subscribe(&mut self) -> Detail {
         let updated = "notifications/resources/updated";
         let before = self.read(TODO).await?;
         if !self.modern() {
@@ -532,14 +533,14 @@ impl Tour {
         Ok(String::new())
     }
 
-    async fn list_changed(&mut self) -> Told {
+    async fn list_changed(&mut self) -> Detail {
         let filter =
             json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         let _watch = self.watch(filter).await?;
         for (kind, one, key, added) in [
-            ("tools", "tool", "name", "tour_tool"),
-            ("prompts", "prompt", "name", "tour_prompt"),
-            ("resources", "resource", "uri", "file:///tour/added.txt"),
+            ("tools", "tool", "name", "scenario_tool"),
+            ("prompts", "prompt", "name", "scenario_prompt"),
+            ("resources", "resource", "uri", "file:///scenario/added.txt"),
         ] {
             let added = added.to_owned();
             ensure!(!self.names(kind).await?.contains(&added), "{added} was there before");
@@ -554,7 +555,7 @@ impl Tour {
         Ok(String::new())
     }
 
-    async fn prompts_list(&mut self) -> Told {
+    async fn prompts_list(&mut self) -> Detail {
         let prompts = self.session()?.list_all("prompts").await?;
         has_all(&strings(&prompts, "name"), PROMPTS)?;
         for prompt in &prompts {
@@ -567,8 +568,8 @@ impl Tour {
         Ok(format!("{} prompts", prompts.len()))
     }
 
-    async fn prompts_get(&mut self) -> Told {
-        let code = "fn tour() -> u8 { 42 }";
+    async fn prompts_get(&mut self) -> Detail {
+        let code = "fn scenario() -> u8 { 42 }";
         let result =
             self.session()?.get_prompt("code_review", json!({"code": code, "language": "rust"})).await?;
         let messages = result["messages"].as_array().context("no messages")?;
@@ -578,7 +579,7 @@ impl Tour {
         Ok(format!("{} messages", messages.len()))
     }
 
-    async fn completion(&mut self) -> Told {
+    async fn completion(&mut self) -> Detail {
         let session = self.session()?;
         let plain = session.complete("code_review", ("language", "py"), None).await?;
         has(&plain["values"].to_string().to_lowercase(), "python")?;
@@ -594,17 +595,18 @@ impl Tour {
 
     async fn logged(&self, level: Option<&str>) -> Result<Vec<String>> {
         self.desk.clear();
-        let arguments = json!({"text": "tour log"});
+        let arguments = json!({"text": "scenario log"});
         succeeded("log_all", self.session()?.call("log_all", arguments, level).await?)?;
         sleep(QUIET).await;
         let messages = self.desk.of("notifications/message");
-        let mine = messages.into_iter().filter(|message| message["data"].to_string().contains("tour log"));
+        let mine =
+            messages.into_iter().filter(|message| message["data"].to_string().contains("scenario log"));
         let mut levels = strings(&mine.collect::<Vec<_>>(), "level");
         levels.sort();
         Ok(levels)
     }
 
-    async fn logging(&mut self) -> Told {
+    async fn logging(&mut self) -> Detail {
         for (at, level) in [(3, "warning"), (0, "debug")] {
             let found = if self.modern() {
                 self.logged(Some(level)).await?
@@ -623,7 +625,7 @@ impl Tour {
         Ok(String::new())
     }
 
-    async fn progress(&mut self) -> Told {
+    async fn progress(&mut self) -> Detail {
         self.desk.clear();
         let arguments = json!({"steps": 3, "step_ms": 20});
         let (result, token) = self.session()?.call_with_progress("long_task", arguments).await?;
@@ -641,8 +643,8 @@ impl Tour {
         Ok(format!("{steps:?} of {total:?}"))
     }
 
-    async fn cancellation(&mut self) -> Told {
-        let tag = format!("tour-{}", run_number());
+    async fn cancellation(&mut self) -> Detail {
+        let tag = format!("scenario-{}", run_number());
         let arguments = json!({"steps": 100, "step_ms": 100, "tag": tag});
         let begin = Instant::now();
         self.session()?.call_cancelled("long_task", arguments, Duration::from_millis(300)).await?;
@@ -655,17 +657,17 @@ impl Tour {
         Ok("by RequestHandle::cancel".to_owned())
     }
 
-    async fn sampling(&mut self) -> Told {
+    async fn sampling(&mut self) -> Detail {
         self.desk.clear();
-        let result = self.ok("ask_model", json!({"prompt": "what does the tour answer?"})).await?;
+        let result = self.ok("ask_model", json!({"prompt": "what does the scenario answer?"})).await?;
         let question = self.desk.question()?;
-        has(&question["messages"].to_string(), "what does the tour answer?")?;
+        has(&question["messages"].to_string(), "what does the scenario answer?")?;
         ensure!(
             question["maxTokens"].as_u64().is_some_and(|tokens| tokens > 0),
             "maxTokens {}",
             question["maxTokens"]
         );
-        has(&result.to_string(), "the tour answers 4711")?;
+        has(&result.to_string(), "the scenario answers 4711")?;
         Ok(String::new())
     }
 
@@ -695,7 +697,7 @@ impl Tour {
         Err(Unsupported(format!("{why}: {said}")).into())
     }
 
-    async fn elicitation_form(&mut self) -> Told {
+    async fn elicitation_form(&mut self) -> Detail {
         let result = succeeded("ask_user", self.ask_user("all", Reply::Fill, "2025-06-18").await?)?;
         let question = self.desk.question()?;
         ensure!(matches!(question["mode"].as_str(), None | Some("form")), "mode {}", question["mode"]);
@@ -714,14 +716,14 @@ impl Tour {
         Ok(format!("{} fields: {}", fields.len(), kinds.join(" ")))
     }
 
-    async fn elicitation_decline(&mut self) -> Told {
+    async fn elicitation_decline(&mut self) -> Detail {
         let result = self.ask_user("confirm", Reply::Decline, "2025-06-18").await?;
         self.desk.question()?;
         has(&result.to_string().to_lowercase(), "decline")?;
         Ok(String::new())
     }
 
-    async fn elicitation_url(&mut self) -> Told {
+    async fn elicitation_url(&mut self) -> Detail {
         let answer = self.ask_user("url", Reply::Accept, "2025-11-25").await;
         if let (true, Err(error)) = (self.modern(), &answer)
             && unreadable(error)
@@ -742,7 +744,7 @@ impl Tour {
 
     /// rmcp could not read the URL question. It is rmcp's fault only if the question is as the revision has it,
     /// and rmcp would read it with the `elicitationId` that the revision removed.
-    fn unreadable_url_question(&self, error: &anyhow::Error) -> Told {
+    fn unreadable_url_question(&self, error: &anyhow::Error) -> Detail {
         let traffic = self.desk.traffic();
         let answer = traffic.iter().find(|message| message["result"]["resultType"] == "input_required");
         let questions = answer.and_then(|message| message["result"]["inputRequests"].as_object());
@@ -757,7 +759,7 @@ impl Tour {
             "the question is {params}"
         );
         let refusal = question_refusal(&params).context("rmcp can read the question")?;
-        params["elicitationId"] = json!("tour");
+        params["elicitationId"] = json!("scenario");
         ensure!(
             question_refusal(&params).is_none(),
             "rmcp cannot read the question with an elicitationId either"
@@ -768,18 +770,18 @@ impl Tour {
         .into())
     }
 
-    async fn roots(&mut self) -> Told {
-        *self.desk.roots.lock().unwrap() = vec!["file:///tour/one", "file:///tour/two"];
+    async fn roots(&mut self) -> Detail {
+        *self.desk.roots.lock().unwrap() = vec!["file:///scenario/one", "file:///scenario/two"];
         let first = self.ok("list_roots", json!({})).await?.to_string();
-        has(&first, "file:///tour/one")?;
-        has(&first, "file:///tour/two")?;
-        *self.desk.roots.lock().unwrap() = vec!["file:///tour/three"];
+        has(&first, "file:///scenario/one")?;
+        has(&first, "file:///scenario/two")?;
+        *self.desk.roots.lock().unwrap() = vec!["file:///scenario/three"];
         if !self.modern() {
             self.session()?.roots_changed().await?;
         }
         let second = self.ok("list_roots", json!({})).await?.to_string();
-        has(&second, "file:///tour/three")?;
-        ensure!(!second.contains("file:///tour/one"), "old roots in {second}");
+        has(&second, "file:///scenario/three")?;
+        ensure!(!second.contains("file:///scenario/one"), "old roots in {second}");
         Ok(if self.modern() {
             "no roots/list_changed in this revision"
         } else {
@@ -788,7 +790,7 @@ impl Tour {
         .to_owned())
     }
 
-    async fn concurrent_calls(&mut self) -> Told {
+    async fn concurrent_calls(&mut self) -> Detail {
         let begin = Instant::now();
         let delays: Vec<u64> = (200..250).collect();
         let arguments = delays.iter().map(|ms| json!({"ms": ms})).collect();
@@ -802,7 +804,7 @@ impl Tour {
         Ok(format!("{} ms", took.as_millis()))
     }
 
-    async fn ping(&mut self) -> Told {
+    async fn ping(&mut self) -> Detail {
         let answer = self.session()?.ping().await;
         if self.modern() {
             return no_method("ping", answer);
@@ -811,7 +813,7 @@ impl Tour {
         Ok(String::new())
     }
 
-    async fn discover(&mut self) -> Told {
+    async fn discover(&mut self) -> Detail {
         let answer = self.session()?.discover().await;
         if !self.modern() {
             return no_method("server/discover", answer);
@@ -824,10 +826,10 @@ impl Tour {
         Ok(format!("supports {}", found["supportedVersions"]))
     }
 
-    async fn resume(&mut self) -> Told {
-        let before = self.witness.resumptions();
+    async fn resume(&mut self) -> Detail {
+        let before = self.exit_recorder.resumptions();
         self.ok("close_stream", json!({})).await?;
-        let times = self.witness.resumptions() - before;
+        let times = self.exit_recorder.resumptions() - before;
         if self.transport() == "http" && self.revision == "2025-11-25" {
             ensure!(times > 0, "the client did not come back with Last-Event-ID: the stream was not closed");
             return Ok("came back with Last-Event-ID for the result".to_owned());
@@ -841,13 +843,13 @@ impl Tour {
         Err(Unsupported(format!("{why}: close_stream answered, and nothing had to be resumed")).into())
     }
 
-    async fn clean_exit(&mut self) -> Told {
+    async fn clean_exit(&mut self) -> Detail {
         if self.transport() == "http" && self.modern() {
             return self.leave_running().await;
         }
         let begin = Instant::now();
         self.close().await?;
-        let ended = self.witness.clean().await?;
+        let ended = self.exit_recorder.clean().await?;
         Ok(format!("{ended} after {} ms", begin.elapsed().as_millis()))
     }
 
@@ -856,16 +858,16 @@ impl Tour {
     }
 
     /// Without a session there is only what runs to be ended: a call that the client leaves stops.
-    async fn leave_running(&mut self) -> Told {
-        ensure!(!self.witness.has_session(), "a session, which this revision does not have");
+    async fn leave_running(&mut self) -> Detail {
+        ensure!(!self.exit_recorder.has_session(), "a session, which this revision does not have");
         let tag = format!("left-{}", run_number());
         let arguments = json!({"steps": 100, "step_ms": 100, "tag": tag});
         let left = self.session()?.call_alone("long_task", arguments);
         sleep(Duration::from_millis(300)).await;
         let begin = Instant::now();
         self.close().await?;
-        let witness = Witness::new(&self.server, &self.folder, false)?;
-        let mut session = Session::connect(&self.revision, witness.place(), &Desk::new()).await?;
+        let exit_recorder = ExitRecorder::new(&self.server, &self.folder, false)?;
+        let mut session = Session::connect(&self.revision, exit_recorder.place(), &Desk::new()).await?;
         wait_until_stopped(&tag, &session).await?;
         let took = begin.elapsed().as_millis();
         session.close().await?;
@@ -932,7 +934,7 @@ fn expect_rpc_error(answer: Result<Value>) -> Result<Value> {
 }
 
 /// For a method the revision does not have: the server's refusal is the evidence.
-fn no_method(method: &str, answer: Result<Value>) -> Told {
+fn no_method(method: &str, answer: Result<Value>) -> Detail {
     let error = match answer {
         Ok(value) => bail!("no {method} in this revision, yet it was answered with {value}"),
         Err(error) => error,

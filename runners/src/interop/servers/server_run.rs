@@ -1,4 +1,4 @@
-//! One server over one transport: what it speaks, and the tour in each revision.
+//! One server over one transport: what it speaks, and the scenario in each revision.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use super::super::Places;
-use super::process::{self, Listening};
+use super::super::Paths;
+use super::process::{self, ServerProcess};
 use super::report::{Outcome, Section};
-use super::server::{Server, Way};
-use super::step::{Came, Feature, Step};
-use super::tour::MODERN;
+use super::scenario::MODERN;
+use super::server::{Endpoint, Server};
+use super::step::{CommandOutput, Feature, Step};
 use crate::server::Transport;
 use crate::{REVISIONS, shell};
 
@@ -20,13 +20,13 @@ use crate::{REVISIONS, shell};
 const ERAS: [&str; 3] = ["legacy", "modern", "auto"];
 
 /// One server over one transport.
-pub(super) struct Visit {
+pub(super) struct ServerRun {
     pub(super) server: &'static Server,
-    pub(super) way: &'static Way,
+    pub(super) endpoint: &'static Endpoint,
 }
 
-/// A server that can be reached.
-struct Reached<'a> {
+/// A server that can be target.
+struct Target<'a> {
     refmcp: &'a Path,
     /// Where refmcp keeps what it remembers.
     state: PathBuf,
@@ -36,40 +36,40 @@ struct Reached<'a> {
     command: Vec<PathBuf>,
 }
 
-impl Visit {
+impl ServerRun {
     /// Whether the server is started once and not for every command.
     pub(super) fn is_quick(&self) -> bool {
-        self.way.transport != Transport::Stdio
+        self.endpoint.transport != Transport::Stdio
     }
 
     fn name(&self) -> String {
-        format!("server-{}-{}", self.server.name, self.way.transport.name())
+        format!("server-{}-{}", self.server.name, self.endpoint.transport.name())
     }
 
-    pub(super) fn make(&self, places: &Places) -> Section {
+    pub(super) fn execute(&self, paths: &Paths) -> Section {
         let begin = Instant::now();
         let mut section = Section {
             server: self.server.name,
-            transport: self.way.transport.title(),
-            revisions: self.way.toured.to_vec(),
-            features: (self.way.tour)().iter().map(|feature| feature.name).collect(),
+            transport: self.endpoint.transport.title(),
+            revisions: self.endpoint.scenario_revisions.to_vec(),
+            features: (self.endpoint.scenario)().iter().map(|feature| feature.name).collect(),
             ..Section::default()
         };
-        if let Err(fault) = self.fill(places, &mut section) {
+        if let Err(fault) = self.fill(paths, &mut section) {
             section.problems.push(format!("{fault:#}"));
         }
         println!(
             "{:<14} {:<9} {}  ({})",
             self.server.name,
-            self.way.transport.name(),
+            self.endpoint.transport.name(),
             section.tally(),
             shell::duration(begin.elapsed())
         );
         section
     }
 
-    fn fill(&self, places: &Places, section: &mut Section) -> Result<()> {
-        let results = places.out.join("results");
+    fn fill(&self, paths: &Paths, section: &mut Section) -> Result<()> {
+        let results = paths.out.join("results");
         let state = results.join(self.name());
         if state.exists() {
             fs::remove_dir_all(&state).with_context(|| format!("cannot remove {}", state.display()))?;
@@ -77,30 +77,30 @@ impl Visit {
         fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
         let port = process::free_port()?;
         let placed = |word: &&str| word.replace("PORT", &port.to_string());
-        let mut command = self.server.words(places);
-        command.extend(self.way.words.iter().map(|word| PathBuf::from(placed(word))));
+        let mut command = self.server.words(paths);
+        command.extend(self.endpoint.words.iter().map(|word| PathBuf::from(placed(word))));
         if !self.is_quick() {
-            let reached = Reached { refmcp: &places.server, state, url: None, command };
-            self.tour(&reached, section);
+            let target = Target { refmcp: &paths.server, state, url: None, command };
+            self.scenario(&target, section);
             return Ok(());
         }
         let log = results.join(format!("{}.log", self.name()));
-        let listening =
-            Listening::start(&command, port, &log).with_context(|| format!("see {}", log.display()))?;
-        let url = Some(placed(&self.way.url));
-        self.tour(&Reached { refmcp: &places.server, state, url, command: Vec::new() }, section);
-        let status = listening.stop()?;
+        let running =
+            ServerProcess::start(&command, port, &log).with_context(|| format!("see {}", log.display()))?;
+        let url = Some(placed(&self.endpoint.url));
+        self.scenario(&Target { refmcp: &paths.server, state, url, command: Vec::new() }, section);
+        let status = running.stop()?;
         ensure!(!self.server.is_ours() || status.success(), "the server ended with {status}");
         Ok(())
     }
 
-    fn tour(&self, reached: &Reached<'_>, section: &mut Section) {
+    fn scenario(&self, target: &Target<'_>, section: &mut Section) {
         for era in REVISIONS.into_iter().chain(ERAS) {
-            section.eras.push((era, reached.agree(era, self.expected(era))));
+            section.eras.push((era, target.agree(era, self.expected(era))));
         }
-        for revision in self.way.toured {
-            for feature in (self.way.tour)() {
-                section.cells.insert((revision, feature.name), reached.show(&feature, revision));
+        for revision in self.endpoint.scenario_revisions {
+            for feature in (self.endpoint.scenario)() {
+                section.cells.insert((revision, feature.name), target.show(&feature, revision));
             }
         }
     }
@@ -109,22 +109,24 @@ impl Visit {
     fn expected(&self, era: &str) -> Option<&'static str> {
         let newest = REVISIONS.len() - 1;
         // This transport belongs to revisions with sessions; over it, others have to be asked for.
-        let sessions = self.way.transport == Transport::HttpSse;
+        let sessions = self.endpoint.transport == Transport::HttpSse;
         match era {
-            "auto" if !sessions => self.way.speaks.last().copied(),
-            "auto" | "legacy" => self.way.speaks.iter().rfind(|revision| place(revision) < newest).copied(),
-            "modern" => self.way.speaks.iter().find(|revision| place(revision) == newest).copied(),
-            date => self.way.speaks.iter().find(|revision| **revision == date).copied(),
+            "auto" if !sessions => self.endpoint.speaks.last().copied(),
+            "auto" | "legacy" => {
+                self.endpoint.speaks.iter().rfind(|revision| index_of(revision) < newest).copied()
+            }
+            "modern" => self.endpoint.speaks.iter().find(|revision| index_of(revision) == newest).copied(),
+            date => self.endpoint.speaks.iter().find(|revision| **revision == date).copied(),
         }
     }
 }
 
 /// The revision's place among all.
-fn place(revision: &str) -> usize {
+fn index_of(revision: &str) -> usize {
     REVISIONS.iter().position(|known| *known == revision).unwrap_or(REVISIONS.len())
 }
 
-impl Reached<'_> {
+impl Target<'_> {
     fn command(&self, era: &str, output: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.refmcp);
         let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
@@ -143,19 +145,19 @@ impl Reached<'_> {
 
     /// Asks for an era.
     fn agree(&self, era: &str, expected: Option<&str>) -> Outcome {
-        let came = match process::run(&mut self.command(era, "json", &["info"])) {
-            Ok(came) => came,
+        let output = match process::run(&mut self.command(era, "json", &["info"])) {
+            Ok(output) => output,
             Err(fault) => return Outcome::Failed(format!("{fault:#}")),
         };
         let agreed =
-            came.document().ok().and_then(|info| Some(info.get("protocolVersion")?.as_str()?.to_owned()));
+            output.document().ok().and_then(|info| Some(info.get("protocolVersion")?.as_str()?.to_owned()));
         match (agreed, expected) {
-            (Some(agreed), Some(expected)) if agreed == expected && came.exit == Some(0) => {
+            (Some(agreed), Some(expected)) if agreed == expected && output.exit == Some(0) => {
                 Outcome::Ok(agreed)
             }
-            (None, None) if tells_why(&came.err) => Outcome::Unsupported(came.last_words()),
+            (None, None) if tells_why(&output.err) => Outcome::Unsupported(output.reason()),
             (agreed, expected) => {
-                Outcome::Failed(format!("{expected:?} was expected, not {agreed:?}: {}", came.last_words()))
+                Outcome::Failed(format!("{expected:?} was expected, not {agreed:?}: {}", output.reason()))
             }
         }
     }
@@ -163,15 +165,15 @@ impl Reached<'_> {
     /// Shows a feature.
     fn show(&self, feature: &Feature, revision: &str) -> Outcome {
         for step in &feature.steps {
-            let came = match self.take(step, revision) {
-                Ok(came) => came,
+            let output = match self.run_step(step, revision) {
+                Ok(output) => output,
                 Err(fault) => return Outcome::Failed(format!("{}: {fault:#}", step.words.join(" "))),
             };
-            let exit = if step.watched.is_empty() { step.exit } else { came.exit.unwrap_or(step.exit) };
-            if let Some(fault) = came.fault(exit, step.checks) {
-                let refused = !feature.is_in(place(revision)) && is_refused(&came, place(revision));
+            let exit = if step.watched.is_empty() { step.exit } else { output.exit.unwrap_or(step.exit) };
+            if let Some(fault) = output.fault(exit, step.checks) {
+                let refused = !feature.is_in(index_of(revision)) && is_refused(&output, index_of(revision));
                 return match refused {
-                    true => Outcome::Unsupported(came.last_words()),
+                    true => Outcome::Unsupported(output.reason()),
                     false => Outcome::Failed(format!("{}: {fault}", step.words.join(" "))),
                 };
             }
@@ -179,7 +181,7 @@ impl Reached<'_> {
         Outcome::Ok(String::new())
     }
 
-    fn take(&self, step: &Step, revision: &str) -> Result<Came> {
+    fn run_step(&self, step: &Step, revision: &str) -> Result<CommandOutput> {
         let mut command = self.command(revision, step.output, step.words);
         if step.watched.is_empty() {
             return process::run(&mut command);
@@ -198,11 +200,11 @@ fn tells_why(err: &str) -> bool {
 
 /// Whether something was turned down that the revision does not have: with an error, a tool that says so, or, for
 /// what a revision merely leaves out of a result, without it.
-fn is_refused(came: &Came, revision: usize) -> bool {
-    match came.exit {
-        Some(1) => revision < MODERN || came.err.contains("(-32601)"),
+fn is_refused(output: &CommandOutput, revision: usize) -> bool {
+    match output.exit {
+        Some(1) => revision < MODERN || output.err.contains("(-32601)"),
         Some(5) => true,
-        Some(0) => came.document().is_ok_and(|result| result.get("structuredContent").is_none()),
+        Some(0) => output.document().is_ok_and(|result| result.get("structuredContent").is_none()),
         _ => false,
     }
 }
@@ -214,11 +216,13 @@ mod tests {
 
     #[test]
     fn what_has_to_be_agreed_on_follows_from_what_is_spoken() {
-        let everything = Visit { server: &SERVERS[0], way: &SERVERS[0].ways[0] };
-        let ours = Visit { server: &SERVERS[5], way: &SERVERS[5].ways[0] };
-        let over_sse = Visit { server: &SERVERS[5], way: &SERVERS[5].ways[2] };
+        let everything = ServerRun { server: &SERVERS[0], endpoint: &SERVERS[0].endpoints[0] };
+        let ours = ServerRun { server: &SERVERS[5], endpoint: &SERVERS[5].endpoints[0] };
+        let over_sse = ServerRun { server: &SERVERS[5], endpoint: &SERVERS[5].endpoints[2] };
         assert_eq!(over_sse.expected("auto"), Some("2025-11-25"));
-        let of = |visit: &Visit| ["auto", "legacy", "modern", "2024-11-05"].map(|era| visit.expected(era));
+        let of = |server_run: &ServerRun| {
+            ["auto", "legacy", "modern", "2024-11-05"].map(|era| server_run.expected(era))
+        };
         assert_eq!(of(&everything), [Some("2025-11-25"), Some("2025-11-25"), None, Some("2024-11-05")]);
         assert_eq!(
             of(&ours),
@@ -235,11 +239,12 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_from_a_fault() {
-        let came = |exit, out: &str, err: &str| Came { exit, out: out.to_owned(), err: err.to_owned() };
-        assert!(is_refused(&came(Some(1), "", "refmcp: no ping (-32601)"), MODERN));
-        assert!(!is_refused(&came(Some(1), "", "refmcp: broken (-32603)"), MODERN));
-        assert!(is_refused(&came(Some(0), r#"{"content":[]}"#, ""), 0));
-        assert!(!is_refused(&came(Some(0), r#"{"structuredContent":{}}"#, ""), 0));
-        assert!(!is_refused(&came(Some(4), "", "refmcp: nobody is there"), 0));
+        let output =
+            |exit, out: &str, err: &str| CommandOutput { exit, out: out.to_owned(), err: err.to_owned() };
+        assert!(is_refused(&output(Some(1), "", "refmcp: no ping (-32601)"), MODERN));
+        assert!(!is_refused(&output(Some(1), "", "refmcp: broken (-32603)"), MODERN));
+        assert!(is_refused(&output(Some(0), r#"{"content":[]}"#, ""), 0));
+        assert!(!is_refused(&output(Some(0), r#"{"structuredContent":{}}"#, ""), 0));
+        assert!(!is_refused(&output(Some(4), "", "refmcp: no connection"), 0));
     }
 }

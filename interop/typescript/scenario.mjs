@@ -1,4 +1,4 @@
-// The feature tour for the clients on the TypeScript SDKs. An adapter (../typescript-v1/client.mjs,
+// The feature scenario for the clients on the TypeScript SDKs. An adapter (../typescript-v1/client.mjs,
 // ../typescript-v2/client.mjs) puts one SDK behind the few calls used here; see ../README.md.
 
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newWitness, transportOf } from './witness.mjs';
+import { newExitRecorder, transportOf } from './exit_recorder.mjs';
 
 const FEATURE_TIMEOUT_MS = 10_000;
 const NOTIFICATION_TIMEOUT_MS = 3_000;
@@ -126,8 +126,8 @@ function answerField(name, field) {
         case 'number':
             return Math.min(Math.max(42, field.minimum ?? 42), field.maximum ?? 42);
         case 'string': {
-            const formats = { email: 'tour@example.org', uri: 'https://example.org/tour', date: '2026-01-02', 'date-time': '2026-01-02T03:04:05Z' };
-            const text = formats[field.format] ?? `tour-${name}`;
+            const formats = { email: 'test@example.org', uri: 'https://example.org/test', date: '2026-01-02', 'date-time': '2026-01-02T03:04:05Z' };
+            const text = formats[field.format] ?? `test-${name}`;
             return text.padEnd(field.minLength ?? 0, 'x').slice(0, field.maxLength);
         }
         default:
@@ -136,7 +136,7 @@ function answerField(name, field) {
 }
 
 /** All the session knows, and the calls that several features make. */
-class Tour {
+class Scenario {
     inbox = new Inbox();
     traffic = []; // every message from the server during this feature, as it was on the wire
     sdkErrors = [];
@@ -145,7 +145,7 @@ class Tour {
     constructor(adapter, revision, server, folder) {
         Object.assign(this, { adapter, revision, server, folder });
         this.transport = transportOf(server);
-        this.witness = newWitness(server, folder);
+        this.exitRecorder = newExitRecorder(server, folder);
     }
 
     since(revision) {
@@ -156,10 +156,10 @@ class Tour {
         return this.since(NEWEST);
     }
 
-    async connect(witness, inbox) {
+    async connect(exitRecorder, inbox) {
         return this.adapter.connect({
             revision: this.revision,
-            place: witness.place,
+            place: exitRecorder.place,
             received: message => this.traffic.push(message),
             notified: (method, params) => inbox.push(method, params),
             failed: error => this.sdkErrors.push(describe(error)),
@@ -244,7 +244,7 @@ class Tour {
 
     /** Without a session there is only what runs to be ended: a call that the client leaves stops. */
     async leaveRunning() {
-        assert.deepEqual(this.witness.inSession(), [], 'requests in a session, which this revision does not have');
+        assert.deepEqual(this.exitRecorder.inSession(), [], 'requests in a session, which this revision does not have');
         const tag = `left-${process.pid}-${Date.now()}`;
         const left = this.call('long_task', { steps: 100, step_ms: 100, tag }).then(
             () => 'was answered',
@@ -253,8 +253,8 @@ class Tour {
         await sleep(300);
         const begin = Date.now();
         await this.session.close();
-        const witness = newWitness(this.server, this.folder);
-        const session = await this.connect(witness, new Inbox());
+        const exitRecorder = newExitRecorder(this.server, this.folder);
+        const session = await this.connect(exitRecorder, new Inbox());
         await this.stopped(tag, session);
         const took = Date.now() - begin;
         await session.close();
@@ -276,10 +276,10 @@ class Tour {
 }
 
 const FEATURES = {
-    async handshake(tour) {
-        tour.session = await tour.connect(tour.witness, tour.inbox);
-        const { revision, serverInfo, capabilities } = tour.session;
-        assert.equal(revision, tour.revision, 'negotiated revision');
+    async handshake(scenario) {
+        scenario.session = await scenario.connect(scenario.exitRecorder, scenario.inbox);
+        const { revision, serverInfo, capabilities } = scenario.session;
+        assert.equal(revision, scenario.revision, 'negotiated revision');
         assert.equal(serverInfo?.name, 'RefMCP-TestServer');
         assert(serverInfo.version, 'no server version');
         assert.equal(capabilities.tools?.listChanged, true, 'tools.listChanged');
@@ -287,12 +287,12 @@ const FEATURES = {
         assert.equal(capabilities.resources?.listChanged, true, 'resources.listChanged');
         assert.equal(capabilities.resources?.subscribe, true, 'resources.subscribe');
         assert(capabilities.logging, 'logging');
-        if (tour.since('2025-03-26')) assert(capabilities.completions, 'completions');
+        if (scenario.since('2025-03-26')) assert(capabilities.completions, 'completions');
         return `${serverInfo.name} ${serverInfo.version}, capabilities ${Object.keys(capabilities).join(' ')}`;
     },
 
-    async 'tools/list'(tour) {
-        const tools = await tour.session.listAll('tools');
+    async 'tools/list'(scenario) {
+        const tools = await scenario.session.listAll('tools');
         hasAll(tools.map(tool => tool.name), TOOLS);
         for (const tool of tools) {
             assert(tool.description, `${tool.name} has no description`);
@@ -300,19 +300,19 @@ const FEATURES = {
         }
         const sum = tools.find(tool => tool.name === 'sum');
         assert.deepEqual(Object.keys(sum.inputSchema.properties).sort(), ['a', 'b']);
-        assert.equal(Boolean(sum.outputSchema), tour.since('2025-06-18'), 'outputSchema of sum');
-        if (tour.since('2025-03-26')) assert(sum.annotations, 'annotations of sum');
-        if (tour.since('2025-06-18')) assert(sum.title, 'title of sum');
+        assert.equal(Boolean(sum.outputSchema), scenario.since('2025-06-18'), 'outputSchema of sum');
+        if (scenario.since('2025-03-26')) assert(sum.annotations, 'annotations of sum');
+        if (scenario.since('2025-06-18')) assert(sum.title, 'title of sum');
         return `${tools.length} tools`;
     },
 
-    async pagination(tour) {
-        const witness = newWitness(tour.server, tour.folder, { paged: true });
-        const session = await tour.connect(witness, new Inbox());
+    async pagination(scenario) {
+        const exitRecorder = newExitRecorder(scenario.server, scenario.folder, { paged: true });
+        const session = await scenario.connect(exitRecorder, new Inbox());
         const counts = [];
         try {
             for (const [kind, key] of Object.entries(LISTS)) {
-                const whole = (await tour.session.listAll(kind)).map(key);
+                const whole = (await scenario.session.listAll(kind)).map(key);
                 const seen = [];
                 let pages = 0;
                 for (let cursor; pages === 0 || cursor !== undefined; pages++) {
@@ -327,32 +327,32 @@ const FEATURES = {
                 counts.push(`${seen.length} ${kind} in ${pages} pages`);
             }
             const aggregated = await session.listAll('tools');
-            assert.deepEqual(aggregated.map(LISTS.tools).sort(), (await tour.session.listAll('tools')).map(LISTS.tools).sort());
+            assert.deepEqual(aggregated.map(LISTS.tools).sort(), (await scenario.session.listAll('tools')).map(LISTS.tools).sort());
         } finally {
             await session.close();
-            witness.reap();
+            exitRecorder.reap();
         }
         return counts.join(', ');
     },
 
-    async text(tour) {
-        const message = 'tour: grüße, 世界, "quotes"\nand a second line \u{1F600}';
-        const result = await tour.ok('echo', { message });
+    async text(scenario) {
+        const message = 'scenario: grüße, 世界, "quotes"\nand a second line \u{1F600}';
+        const result = await scenario.ok('echo', { message });
         assert.equal(result.content[0].type, 'text');
         has(textOf(result), message);
     },
 
-    async image(tour) {
-        const [image] = blocksOf(await tour.ok('image'), 'image');
+    async image(scenario) {
+        const [image] = blocksOf(await scenario.ok('image'), 'image');
         assert(image, 'no image block');
         assert.equal(image.mimeType, 'image/png');
         return `${decode(image.data, PNG, 'image')} bytes`;
     },
 
-    async audio(tour) {
-        const result = await tour.ok('audio');
+    async audio(scenario) {
+        const result = await scenario.ok('audio');
         const [audio] = blocksOf(result, 'audio');
-        if (!tour.since('2025-03-26')) {
+        if (!scenario.since('2025-03-26')) {
             assert(!audio, 'an audio block, which this revision does not have');
             assert(textOf(result), 'nothing in place of the audio');
             return `no audio in this revision, instead: ${brief(textOf(result))}`;
@@ -362,10 +362,10 @@ const FEATURES = {
         return `${decode(audio.data, 'RIFF', 'audio')} bytes`;
     },
 
-    async resource_link(tour) {
-        const result = await tour.ok('resource_link');
+    async resource_link(scenario) {
+        const result = await scenario.ok('resource_link');
         const [link] = blocksOf(result, 'resource_link');
-        if (!tour.since('2025-06-18')) {
+        if (!scenario.since('2025-06-18')) {
             assert(!link, 'a resource_link block, which this revision does not have');
             has(result, '://');
             return `no resource_link in this revision, instead: ${brief(result.content)}`;
@@ -375,16 +375,16 @@ const FEATURES = {
         return link.uri;
     },
 
-    async embedded_resource(tour) {
-        const [block] = blocksOf(await tour.ok('embedded_resource'), 'resource');
+    async embedded_resource(scenario) {
+        const [block] = blocksOf(await scenario.ok('embedded_resource'), 'resource');
         assert(block, 'no resource block');
         assert.match(block.resource.uri, /^[a-z]+:\/\//);
         assert(block.resource.text || block.resource.blob, 'an empty resource');
         return block.resource.uri;
     },
 
-    async annotated(tour) {
-        const result = await tour.ok('annotated');
+    async annotated(scenario) {
+        const result = await scenario.ok('annotated');
         const annotations = result.content.map(block => block.annotations).filter(Boolean);
         assert(annotations.length > 0, `no annotations in ${brief(result.content)}`);
         for (const { audience = [], priority } of annotations) {
@@ -395,21 +395,21 @@ const FEATURES = {
         return brief(annotations);
     },
 
-    async mixed(tour) {
-        const result = await tour.ok('mixed');
+    async mixed(scenario) {
+        const result = await scenario.ok('mixed');
         const kinds = result.content.map(block => block.type);
         assert(new Set(kinds).size >= 3, `kinds ${kinds}`);
         for (const kind of ['text', 'image']) assert(kinds.includes(kind), `no ${kind} in ${kinds}`);
         return kinds.join(' ');
     },
 
-    async structured_output(tour) {
-        const sum = await tour.ok('sum', { a: 2, b: 3 });
+    async structured_output(scenario) {
+        const sum = await scenario.ok('sum', { a: 2, b: 3 });
         has(textOf(sum), '5');
-        const weather = await tour.ok('get_weather', { location: 'Berlin' });
+        const weather = await scenario.ok('get_weather', { location: 'Berlin' });
         assert(textOf(weather).includes('\n'), 'the weather is not several lines');
-        assert.deepEqual(await tour.ok('get_weather', { location: 'Berlin' }), weather, 'the same place, other weather');
-        if (!tour.since('2025-06-18')) {
+        assert.deepEqual(await scenario.ok('get_weather', { location: 'Berlin' }), weather, 'the same place, other weather');
+        if (!scenario.since('2025-06-18')) {
             assert.equal(sum.structuredContent, undefined, 'structuredContent, which this revision does not have');
             return 'no structured output in this revision, the text has it';
         }
@@ -419,24 +419,24 @@ const FEATURES = {
         return brief(weather.structuredContent);
     },
 
-    async tool_error(tour) {
-        const result = await tour.call('fail', { message: 'tour failure' });
+    async tool_error(scenario) {
+        const result = await scenario.call('fail', { message: 'scenario failure' });
         assert.equal(result.isError, true);
-        has(textOf(result), 'tour failure');
+        has(textOf(result), 'scenario failure');
     },
 
-    async protocol_error(tour) {
-        const error = await tour.rpcError(tour.call('protocol_error', { message: 'tour protocol error' }));
+    async protocol_error(scenario) {
+        const error = await scenario.rpcError(scenario.call('protocol_error', { message: 'scenario protocol error' }));
         assert(Number.isInteger(error.code), `code ${error.code}`);
-        has(error, 'tour protocol error');
-        if (tour.modern) assert(!reservedCode(error.code), `code ${error.code} is reserved for the specification`);
+        has(error, 'scenario protocol error');
+        if (scenario.modern) assert(!reservedCode(error.code), `code ${error.code} is reserved for the specification`);
         return brief(error);
     },
 
-    async invalid_arguments(tour) {
-        const call = tour.call('sum', { a: 'two', b: 3 });
-        if (!tour.since('2025-11-25')) {
-            const error = await tour.rpcError(call);
+    async invalid_arguments(scenario) {
+        const call = scenario.call('sum', { a: 'two', b: 3 });
+        if (!scenario.since('2025-11-25')) {
+            const error = await scenario.rpcError(call);
             assert.equal(error.code, -32602);
             assert.match(json(error), /[/.$["'`]a\b/, 'no path to the argument');
             return brief(error);
@@ -447,8 +447,8 @@ const FEATURES = {
         return brief(textOf(result));
     },
 
-    async 'resources/list'(tour) {
-        const resources = await tour.session.listAll('resources');
+    async 'resources/list'(scenario) {
+        const resources = await scenario.session.listAll('resources');
         hasAll(resources.map(LISTS.resources), RESOURCES);
         for (const resource of resources) assert(resource.name, `${resource.uri} has no name`);
         const todo = resources.find(resource => resource.uri === TODO);
@@ -457,77 +457,77 @@ const FEATURES = {
         return `${resources.length} resources`;
     },
 
-    async 'resources/read'(tour) {
-        const [todo] = (await tour.session.readResource(TODO)).contents;
+    async 'resources/read'(scenario) {
+        const [todo] = (await scenario.session.readResource(TODO)).contents;
         assert.equal(todo.uri, TODO);
         assert(todo.text?.length > 0, 'todo.txt has no text');
         assert.equal(todo.blob, undefined);
-        const [diagram] = (await tour.session.readResource('file:///resources/diagram.png')).contents;
+        const [diagram] = (await scenario.session.readResource('file:///resources/diagram.png')).contents;
         assert.equal(diagram.mimeType, 'image/png');
         assert.equal(diagram.text, undefined);
         return `${todo.text.length} characters, ${decode(diagram.blob, PNG, 'diagram.png')} bytes`;
     },
 
-    async resource_templates(tour) {
-        const templates = await tour.session.listAll('resourceTemplates');
+    async resource_templates(scenario) {
+        const templates = await scenario.session.listAll('resourceTemplates');
         hasAll(templates.map(LISTS.resourceTemplates), ['test://template/{id}/data']);
-        const [data] = (await tour.session.readResource('test://template/123/data')).contents;
+        const [data] = (await scenario.session.readResource('test://template/123/data')).contents;
         assert.equal(data.uri, 'test://template/123/data');
         assert.equal(data.mimeType, 'application/json');
         assert.equal(String(JSON.parse(data.text).id), '123');
         return `${templates.length} templates`;
     },
 
-    async resource_not_found(tour) {
+    async resource_not_found(scenario) {
         const uri = 'file:///notes/no-such-file.txt';
-        const error = await tour.rpcError(tour.session.readResource(uri));
-        assert.equal(error.code, tour.modern ? -32602 : -32002);
+        const error = await scenario.rpcError(scenario.session.readResource(uri));
+        assert.equal(error.code, scenario.modern ? -32602 : -32002);
         assert.equal(error.data?.uri, uri, `data ${brief(error.data)}`);
         return brief(error);
     },
 
-    async subscribe(tour) {
-        const read = async () => (await tour.session.readResource(TODO)).contents[0].text;
+    async subscribe(scenario) {
+        const read = async () => (await scenario.session.readResource(TODO)).contents[0].text;
         const updated = params => params.uri === TODO;
         const before = await read();
-        if (!tour.modern) await tour.session.subscribe(TODO);
-        await tour.watching({ resourceSubscriptions: [TODO] }, async () => {
-            await tour.ok('touch_resource', { uri: TODO });
-            await tour.inbox.next('notifications/resources/updated', updated);
+        if (!scenario.modern) await scenario.session.subscribe(TODO);
+        await scenario.watching({ resourceSubscriptions: [TODO] }, async () => {
+            await scenario.ok('touch_resource', { uri: TODO });
+            await scenario.inbox.next('notifications/resources/updated', updated);
             assert.notEqual(await read(), before, 'the content did not change');
         });
-        if (!tour.modern) await tour.session.unsubscribe(TODO);
+        if (!scenario.modern) await scenario.session.unsubscribe(TODO);
         await sleep(QUIET_MS); // an SDK may send the end of a subscription in its own time
-        tour.inbox.clear();
-        await tour.ok('touch_resource', { uri: TODO });
+        scenario.inbox.clear();
+        await scenario.ok('touch_resource', { uri: TODO });
         await sleep(QUIET_MS);
-        assert.deepEqual(tour.inbox.of('notifications/resources/updated'), [], 'updated without a subscription');
+        assert.deepEqual(scenario.inbox.of('notifications/resources/updated'), [], 'updated without a subscription');
     },
 
-    async list_changed(tour) {
+    async list_changed(scenario) {
         const changes = [
-            ['tools', 'tool', { name: 'tour_tool' }],
-            ['prompts', 'prompt', { name: 'tour_prompt' }],
-            ['resources', 'resource', { uri: 'file:///tour/added.txt' }]
+            ['tools', 'tool', { name: 'scenario_tool' }],
+            ['prompts', 'prompt', { name: 'scenario_prompt' }],
+            ['resources', 'resource', { uri: 'file:///scenario/added.txt' }]
         ];
         const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
-        await tour.watching(filter, async () => {
+        await scenario.watching(filter, async () => {
             for (const [kind, one, args] of changes) {
                 const key = args.name ?? args.uri;
-                const listed = async () => (await tour.session.listAll(kind)).map(LISTS[kind]).includes(key);
+                const listed = async () => (await scenario.session.listAll(kind)).map(LISTS[kind]).includes(key);
                 assert(!(await listed()), `${key} was there before`);
                 for (const [change, present] of [['add', true], ['remove', false]]) {
-                    tour.inbox.clear();
-                    await tour.ok(`${change}_${one}`, args);
-                    await tour.inbox.next(`notifications/${kind}/list_changed`);
+                    scenario.inbox.clear();
+                    await scenario.ok(`${change}_${one}`, args);
+                    await scenario.inbox.next(`notifications/${kind}/list_changed`);
                     assert.equal(await listed(), present, `${key} listed after ${change}_${one}`);
                 }
             }
         });
     },
 
-    async 'prompts/list'(tour) {
-        const prompts = await tour.session.listAll('prompts');
+    async 'prompts/list'(scenario) {
+        const prompts = await scenario.session.listAll('prompts');
         hasAll(prompts.map(LISTS.prompts), PROMPTS);
         for (const prompt of prompts) assert(prompt.description, `${prompt.name} has no description`);
         const args = prompts.find(prompt => prompt.name === 'code_review').arguments;
@@ -536,9 +536,9 @@ const FEATURES = {
         return `${prompts.length} prompts`;
     },
 
-    async 'prompts/get'(tour) {
-        const code = 'fn tour() -> u8 { 42 }';
-        const { messages } = await tour.session.getPrompt('code_review', { code, language: 'rust' });
+    async 'prompts/get'(scenario) {
+        const code = 'fn scenario() -> u8 { 42 }';
+        const { messages } = await scenario.session.getPrompt('code_review', { code, language: 'rust' });
         assert(messages.length > 0, 'no messages');
         for (const { role } of messages) assert(['user', 'assistant'].includes(role), `role ${role}`);
         has(messages, code);
@@ -546,49 +546,49 @@ const FEATURES = {
         return `${messages.length} messages`;
     },
 
-    async completion(tour) {
+    async completion(scenario) {
         const ref = { type: 'ref/prompt', name: 'code_review' };
         const argument = { name: 'language', value: 'py' };
-        const plain = (await tour.session.complete({ ref, argument })).completion;
+        const plain = (await scenario.session.complete({ ref, argument })).completion;
         assert(plain.values.length <= 100, `${plain.values.length} values`);
         assert(plain.values.some(value => /python/i.test(value)), `values ${brief(plain.values)}`);
-        if (!tour.since('2025-06-18')) return brief(plain.values);
+        if (!scenario.since('2025-06-18')) return brief(plain.values);
         const context = { arguments: { code: 'print(1)' } };
-        const informed = (await tour.session.complete({ ref, argument, context })).completion;
+        const informed = (await scenario.session.complete({ ref, argument, context })).completion;
         assert(informed.values.some(value => /python/i.test(value)), `with context: ${brief(informed.values)}`);
         return `${brief(plain.values)}, also with context`;
     },
 
-    async logging(tour) {
+    async logging(scenario) {
         const logged = async (level, options) => {
-            tour.inbox.clear();
-            if (level && !tour.modern) await tour.session.setLevel(level);
-            await tour.ok('log_all', { text: 'tour log' }, options);
+            scenario.inbox.clear();
+            if (level && !scenario.modern) await scenario.session.setLevel(level);
+            await scenario.ok('log_all', { text: 'scenario log' }, options);
             await sleep(QUIET_MS);
-            const messages = tour.inbox.of('notifications/message').filter(({ data }) => json(data).includes('tour log'));
+            const messages = scenario.inbox.of('notifications/message').filter(({ data }) => json(data).includes('scenario log'));
             return messages.map(message => message.level).sort();
         };
         for (const level of ['warning', 'debug']) {
             const wanted = LEVELS.slice(LEVELS.indexOf(level)).sort();
-            const options = tour.modern ? { meta: { [LOG_LEVEL_KEY]: level } } : {};
+            const options = scenario.modern ? { meta: { [LOG_LEVEL_KEY]: level } } : {};
             assert.deepEqual(await logged(level, options), wanted, `levels logged at ${level}`);
         }
-        if (!tour.modern) return;
-        tour.inbox.clear();
-        await tour.ok('log_all', { text: 'tour log' });
+        if (!scenario.modern) return;
+        scenario.inbox.clear();
+        await scenario.ok('log_all', { text: 'scenario log' });
         await sleep(QUIET_MS);
-        assert.deepEqual(tour.inbox.of('notifications/message'), [], 'logged for a request without logLevel');
+        assert.deepEqual(scenario.inbox.of('notifications/message'), [], 'logged for a request without logLevel');
     },
 
-    async progress(tour) {
+    async progress(scenario) {
         const seen = [];
-        await tour.ok('long_task', { steps: 3, step_ms: 20 }, { onprogress: progress => seen.push(progress) });
+        await scenario.ok('long_task', { steps: 3, step_ms: 20 }, { onprogress: progress => seen.push(progress) });
         await sleep(QUIET_MS);
         // On the wire, as both SDKs hand over a notification later than a result read with it, and so lose the
         // progress that is read together with the result. They report each loss.
-        const sent = tour.traffic.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
-        assert.equal(tour.traffic.at(-1).method, undefined, 'progress after the result');
-        const lost = tour.sdkErrors.filter(error => error.includes('progress notification for an unknown token')).length;
+        const sent = scenario.traffic.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
+        assert.equal(scenario.traffic.at(-1).method, undefined, 'progress after the result');
+        const lost = scenario.sdkErrors.filter(error => error.includes('progress notification for an unknown token')).length;
         assert.equal(seen.length + lost, sent.length, `${sent.length} sent, ${seen.length} handed over, ${lost} lost`);
         const steps = sent.map(({ progress }) => progress);
         assert.equal(steps.length, 3, `progress ${steps}`);
@@ -598,142 +598,142 @@ const FEATURES = {
         return `${steps}${total === undefined ? '' : ` of ${total}`}${lost ? `, ${lost} lost by the SDK` : ''}`;
     },
 
-    async cancellation(tour) {
-        const tag = `tour-${process.pid}-${Date.now()}`;
+    async cancellation(scenario) {
+        const tag = `scenario-${process.pid}-${Date.now()}`;
         const abort = new AbortController();
-        const call = tour.call('long_task', { steps: 100, step_ms: 100, tag }, { signal: abort.signal });
+        const call = scenario.call('long_task', { steps: 100, step_ms: 100, tag }, { signal: abort.signal });
         const ended = call.then(
             result => ({ result }),
             error => ({ error })
         );
         await sleep(300);
         const cancelledAt = Date.now();
-        abort.abort('tour cancels');
+        abort.abort('scenario cancels');
         const { result, error } = await ended;
         assert(error, `the call was not cancelled: ${brief(result)}`);
         assert(Date.now() - cancelledAt < 1_000, `the call ended only after ${Date.now() - cancelledAt} ms`);
-        await tour.stopped(tag);
+        await scenario.stopped(tag);
         return describe(error);
     },
 
-    async sampling(tour) {
+    async sampling(scenario) {
         let asked;
-        tour.answers.sampling = params => {
+        scenario.answers.sampling = params => {
             asked = params;
-            return { role: 'assistant', model: 'tour-model', stopReason: 'endTurn', content: { type: 'text', text: 'the tour answers 4711' } };
+            return { role: 'assistant', model: 'scenario-model', stopReason: 'endTurn', content: { type: 'text', text: 'the scenario answers 4711' } };
         };
-        const result = await tour.ok('ask_model', { prompt: 'what does the tour answer?' });
+        const result = await scenario.ok('ask_model', { prompt: 'what does the scenario answer?' });
         assert(asked, 'the client was not asked');
-        has(asked.messages, 'what does the tour answer?');
+        has(asked.messages, 'what does the scenario answer?');
         assert(asked.maxTokens > 0, `maxTokens ${asked.maxTokens}`);
-        has(result, 'the tour answers 4711');
+        has(result, 'the scenario answers 4711');
     },
 
-    async elicitation_form(tour) {
+    async elicitation_form(scenario) {
         let asked, content;
-        tour.answers.elicitation = params => {
+        scenario.answers.elicitation = params => {
             asked = params;
             const fields = Object.entries(params.requestedSchema.properties);
             content = Object.fromEntries(fields.map(([name, field]) => [name, answerField(name, field)]));
             return { action: 'accept', content };
         };
-        if (!tour.since('2025-06-18')) await tour.noQuestion('all', 'no elicitation in this revision');
-        const result = await tour.ok('ask_user', { form: 'all' });
+        if (!scenario.since('2025-06-18')) await scenario.noQuestion('all', 'no elicitation in this revision');
+        const result = await scenario.ok('ask_user', { form: 'all' });
         assert(asked?.message, 'the client was not asked');
         assert([undefined, 'form'].includes(asked.mode), `mode ${asked.mode}`);
         const fields = Object.values(asked.requestedSchema.properties);
         const kinds = fields.map(field => (field.enum || field.oneOf ? 'enum' : field.type));
-        const wanted = ['string', 'boolean', 'enum', ...(tour.since('2025-11-25') ? ['array'] : [])];
+        const wanted = ['string', 'boolean', 'enum', ...(scenario.since('2025-11-25') ? ['array'] : [])];
         hasAll(kinds, wanted);
         assert(kinds.includes('number') || kinds.includes('integer'), `kinds ${kinds}`);
-        if (!tour.since('2025-11-25')) {
+        if (!scenario.since('2025-11-25')) {
             assert(!kinds.includes('array') && !fields.some(field => field.oneOf), `fields of a later revision: ${brief(fields)}`);
         }
         for (const value of Object.values(content).flat()) has(json(result).replaceAll('\\"', '"'), String(value));
         return `${fields.length} fields: ${[...new Set(kinds)].join(' ')}`;
     },
 
-    async elicitation_decline(tour) {
+    async elicitation_decline(scenario) {
         let asked = false;
-        tour.answers.elicitation = () => {
+        scenario.answers.elicitation = () => {
             asked = true;
             return { action: 'decline' };
         };
-        if (!tour.since('2025-06-18')) await tour.noQuestion('confirm', 'no elicitation in this revision');
-        const result = await tour.call('ask_user', { form: 'confirm' });
+        if (!scenario.since('2025-06-18')) await scenario.noQuestion('confirm', 'no elicitation in this revision');
+        const result = await scenario.call('ask_user', { form: 'confirm' });
         assert(asked, 'the client was not asked');
         assert.match(json(result), /decline/i);
     },
 
-    async elicitation_url(tour) {
+    async elicitation_url(scenario) {
         let asked;
-        tour.answers.elicitation = params => {
+        scenario.answers.elicitation = params => {
             asked = params;
             return { action: 'accept' };
         };
-        if (!tour.since('2025-11-25')) await tour.noQuestion('url', 'no URL elicitation in this revision');
-        const result = await tour.ok('ask_user', { form: 'url' });
+        if (!scenario.since('2025-11-25')) await scenario.noQuestion('url', 'no URL elicitation in this revision');
+        const result = await scenario.ok('ask_user', { form: 'url' });
         assert.equal(asked?.mode, 'url', `asked ${brief(asked)}`);
         assert.match(asked.url, /^https?:\/\//);
-        if (!tour.modern) assert(asked.elicitationId, 'no elicitationId');
+        if (!scenario.modern) assert(asked.elicitationId, 'no elicitationId');
         assert.match(json(result), /accept/i);
         return asked.url;
     },
 
-    async roots(tour) {
-        tour.answers.roots = [{ uri: 'file:///tour/one', name: 'one' }, { uri: 'file:///tour/two', name: 'two' }];
-        const first = json(await tour.ok('list_roots'));
-        has(first, 'file:///tour/one');
-        has(first, 'file:///tour/two');
-        tour.answers.roots = [{ uri: 'file:///tour/three', name: 'three' }];
-        if (!tour.modern) await tour.session.rootsChanged();
-        const second = json(await tour.ok('list_roots'));
-        has(second, 'file:///tour/three');
-        assert(!second.includes('file:///tour/one'), `old roots in ${brief(second)}`);
-        return tour.modern ? 'no roots/list_changed in this revision' : 'followed roots/list_changed';
+    async roots(scenario) {
+        scenario.answers.roots = [{ uri: 'file:///scenario/one', name: 'one' }, { uri: 'file:///scenario/two', name: 'two' }];
+        const first = json(await scenario.ok('list_roots'));
+        has(first, 'file:///scenario/one');
+        has(first, 'file:///scenario/two');
+        scenario.answers.roots = [{ uri: 'file:///scenario/three', name: 'three' }];
+        if (!scenario.modern) await scenario.session.rootsChanged();
+        const second = json(await scenario.ok('list_roots'));
+        has(second, 'file:///scenario/three');
+        assert(!second.includes('file:///scenario/one'), `old roots in ${brief(second)}`);
+        return scenario.modern ? 'no roots/list_changed in this revision' : 'followed roots/list_changed';
     },
 
-    async concurrent_calls(tour) {
+    async concurrent_calls(scenario) {
         const begin = Date.now();
         const delays = Array.from({ length: 50 }, (_, index) => 200 + index);
-        const results = await Promise.all(delays.map(ms => tour.ok('slow', { ms })));
+        const results = await Promise.all(delays.map(ms => scenario.ok('slow', { ms })));
         const took = Date.now() - begin;
         results.forEach((result, index) => has(result, String(delays[index])));
         assert(took >= 200 && took < 3_000, `50 calls took ${took} ms`);
         return `${took} ms`;
     },
 
-    async ping(tour) {
-        if (tour.modern) await tour.noMethod('ping', () => tour.session.ping());
-        assert.deepEqual(await tour.session.ping(), {});
+    async ping(scenario) {
+        if (scenario.modern) await scenario.noMethod('ping', () => scenario.session.ping());
+        assert.deepEqual(await scenario.session.ping(), {});
     },
 
-    async discover(tour) {
-        if (!tour.modern) await tour.noMethod('server/discover', () => tour.session.discover());
-        const found = await tour.session.discover();
+    async discover(scenario) {
+        if (!scenario.modern) await scenario.noMethod('server/discover', () => scenario.session.discover());
+        const found = await scenario.session.discover();
         hasAll(found.supportedVersions, [NEWEST]);
         assert(found.capabilities.tools && found.capabilities.resources && found.capabilities.prompts, brief(found.capabilities));
         return `supports ${found.supportedVersions.join(' ')}`;
     },
 
-    async resume(tour) {
-        const before = tour.witness.resumptions().length;
-        await tour.ok('close_stream');
-        const times = tour.witness.resumptions().length - before;
-        if (tour.transport === 'http' && tour.revision === '2025-11-25') {
+    async resume(scenario) {
+        const before = scenario.exitRecorder.resumptions().length;
+        await scenario.ok('close_stream');
+        const times = scenario.exitRecorder.resumptions().length - before;
+        if (scenario.transport === 'http' && scenario.revision === '2025-11-25') {
             assert(times > 0, 'the client did not come back with Last-Event-ID: the stream was not closed');
             return 'came back with Last-Event-ID for the result';
         }
-        const why = `no stream is closed before its result ${tour.transport === 'http' ? 'in this revision' : `over ${tour.transport}`}`;
+        const why = `no stream is closed before its result ${scenario.transport === 'http' ? 'in this revision' : `over ${scenario.transport}`}`;
         assert.equal(times, 0, `${why}, yet the client came back with Last-Event-ID`);
         throw new Unsupported(`${why}: close_stream answered, and nothing had to be resumed`);
     },
 
-    async clean_exit(tour) {
-        if (tour.transport === 'http' && tour.modern) return tour.leaveRunning();
+    async clean_exit(scenario) {
+        if (scenario.transport === 'http' && scenario.modern) return scenario.leaveRunning();
         const begin = Date.now();
-        await tour.session.close();
-        return `${await tour.witness.clean()} after ${Date.now() - begin} ms`;
+        await scenario.session.close();
+        return `${await scenario.exitRecorder.clean()} after ${Date.now() - begin} ms`;
     }
 };
 
@@ -749,24 +749,24 @@ async function within(milliseconds, promise) {
     }
 }
 
-const notices = tour => [...new Set(tour.sdkErrors)].slice(0, 3).map(error => `(the SDK noticed: ${error})`);
+const notices = scenario => [...new Set(scenario.sdkErrors)].slice(0, 3).map(error => `(the SDK noticed: ${error})`);
 
 /** One feature: its status and what there is to say about it. */
-async function visit(tour, name) {
-    if (name !== 'handshake' && !tour.session) return { status: 'failed', detail: 'no session: the handshake failed' };
-    tour.sdkErrors.length = 0;
-    tour.traffic.length = 0;
+async function runFeature(scenario, name) {
+    if (name !== 'handshake' && !scenario.session) return { status: 'failed', detail: 'no session: the handshake failed' };
+    scenario.sdkErrors.length = 0;
+    scenario.traffic.length = 0;
     try {
-        const detail = (await within(FEATURE_TIMEOUT_MS, FEATURES[name](tour))) ?? '';
-        if (tour.modern) assert.deepEqual(tour.serverRequests(), [], 'requests of the server, which this revision does not have');
-        return { status: 'ok', detail: [detail, ...notices(tour)].filter(Boolean).join(' ') };
+        const detail = (await within(FEATURE_TIMEOUT_MS, FEATURES[name](scenario))) ?? '';
+        if (scenario.modern) assert.deepEqual(scenario.serverRequests(), [], 'requests of the server, which this revision does not have');
+        return { status: 'ok', detail: [detail, ...notices(scenario)].filter(Boolean).join(' ') };
     } catch (error) {
         if (error instanceof Unsupported) return { status: 'unsupported', detail: error.message };
-        return { status: 'failed', detail: [describe(error), ...notices(tour)].join(' ') };
+        return { status: 'failed', detail: [describe(error), ...notices(scenario)].join(' ') };
     }
 }
 
-export async function runTour(adapter, argv) {
+export async function runScenario(adapter, argv) {
     const split = argv.indexOf('--');
     const server = argv.slice(split + 1);
     if (split !== 2 || server.length === 0 || !REVISIONS.includes(argv[1])) {
@@ -774,22 +774,22 @@ export async function runTour(adapter, argv) {
         process.exit(2);
     }
     const [output, revision] = argv;
-    const folder = mkdtempSync(join(tmpdir(), 'tour-'));
-    const tour = new Tour(adapter, revision, server, folder);
-    process.on('unhandledRejection', error => tour.sdkErrors.push(describe(error))); // Node would end the tour here
+    const folder = mkdtempSync(join(tmpdir(), 'scenario-'));
+    const scenario = new Scenario(adapter, revision, server, folder);
+    process.on('unhandledRejection', error => scenario.sdkErrors.push(describe(error))); // Node would end the scenario here
     writeFileSync(output, '');
     let failures = 0;
     const report = (feature, { status, detail }) => {
         if (status === 'failed') failures++;
-        const spoken = tour.session?.revision ?? revision;
-        appendFileSync(output, json({ client: adapter.name, transport: tour.transport, revision: spoken, feature, status, detail }) + '\n');
-        console.log(`${adapter.name} ${tour.transport} ${spoken} ${status.padEnd(11)} ${feature}  ${detail}`);
+        const spoken = scenario.session?.revision ?? revision;
+        appendFileSync(output, json({ client: adapter.name, transport: scenario.transport, revision: spoken, feature, status, detail }) + '\n');
+        console.log(`${adapter.name} ${scenario.transport} ${spoken} ${status.padEnd(11)} ${feature}  ${detail}`);
     };
-    const refusal = await adapter.refusal?.(revision, tour.transport);
+    const refusal = await adapter.refusal?.(revision, scenario.transport);
     for (const feature of Object.keys(FEATURES)) {
-        report(feature, refusal ? { status: 'unsupported', detail: refusal } : await visit(tour, feature));
+        report(feature, refusal ? { status: 'unsupported', detail: refusal } : await runFeature(scenario, feature));
     }
-    tour.witness.reap();
+    scenario.exitRecorder.reap();
     rmSync(folder, { recursive: true, force: true });
     process.exit(failures === 0 ? 0 : 1);
 }

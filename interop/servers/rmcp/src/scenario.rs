@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use crate::tools;
 
 const NAMES: [&str; 3] = ["Ada", "Alan", "Grace"];
-const TICK: &str = "tour://tick";
+const TICK: &str = "scenario://tick";
 const TICK_EVERY: Duration = Duration::from_millis(100);
 
 /// One session, or one request where there are no sessions.
 #[derive(Clone)]
-pub struct Tour {
+pub struct Scenario {
     /// The least severe messages that the session wants to hear.
     pub level: Arc<Mutex<LoggingLevel>>,
 }
 
-impl Default for Tour {
+impl Default for Scenario {
     fn default() -> Self {
         Self { level: Arc::new(Mutex::new(LoggingLevel::Info)) }
     }
@@ -38,7 +38,7 @@ pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-impl ServerHandler for Tour {
+impl ServerHandler for Scenario {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -49,8 +49,8 @@ impl ServerHandler for Tour {
             .enable_logging()
             .build();
         ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("tour", "1.0.0"))
-            .with_instructions("Made to be visited.")
+            .with_server_info(Implementation::new("scenario", "1.0.0"))
+            .with_instructions("For interoperability tests.")
     }
 
     async fn list_tools(
@@ -86,7 +86,7 @@ impl ServerHandler for Tour {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         made(json!({ "resources": [
-            { "uri": "tour://note", "name": "note", "mimeType": "text/plain" },
+            { "uri": "scenario://note", "name": "note", "mimeType": "text/plain" },
             { "uri": TICK, "name": "tick", "mimeType": "text/plain" },
         ] }))
     }
@@ -97,7 +97,7 @@ impl ServerHandler for Tour {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         made(json!({ "resourceTemplates": [
-            { "uriTemplate": "tour://greeting/{name}", "name": "greeting", "mimeType": "text/plain" },
+            { "uriTemplate": "scenario://greeting/{name}", "name": "greeting", "mimeType": "text/plain" },
         ] }))
     }
 
@@ -107,8 +107,8 @@ impl ServerHandler for Tour {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let text = match (uri.as_str(), uri.strip_prefix("tour://greeting/")) {
-            ("tour://note", _) => "a note".to_owned(),
+        let text = match (uri.as_str(), uri.strip_prefix("scenario://greeting/")) {
+            ("scenario://note", _) => "a note".to_owned(),
             (TICK, _) => "tick".to_owned(),
             (_, Some(name)) => format!("Hello, {name}!"),
             _ => {
@@ -125,9 +125,9 @@ impl ServerHandler for Tour {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         tokio::spawn(async move {
-            let told =
+            let notify =
                 || context.peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(&*request.uri));
-            while told().await.is_ok() {
+            while notify().await.is_ok() {
                 tokio::time::sleep(TICK_EVERY).await;
             }
         });
@@ -165,7 +165,7 @@ impl ServerHandler for Tour {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let arguments = json!([{ "name": "name", "required": true }]);
-        let prompt = json!({ "name": "greet", "description": "Greets somebody", "arguments": arguments });
+        let prompt = json!({ "name": "greet", "description": "Greets a person", "arguments": arguments });
         made(json!({ "prompts": [prompt] }))
     }
 

@@ -1,4 +1,4 @@
-// The server that the tour visits, on the official TypeScript SDK 2: what it offers, whichever way it is reached.
+// The server of the scenario, on the official TypeScript SDK 2: what it offers, whichever way it is reached.
 
 import {
     acceptedContent,
@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
-export const TICK = 'tour://tick';
+export const TICK = 'scenario://tick';
 const TICK_EVERY_MS = 100;
 
 const NAMES = ['Ada', 'Alan', 'Grace'];
@@ -30,10 +30,10 @@ const FORM = {
 
 export function makeServer() {
     const server = new McpServer(
-        { name: 'tour', version: '1.0.0' },
+        { name: 'scenario', version: '1.0.0' },
         {
             capabilities: { logging: {}, resources: { subscribe: true } },
-            instructions: 'Made to be visited.',
+            instructions: 'For interoperability tests.',
         },
     );
     addTools(server);
@@ -93,8 +93,8 @@ function addTools(server) {
     });
     server.registerTool('fail', { description: 'Fails' }, () => ({ ...text('it failed'), isError: true }));
     server.registerTool('talk', { description: 'Logs' }, async ctx => {
-        await ctx.mcpReq.log('debug', 'a quiet word', 'tour');
-        await ctx.mcpReq.log('warning', 'a loud word', 'tour');
+        await ctx.mcpReq.log('debug', 'a quiet word', 'scenario');
+        await ctx.mcpReq.log('warning', 'a loud word', 'scenario');
         return text('talked');
     });
 }
@@ -102,9 +102,9 @@ function addTools(server) {
 function addResources(server) {
     const plain = (uri, words) => ({ contents: [{ uri, mimeType: 'text/plain', text: words }] });
     const described = { mimeType: 'text/plain' };
-    server.registerResource('note', 'tour://note', described, uri => plain(uri.href, 'a note'));
+    server.registerResource('note', 'scenario://note', described, uri => plain(uri.href, 'a note'));
     server.registerResource('tick', TICK, described, uri => plain(uri.href, 'tick'));
-    const template = new ResourceTemplate('tour://greeting/{name}', {
+    const template = new ResourceTemplate('scenario://greeting/{name}', {
         list: undefined,
         complete: { name: namesLike },
     });
@@ -118,7 +118,7 @@ function addResources(server) {
     server.server.setRequestHandler('resources/unsubscribe', () => ({}));
 }
 
-// The clock holds nothing open: who has nobody to serve may end.
+// The clock holds nothing open: a server without connections may end.
 export function keepTicking(server, tick) {
     const clock = setInterval(() => Promise.resolve(tick()).catch(() => clearInterval(clock)), TICK_EVERY_MS);
     clock.unref();
@@ -131,7 +131,7 @@ export function keepTicking(server, tick) {
 
 function addPrompts(server) {
     const argsSchema = z.object({ name: completable(z.string(), namesLike) });
-    server.registerPrompt('greet', { description: 'Greets somebody', argsSchema }, ({ name }) => ({
+    server.registerPrompt('greet', { description: 'Greets a person', argsSchema }, ({ name }) => ({
         messages: [{ role: 'user', content: { type: 'text', text: `Say hello to ${name}.` } }],
     }));
 }

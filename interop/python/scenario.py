@@ -1,4 +1,4 @@
-"""The feature tour for the clients on the Python SDKs.
+"""The feature scenario for the clients on the Python SDKs.
 
 An adapter (../python-v1/client.py, ../python-v2/client.py) puts one SDK behind the few calls used here and gives
 every answer as the JSON the SDK read; see ../README.md.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import anyio
 
-from witness import new_witness, transport_of
+from exit_recorder import new_exit_recorder, transport_of
 
 FEATURE_TIMEOUT = 10
 NOTIFICATION_TIMEOUT = 3
@@ -154,17 +154,17 @@ def answer_field(name, field):
             return min(max(42, field.get("minimum", 42)), field.get("maximum", 42))
         case "string":
             formats = {
-                "email": "tour@example.org",
-                "uri": "https://example.org/tour",
+                "email": "test@example.org",
+                "uri": "https://example.org/test",
                 "date": "2026-01-02",
                 "date-time": "2026-01-02T03:04:05Z",
             }
-            text = formats.get(field.get("format"), f"tour-{name}")
+            text = formats.get(field.get("format"), f"test-{name}")
             return text.ljust(field.get("minLength", 0), "x")[: field.get("maxLength")]
     raise AssertionError(f"field {name} has a type that no revision allows: {brief(field)}")
 
 
-class Tour:
+class Scenario:
     """All the session knows, and the calls that several features make."""
 
     def __init__(self, adapter, revision, server, folder):
@@ -173,7 +173,7 @@ class Tour:
         self.server = server
         self.transport = transport_of(server)
         self.folder = folder
-        self.witness = new_witness(server, folder)
+        self.exit_recorder = new_exit_recorder(server, folder)
         self.inbox = Inbox()
         self.session = None
         self.sampling = None  # the three answers of the client, set by the features
@@ -191,10 +191,10 @@ class Tour:
     def modern(self):
         return self.since(NEWEST)
 
-    def connect(self, witness, inbox):
+    def connect(self, exit_recorder, inbox):
         return self.adapter.connect(
             revision=self.revision,
-            place=witness.place,
+            place=exit_recorder.place,
             received=self.traffic.append,
             notified=inbox.push,
             sampling=lambda params: self.sampling(params),
@@ -205,7 +205,7 @@ class Tour:
     async def hold_session(self):
         """Keeps the session open in a task of its own, so that a feature's time limit does not enclose it."""
         try:
-            async with self.connect(self.witness, self.inbox) as session:
+            async with self.connect(self.exit_recorder, self.inbox) as session:
                 self.session = session
                 self.opened.set()
                 await self.closing.wait()
@@ -288,7 +288,7 @@ class Tour:
 
     async def leave_running(self):
         """Without a session there is only what runs to be ended: a call that the client leaves stops."""
-        assert not self.witness.in_session(), "requests in a session, which this revision does not have"
+        assert not self.exit_recorder.in_session(), "requests in a session, which this revision does not have"
         tag = f"left-{os.getpid()}-{time.monotonic_ns()}"
         answered = []
 
@@ -303,7 +303,7 @@ class Tour:
             await anyio.sleep(0.3)
             began = time.monotonic()
             await self.leave()
-            async with self.connect(new_witness(self.server, self.folder), Inbox()) as session:
+            async with self.connect(new_exit_recorder(self.server, self.folder), Inbox()) as session:
                 await self.stopped(tag, session)
             took = time.monotonic() - began
             group.cancel_scope.cancel()
@@ -343,12 +343,12 @@ def feature(name):
 
 
 @feature("handshake")
-async def handshake(tour):
-    await tour.opened.wait()
-    if tour.failure:
-        raise tour.failure
-    session = tour.session
-    same(session.revision, tour.revision, "negotiated revision")
+async def handshake(scenario):
+    await scenario.opened.wait()
+    if scenario.failure:
+        raise scenario.failure
+    session = scenario.session
+    same(session.revision, scenario.revision, "negotiated revision")
     same((session.server_info or {}).get("name"), "RefMCP-TestServer", "server name")
     assert session.server_info["version"], "no server version"
     capabilities = session.capabilities
@@ -356,36 +356,36 @@ async def handshake(tour):
         same(capabilities.get(kind, {}).get("listChanged"), True, f"{kind}.listChanged")
     same(capabilities["resources"].get("subscribe"), True, "resources.subscribe")
     assert "logging" in capabilities, "no logging capability"
-    if tour.since("2025-03-26"):
+    if scenario.since("2025-03-26"):
         assert "completions" in capabilities, "no completions capability"
     return f"{session.server_info['name']} {session.server_info['version']}, capabilities {' '.join(capabilities)}"
 
 
 @feature("tools/list")
-async def tools_list(tour):
-    tools = {tool["name"]: tool for tool in await tour.list_all("tools")}
+async def tools_list(scenario):
+    tools = {tool["name"]: tool for tool in await scenario.list_all("tools")}
     has_all(tools, TOOLS)
     for name, tool in tools.items():
         assert tool.get("description"), f"{name} has no description"
         same(tool["inputSchema"]["type"], "object", f"{name} inputSchema")
     total = tools["sum"]
     same(sorted(total["inputSchema"]["properties"]), ["a", "b"], "arguments of sum")
-    same("outputSchema" in total, tour.since("2025-06-18"), "outputSchema of sum")
-    if tour.since("2025-03-26"):
+    same("outputSchema" in total, scenario.since("2025-06-18"), "outputSchema of sum")
+    if scenario.since("2025-03-26"):
         assert total.get("annotations"), "no annotations of sum"
-    if tour.since("2025-06-18"):
+    if scenario.since("2025-06-18"):
         assert total.get("title"), "no title of sum"
     return f"{len(tools)} tools"
 
 
 @feature("pagination")
-async def pagination(tour):
-    witness = new_witness(tour.server, tour.folder, paged=True)
+async def pagination(scenario):
+    exit_recorder = new_exit_recorder(scenario.server, scenario.folder, paged=True)
     counts = []
     try:
-        async with tour.connect(witness, Inbox()) as session:
+        async with scenario.connect(exit_recorder, Inbox()) as session:
             for kind, key in KEYS.items():
-                whole = [item[key] for item in await tour.list_all(kind)]
+                whole = [item[key] for item in await scenario.list_all(kind)]
                 seen, pages, cursor = [], 0, None
                 while pages == 0 or cursor is not None:
                     assert pages <= len(whole), f"{kind}: the cursors never end"
@@ -398,31 +398,31 @@ async def pagination(tour):
                 same(sorted(seen), sorted(whole), f"{kind}: paged and unpaged differ")
                 counts.append(f"{len(seen)} {kind} in {pages} pages")
     finally:
-        witness.reap()
+        exit_recorder.reap()
     return ", ".join(counts)
 
 
 @feature("text")
-async def text(tour):
-    message = 'tour: grüße, 世界, "quotes"\nand a second line \U0001f600'
-    result = await tour.ok("echo", {"message": message})
+async def text(scenario):
+    message = 'scenario: grüße, 世界, "quotes"\nand a second line \U0001f600'
+    result = await scenario.ok("echo", {"message": message})
     same(result["content"][0]["type"], "text", "first block")
     has(text_of(result), message)
 
 
 @feature("image")
-async def image(tour):
-    block = block_of(await tour.ok("image"), "image")
+async def image(scenario):
+    block = block_of(await scenario.ok("image"), "image")
     assert block, "no image block"
     same(block["mimeType"], "image/png", "mimeType")
     return f"{decode(block['data'], PNG, 'image')} bytes"
 
 
 @feature("audio")
-async def audio(tour):
-    result = await tour.ok("audio")
+async def audio(scenario):
+    result = await scenario.ok("audio")
     block = block_of(result, "audio")
-    if not tour.since("2025-03-26"):
+    if not scenario.since("2025-03-26"):
         assert not block, "an audio block, which this revision does not have"
         assert text_of(result), "nothing in place of the audio"
         return f"no audio in this revision, instead: {brief(text_of(result))}"
@@ -432,10 +432,10 @@ async def audio(tour):
 
 
 @feature("resource_link")
-async def resource_link(tour):
-    result = await tour.ok("resource_link")
+async def resource_link(scenario):
+    result = await scenario.ok("resource_link")
     link = block_of(result, "resource_link")
-    if not tour.since("2025-06-18"):
+    if not scenario.since("2025-06-18"):
         assert not link, "a resource_link block, which this revision does not have"
         has(result, "://")
         return f"no resource_link in this revision, instead: {brief(result['content'])}"
@@ -445,8 +445,8 @@ async def resource_link(tour):
 
 
 @feature("embedded_resource")
-async def embedded_resource(tour):
-    block = block_of(await tour.ok("embedded_resource"), "resource")
+async def embedded_resource(scenario):
+    block = block_of(await scenario.ok("embedded_resource"), "resource")
     assert block, "no resource block"
     resource = block["resource"]
     assert re.match(r"[a-z]+://", resource["uri"]), resource["uri"]
@@ -455,8 +455,8 @@ async def embedded_resource(tour):
 
 
 @feature("annotated")
-async def annotated(tour):
-    result = await tour.ok("annotated")
+async def annotated(scenario):
+    result = await scenario.ok("annotated")
     annotations = [block["annotations"] for block in result["content"] if block.get("annotations")]
     assert annotations, f"no annotations in {brief(result['content'])}"
     for one in annotations:
@@ -467,21 +467,21 @@ async def annotated(tour):
 
 
 @feature("mixed")
-async def mixed(tour):
-    kinds = [block["type"] for block in (await tour.ok("mixed"))["content"]]
+async def mixed(scenario):
+    kinds = [block["type"] for block in (await scenario.ok("mixed"))["content"]]
     assert len(set(kinds)) >= 3, f"kinds {kinds}"
     has_all(kinds, ["text", "image"])
     return " ".join(kinds)
 
 
 @feature("structured_output")
-async def structured_output(tour):
-    total = await tour.ok("sum", {"a": 2, "b": 3})
+async def structured_output(scenario):
+    total = await scenario.ok("sum", {"a": 2, "b": 3})
     has(text_of(total), "5")
-    weather = await tour.ok("get_weather", {"location": "Berlin"})
+    weather = await scenario.ok("get_weather", {"location": "Berlin"})
     assert "\n" in text_of(weather), "the weather is not several lines"
-    same(await tour.ok("get_weather", {"location": "Berlin"}), weather, "the same place, other weather")
-    if not tour.since("2025-06-18"):
+    same(await scenario.ok("get_weather", {"location": "Berlin"}), weather, "the same place, other weather")
+    if not scenario.since("2025-06-18"):
         assert "structuredContent" not in total, "structuredContent, which this revision does not have"
         return "no structured output in this revision, the text has it"
     same(total["structuredContent"], {"total": 5}, "structuredContent of sum")
@@ -492,27 +492,27 @@ async def structured_output(tour):
 
 
 @feature("tool_error")
-async def tool_error(tour):
-    result = await tour.call("fail", {"message": "tour failure"})
+async def tool_error(scenario):
+    result = await scenario.call("fail", {"message": "scenario failure"})
     same(result.get("isError"), True, "isError")
-    has(text_of(result), "tour failure")
+    has(text_of(result), "scenario failure")
 
 
 @feature("protocol_error")
-async def protocol_error(tour):
-    error = await tour.rpc_error(tour.call("protocol_error", {"message": "tour protocol error"}))
-    has(error, "tour protocol error")
+async def protocol_error(scenario):
+    error = await scenario.rpc_error(scenario.call("protocol_error", {"message": "scenario protocol error"}))
+    has(error, "scenario protocol error")
     # 2026-07-28 keeps these for itself or retired them; none of those it defines means that a tool wants an error
     reserved = -32099 <= error["code"] <= -32020 or error["code"] == -32002
-    assert not (tour.modern and reserved), f"code {error['code']} is reserved for the specification"
+    assert not (scenario.modern and reserved), f"code {error['code']} is reserved for the specification"
     return brief(error)
 
 
 @feature("invalid_arguments")
-async def invalid_arguments(tour):
-    call = tour.call("sum", {"a": "two", "b": 3})
-    if not tour.since("2025-11-25"):
-        error = await tour.rpc_error(call)
+async def invalid_arguments(scenario):
+    call = scenario.call("sum", {"a": "two", "b": 3})
+    if not scenario.since("2025-11-25"):
+        error = await scenario.rpc_error(call)
         same(error["code"], -32602, "code")
         assert re.search(r"""[/.$["'`]a\b""", dump(error)), f"no path to the argument in {brief(error)}"
         return brief(error)
@@ -523,8 +523,8 @@ async def invalid_arguments(tour):
 
 
 @feature("resources/list")
-async def resources_list(tour):
-    resources = {resource["uri"]: resource for resource in await tour.list_all("resources")}
+async def resources_list(scenario):
+    resources = {resource["uri"]: resource for resource in await scenario.list_all("resources")}
     has_all(resources, RESOURCES)
     for uri, resource in resources.items():
         assert resource["name"], f"{uri} has no name"
@@ -534,21 +534,21 @@ async def resources_list(tour):
 
 
 @feature("resources/read")
-async def resources_read(tour):
-    todo = (await tour.session.read_resource(TODO))["contents"][0]
+async def resources_read(scenario):
+    todo = (await scenario.session.read_resource(TODO))["contents"][0]
     same(todo["uri"], TODO, "uri")
     assert todo.get("text") and "blob" not in todo, f"todo.txt is {brief(todo)}"
-    diagram = (await tour.session.read_resource("file:///resources/diagram.png"))["contents"][0]
+    diagram = (await scenario.session.read_resource("file:///resources/diagram.png"))["contents"][0]
     same(diagram["mimeType"], "image/png", "mimeType")
     assert "text" not in diagram, "diagram.png has text"
     return f"{len(todo['text'])} characters, {decode(diagram['blob'], PNG, 'diagram.png')} bytes"
 
 
 @feature("resource_templates")
-async def resource_templates(tour):
-    templates = [template["uriTemplate"] for template in await tour.list_all("resourceTemplates")]
+async def resource_templates(scenario):
+    templates = [template["uriTemplate"] for template in await scenario.list_all("resourceTemplates")]
     has_all(templates, ["test://template/{id}/data"])
-    data = (await tour.session.read_resource("test://template/123/data"))["contents"][0]
+    data = (await scenario.session.read_resource("test://template/123/data"))["contents"][0]
     same(data["uri"], "test://template/123/data", "uri")
     same(data["mimeType"], "application/json", "mimeType")
     same(str(json.loads(data["text"])["id"]), "123", "id")
@@ -556,59 +556,59 @@ async def resource_templates(tour):
 
 
 @feature("resource_not_found")
-async def resource_not_found(tour):
+async def resource_not_found(scenario):
     uri = "file:///notes/no-such-file.txt"
-    error = await tour.rpc_error(tour.session.read_resource(uri))
-    same(error["code"], -32602 if tour.modern else -32002, "code")
+    error = await scenario.rpc_error(scenario.session.read_resource(uri))
+    same(error["code"], -32602 if scenario.modern else -32002, "code")
     same((error.get("data") or {}).get("uri"), uri, "data.uri")
     return brief(error)
 
 
 @feature("subscribe")
-async def subscribe(tour):
+async def subscribe(scenario):
     async def read():
-        return (await tour.session.read_resource(TODO))["contents"][0]["text"]
+        return (await scenario.session.read_resource(TODO))["contents"][0]["text"]
 
     before = await read()
-    if not tour.modern:
-        await tour.session.subscribe(TODO)
-    async with tour.watching(resourceSubscriptions=[TODO]):
-        await tour.ok("touch_resource", {"uri": TODO})
-        await tour.inbox.next("notifications/resources/updated", lambda params: params["uri"] == TODO)
+    if not scenario.modern:
+        await scenario.session.subscribe(TODO)
+    async with scenario.watching(resourceSubscriptions=[TODO]):
+        await scenario.ok("touch_resource", {"uri": TODO})
+        await scenario.inbox.next("notifications/resources/updated", lambda params: params["uri"] == TODO)
         assert await read() != before, "the content did not change"
-    if not tour.modern:
-        await tour.session.unsubscribe(TODO)
+    if not scenario.modern:
+        await scenario.session.unsubscribe(TODO)
     await anyio.sleep(QUIET)  # an SDK may send the end of a subscription in its own time
-    tour.inbox.clear()
-    await tour.ok("touch_resource", {"uri": TODO})
+    scenario.inbox.clear()
+    await scenario.ok("touch_resource", {"uri": TODO})
     await anyio.sleep(QUIET)
-    same(tour.inbox.of("notifications/resources/updated"), [], "updated without a subscription")
+    same(scenario.inbox.of("notifications/resources/updated"), [], "updated without a subscription")
 
 
 @feature("list_changed")
-async def list_changed(tour):
+async def list_changed(scenario):
     changes = [
-        ("tools", "tool", {"name": "tour_tool"}),
-        ("prompts", "prompt", {"name": "tour_prompt"}),
-        ("resources", "resource", {"uri": "file:///tour/added.txt"}),
+        ("tools", "tool", {"name": "scenario_tool"}),
+        ("prompts", "prompt", {"name": "scenario_prompt"}),
+        ("resources", "resource", {"uri": "file:///scenario/added.txt"}),
     ]
 
     async def listed(kind, args):
-        return [*args.values()][0] in [item[KEYS[kind]] for item in await tour.list_all(kind)]
+        return [*args.values()][0] in [item[KEYS[kind]] for item in await scenario.list_all(kind)]
 
-    async with tour.watching(toolsListChanged=True, promptsListChanged=True, resourcesListChanged=True):
+    async with scenario.watching(toolsListChanged=True, promptsListChanged=True, resourcesListChanged=True):
         for kind, one, args in changes:
             assert not await listed(kind, args), f"{args} was there before"
             for change, present in (("add", True), ("remove", False)):
-                tour.inbox.clear()
-                await tour.ok(f"{change}_{one}", args)
-                await tour.inbox.next(f"notifications/{kind}/list_changed")
+                scenario.inbox.clear()
+                await scenario.ok(f"{change}_{one}", args)
+                await scenario.inbox.next(f"notifications/{kind}/list_changed")
                 same(await listed(kind, args), present, f"{args} listed after {change}_{one}")
 
 
 @feature("prompts/list")
-async def prompts_list(tour):
-    prompts = {prompt["name"]: prompt for prompt in await tour.list_all("prompts")}
+async def prompts_list(scenario):
+    prompts = {prompt["name"]: prompt for prompt in await scenario.list_all("prompts")}
     has_all(prompts, PROMPTS)
     for name, prompt in prompts.items():
         assert prompt.get("description"), f"{name} has no description"
@@ -619,9 +619,9 @@ async def prompts_list(tour):
 
 
 @feature("prompts/get")
-async def prompts_get(tour):
-    code = "fn tour() -> u8 { 42 }"
-    messages = (await tour.session.get_prompt("code_review", {"code": code, "language": "rust"}))["messages"]
+async def prompts_get(scenario):
+    code = "fn scenario() -> u8 { 42 }"
+    messages = (await scenario.session.get_prompt("code_review", {"code": code, "language": "rust"}))["messages"]
     assert messages, "no messages"
     for message in messages:
         assert message["role"] in ("user", "assistant"), message["role"]
@@ -631,48 +631,48 @@ async def prompts_get(tour):
 
 
 @feature("completion")
-async def completion(tour):
+async def completion(scenario):
     async def values(context=None):
-        found = (await tour.session.complete("code_review", "language", "py", context))["completion"]["values"]
+        found = (await scenario.session.complete("code_review", "language", "py", context))["completion"]["values"]
         assert len(found) <= 100, f"{len(found)} values"
         assert any("python" in value.lower() for value in found), f"values {brief(found)}"
         return brief(found)
 
     plain = await values()
-    if not tour.since("2025-06-18"):
+    if not scenario.since("2025-06-18"):
         return plain
     await values({"code": "print(1)"})
     return f"{plain}, also with context"
 
 
 @feature("logging")
-async def log_messages(tour):
+async def log_messages(scenario):
     async def logged(**options):
-        tour.inbox.clear()
-        await tour.ok("log_all", {"text": "tour log"}, **options)
+        scenario.inbox.clear()
+        await scenario.ok("log_all", {"text": "scenario log"}, **options)
         await anyio.sleep(QUIET)
-        messages = tour.inbox.of("notifications/message")
-        return sorted(message["level"] for message in messages if "tour log" in dump(message["data"]))
+        messages = scenario.inbox.of("notifications/message")
+        return sorted(message["level"] for message in messages if "scenario log" in dump(message["data"]))
 
     for level in ("warning", "debug"):
-        if tour.modern:
+        if scenario.modern:
             found = await logged(meta={LOG_LEVEL_KEY: level})
         else:
-            await tour.session.set_level(level)
+            await scenario.session.set_level(level)
             found = await logged()
         same(found, sorted(LEVELS[LEVELS.index(level) :]), f"levels logged at {level}")
-    if tour.modern:
+    if scenario.modern:
         same(await logged(), [], "logged for a request without logLevel")
 
 
 @feature("progress")
-async def progress(tour):
+async def progress(scenario):
     seen = []
 
     async def progressed(done, total, message):
         seen.append((done, total))
 
-    await tour.ok("long_task", {"steps": 3, "step_ms": 20}, on_progress=progressed)
+    await scenario.ok("long_task", {"steps": 3, "step_ms": 20}, on_progress=progressed)
     await anyio.sleep(QUIET)
     steps = [done for done, _ in seen]
     same(len(steps), 3, f"number of notifications in {seen}")
@@ -682,35 +682,35 @@ async def progress(tour):
 
 
 @feature("cancellation")
-async def cancellation(tour):
-    tag = f"tour-{os.getpid()}-{time.monotonic_ns()}"
+async def cancellation(scenario):
+    tag = f"scenario-{os.getpid()}-{time.monotonic_ns()}"
     args = {"steps": 100, "step_ms": 100, "tag": tag}
     began = time.monotonic()
-    how = await tour.session.cancelled_call("long_task", args, after=0.3)
+    how = await scenario.session.cancelled_call("long_task", args, after=0.3)
     took = time.monotonic() - began
     assert took < 1.3, f"the call ended only after {took:.1f} s"
-    await tour.stopped(tag)
+    await scenario.stopped(tag)
     return how
 
 
 @feature("sampling")
-async def sampling(tour):
+async def sampling(scenario):
     asked = []
 
     def answer(params):
         asked.append(params)
-        return "the tour answers 4711"
+        return "the scenario answers 4711"
 
-    tour.sampling = answer
-    result = await tour.ok("ask_model", {"prompt": "what does the tour answer?"})
+    scenario.sampling = answer
+    result = await scenario.ok("ask_model", {"prompt": "what does the scenario answer?"})
     assert asked, "the client was not asked"
-    has(asked[0]["messages"], "what does the tour answer?")
+    has(asked[0]["messages"], "what does the scenario answer?")
     assert asked[0]["maxTokens"] > 0, f"maxTokens {asked[0]['maxTokens']}"
-    has(result, "the tour answers 4711")
+    has(result, "the scenario answers 4711")
 
 
 @feature("elicitation_form")
-async def elicitation_form(tour):
+async def elicitation_form(scenario):
     asked, content = [], {}
 
     def answer(params):
@@ -719,17 +719,17 @@ async def elicitation_form(tour):
         content.update({name: answer_field(name, field) for name, field in fields.items()})
         return {"action": "accept", "content": content}
 
-    tour.elicitation = answer
-    if not tour.since("2025-06-18"):
-        await tour.no_question("all", "no elicitation in this revision")
-    result = await tour.ok("ask_user", {"form": "all"})
+    scenario.elicitation = answer
+    if not scenario.since("2025-06-18"):
+        await scenario.no_question("all", "no elicitation in this revision")
+    result = await scenario.ok("ask_user", {"form": "all"})
     assert asked and asked[-1]["message"], "the client was not asked"
     assert asked[-1].get("mode") in (None, "form"), f"mode {asked[-1]['mode']}"
     fields = asked[-1]["requestedSchema"]["properties"].values()
     kinds = ["enum" if "enum" in field or "oneOf" in field else field["type"] for field in fields]
     has_all(kinds, ["string", "boolean", "enum"])
     assert "number" in kinds or "integer" in kinds, f"kinds {kinds}"
-    if tour.since("2025-11-25"):
+    if scenario.since("2025-11-25"):
         assert "array" in kinds, f"kinds {kinds}"
     else:
         assert "array" not in kinds and not any("oneOf" in field for field in fields), f"later fields in {brief([*fields])}"
@@ -741,61 +741,61 @@ async def elicitation_form(tour):
 
 
 @feature("elicitation_decline")
-async def elicitation_decline(tour):
+async def elicitation_decline(scenario):
     asked = []
 
     def answer(params):
         asked.append(params)
         return {"action": "decline"}
 
-    tour.elicitation = answer
-    if not tour.since("2025-06-18"):
-        await tour.no_question("confirm", "no elicitation in this revision")
-    result = await tour.call("ask_user", {"form": "confirm"})
+    scenario.elicitation = answer
+    if not scenario.since("2025-06-18"):
+        await scenario.no_question("confirm", "no elicitation in this revision")
+    result = await scenario.call("ask_user", {"form": "confirm"})
     assert asked, "the client was not asked"
     assert "decline" in dump(result).lower(), brief(result)
 
 
 @feature("elicitation_url")
-async def elicitation_url(tour):
+async def elicitation_url(scenario):
     asked = []
 
     def answer(params):
         asked.append(params)
         return {"action": "accept"}
 
-    tour.elicitation = answer
-    if not tour.since("2025-11-25"):
-        await tour.no_question("url", "no URL elicitation in this revision")
-    result = await tour.ok("ask_user", {"form": "url"})
+    scenario.elicitation = answer
+    if not scenario.since("2025-11-25"):
+        await scenario.no_question("url", "no URL elicitation in this revision")
+    result = await scenario.ok("ask_user", {"form": "url"})
     assert asked and asked[-1].get("mode") == "url", f"asked {brief(asked)}"
     assert re.match(r"https?://", asked[-1]["url"]), asked[-1]["url"]
-    assert tour.modern or asked[-1].get("elicitationId"), "no elicitationId"
+    assert scenario.modern or asked[-1].get("elicitationId"), "no elicitationId"
     assert "accept" in dump(result).lower(), brief(result)
     return asked[-1]["url"]
 
 
 @feature("roots")
-async def roots(tour):
-    tour.roots = [("file:///tour/one", "one"), ("file:///tour/two", "two")]
-    first = await tour.ok("list_roots")
-    has(first, "file:///tour/one")
-    has(first, "file:///tour/two")
-    tour.roots = [("file:///tour/three", "three")]
-    if not tour.modern:
-        await tour.session.roots_changed()
-    second = await tour.ok("list_roots")
-    has(second, "file:///tour/three")
-    assert "file:///tour/one" not in dump(second), f"old roots in {brief(second)}"
-    return "no roots/list_changed in this revision" if tour.modern else "followed roots/list_changed"
+async def roots(scenario):
+    scenario.roots = [("file:///scenario/one", "one"), ("file:///scenario/two", "two")]
+    first = await scenario.ok("list_roots")
+    has(first, "file:///scenario/one")
+    has(first, "file:///scenario/two")
+    scenario.roots = [("file:///scenario/three", "three")]
+    if not scenario.modern:
+        await scenario.session.roots_changed()
+    second = await scenario.ok("list_roots")
+    has(second, "file:///scenario/three")
+    assert "file:///scenario/one" not in dump(second), f"old roots in {brief(second)}"
+    return "no roots/list_changed in this revision" if scenario.modern else "followed roots/list_changed"
 
 
 @feature("concurrent_calls")
-async def concurrent_calls(tour):
+async def concurrent_calls(scenario):
     results = {}
 
     async def slow(ms):
-        results[ms] = await tour.ok("slow", {"ms": ms})
+        results[ms] = await scenario.ok("slow", {"ms": ms})
 
     began = time.monotonic()
     async with anyio.create_task_group() as group:
@@ -810,17 +810,17 @@ async def concurrent_calls(tour):
 
 
 @feature("ping")
-async def ping(tour):
-    if tour.modern:
-        await tour.no_method("ping", tour.session.ping)
-    same(await tour.session.ping(), {}, "answer")
+async def ping(scenario):
+    if scenario.modern:
+        await scenario.no_method("ping", scenario.session.ping)
+    same(await scenario.session.ping(), {}, "answer")
 
 
 @feature("discover")
-async def discover(tour):
-    if not tour.modern:
-        await tour.no_method("server/discover", tour.session.discover)
-    found = await tour.session.discover()
+async def discover(scenario):
+    if not scenario.modern:
+        await scenario.no_method("server/discover", scenario.session.discover)
+    found = await scenario.session.discover()
     has_all(found["supportedVersions"], [NEWEST])
     has_all(found["capabilities"], ["tools", "resources", "prompts"])
     assert found["ttlMs"] >= 0 and found["cacheScope"] in ("public", "private"), brief(found)
@@ -828,46 +828,46 @@ async def discover(tour):
 
 
 @feature("resume")
-async def resume(tour):
-    before = len(tour.witness.resumptions())
-    await tour.ok("close_stream")
-    times = len(tour.witness.resumptions()) - before
-    if tour.transport == "http" and tour.revision == "2025-11-25":
+async def resume(scenario):
+    before = len(scenario.exit_recorder.resumptions())
+    await scenario.ok("close_stream")
+    times = len(scenario.exit_recorder.resumptions()) - before
+    if scenario.transport == "http" and scenario.revision == "2025-11-25":
         assert times > 0, "the client did not come back with Last-Event-ID: the stream was not closed"
         return "came back with Last-Event-ID for the result"
-    why = f"no stream is closed before its result {'in this revision' if tour.transport == 'http' else f'over {tour.transport}'}"
+    why = f"no stream is closed before its result {'in this revision' if scenario.transport == 'http' else f'over {scenario.transport}'}"
     same(times, 0, f"{why}, yet the client came back with Last-Event-ID")
     raise Unsupported(f"{why}: close_stream answered, and nothing had to be resumed")
 
 
 @feature("clean_exit")
-async def clean_exit(tour):
-    if tour.transport == "http" and tour.modern:
-        return await tour.leave_running()
+async def clean_exit(scenario):
+    if scenario.transport == "http" and scenario.modern:
+        return await scenario.leave_running()
     began = time.monotonic()
-    await tour.leave()
-    ended = await tour.witness.clean(tour.adapter)
+    await scenario.leave()
+    ended = await scenario.exit_recorder.clean(scenario.adapter)
     return f"{ended} after {(time.monotonic() - began) * 1000:.0f} ms"
 
 
-async def visit(tour, name):
+async def run_feature(scenario, name):
     """One feature: its status and what there is to say about it."""
-    if name != "handshake" and tour.session is None:
+    if name != "handshake" and scenario.session is None:
         return "failed", "no session: the handshake failed"
-    tour.sdk_errors.clear()
-    tour.traffic.clear()
+    scenario.sdk_errors.clear()
+    scenario.traffic.clear()
     try:
         with anyio.fail_after(FEATURE_TIMEOUT):
-            status, detail = "ok", await FEATURES[name](tour) or ""
-        if tour.modern:
-            same(tour.server_requests(), [], "requests of the server, which this revision does not have")
+            status, detail = "ok", await FEATURES[name](scenario) or ""
+        if scenario.modern:
+            same(scenario.server_requests(), [], "requests of the server, which this revision does not have")
     except Unsupported as reason:
         return "unsupported", str(reason).strip()
     except TimeoutError as error:
         status, detail = "failed", f"no end within {FEATURE_TIMEOUT} s {error}"
     except Exception as error:
         status, detail = "failed", describe(error)
-    notices = [f"(the SDK noticed: {notice})" for notice in dict.fromkeys(tour.sdk_errors)]
+    notices = [f"(the SDK noticed: {notice})" for notice in dict.fromkeys(scenario.sdk_errors)]
     return status, " ".join(filter(None, [detail.strip(), *notices[:3]]))
 
 
@@ -881,36 +881,36 @@ class Notices(logging.Handler):
 
 
 async def travel(adapter, output, revision, server):
-    folder = Path(tempfile.mkdtemp(prefix="tour-"))
-    tour = Tour(adapter, revision, server, folder)
-    logging.getLogger().addHandler(Notices(tour.sdk_errors))
+    folder = Path(tempfile.mkdtemp(prefix="scenario-"))
+    scenario = Scenario(adapter, revision, server, folder)
+    logging.getLogger().addHandler(Notices(scenario.sdk_errors))
     failures = 0
-    refusal = await adapter.refusal(revision, tour.transport)
+    refusal = await adapter.refusal(revision, scenario.transport)
     with open(output, "w", encoding="utf-8") as lines:
         async with anyio.create_task_group() as group:
             if not refusal:
-                group.start_soon(tour.hold_session)
+                group.start_soon(scenario.hold_session)
             for name in FEATURES:
-                status, detail = ("unsupported", refusal) if refusal else await visit(tour, name)
+                status, detail = ("unsupported", refusal) if refusal else await run_feature(scenario, name)
                 failures += status == "failed"
-                spoken = tour.session.revision if tour.session else revision
+                spoken = scenario.session.revision if scenario.session else revision
                 line = {
                     "client": adapter.name,
-                    "transport": tour.transport,
+                    "transport": scenario.transport,
                     "revision": spoken,
                     "feature": name,
                     "status": status,
                     "detail": detail,
                 }
                 print(dump(line), file=lines, flush=True)
-                print(f"{adapter.name} {tour.transport} {spoken} {status:11} {name}  {detail}", flush=True)
+                print(f"{adapter.name} {scenario.transport} {spoken} {status:11} {name}  {detail}", flush=True)
             group.cancel_scope.cancel()
-    tour.witness.reap()
+    scenario.exit_recorder.reap()
     shutil.rmtree(folder, ignore_errors=True)
     return 1 if failures else 0
 
 
-def run_tour(adapter):
+def run_scenario(adapter):
     arguments = sys.argv[1:]
     if len(arguments) < 4 or arguments[2] != "--" or arguments[1] not in REVISIONS:
         sys.exit(f"usage: client.py FEATURES.jsonl {'|'.join(REVISIONS)} -- SERVER [ARG...] | -- URL PAGED_URL")

@@ -1,4 +1,4 @@
-// How the tour reaches its servers, and what is to be seen of them when a client has left.
+// How the scenario reaches its servers, and what is to be seen of them when a client has left.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,22 +17,22 @@ export function transportOf([first]) {
 }
 
 /**
- * A witness for one connection. `server` holds the words after `--`: a command, or the URLs of two servers.
+ * An exit recorder for one connection. `server` holds the words after `--`: a command, or the URLs of two servers.
  * The second of those has small pages, as a command gets by arguments.
  */
-export function newWitness(server, folder, { paged = false } = {}) {
+export function newExitRecorder(server, folder, { paged = false } = {}) {
     const transport = transportOf(server);
     if (transport === 'stdio') {
-        return new ProcessWitness(join(folder, paged ? 'paged' : 'main'), paged ? [...server, '--page-size', '5'] : server);
+        return new ProcessExitRecorder(join(folder, paged ? 'paged' : 'main'), paged ? [...server, '--page-size', '5'] : server);
     }
-    return new NetworkWitness(transport, server[paged ? 1 : 0]);
+    return new NetworkExitRecorder(transport, server[paged ? 1 : 0]);
 }
 
-/** The server processes started for one connection, as ../witness.sh saw them. */
-class ProcessWitness {
+/** The server processes started for one connection, as ../exit_recorder.sh saw them. */
+class ProcessExitRecorder {
     constructor(log, command) {
         this.log = log;
-        const script = fileURLToPath(new URL('../witness.sh', import.meta.url));
+        const script = fileURLToPath(new URL('../exit_recorder.sh', import.meta.url));
         this.place = { transport: 'stdio', command: 'sh', args: [script, log, ...command] };
         writeFileSync(log, '');
     }
@@ -73,7 +73,7 @@ class ProcessWitness {
 }
 
 /** What one connection sent over HTTP, and how its WebSocket closed. */
-class NetworkWitness {
+class NetworkExitRecorder {
     requests = [];
     closing = undefined;
 

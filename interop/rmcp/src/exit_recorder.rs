@@ -1,4 +1,4 @@
-//! How the tour reaches its servers, and what is to be seen of them when a client has left.
+//! How the scenario reaches its servers, and what is to be seen of them when a client has left.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Place {
     /// It is started by this, and spoken to over standard input and output.
     Command(Vec<String>),
-    /// It listens there; the log tells what was sent to it.
+    /// It listens there; the log has what was sent to it.
     Url(String, RequestLog),
 }
 
@@ -29,21 +29,21 @@ pub fn transport_of(server: &[String]) -> &'static str {
     }
 }
 
-/// The witness of one connection.
-pub struct Witness {
+/// The exit recorder of one connection.
+pub struct ExitRecorder {
     place: Place,
-    /// What `../witness.sh` writes about the processes it started.
+    /// What `../exit_recorder.sh` writes about the processes it started.
     log: PathBuf,
 }
 
-impl Witness {
+impl ExitRecorder {
     /// `server` holds the words after `--`: a command, or the URLs of two servers. The second of those has small
     /// pages, as a command gets by arguments.
     pub fn new(server: &[String], folder: &Path, paged: bool) -> Result<Self> {
         let log = folder.join(if paged { "paged" } else { "main" });
         std::fs::write(&log, "")?;
         let place = if transport_of(server) == "stdio" {
-            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../witness.sh");
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../exit_recorder.sh");
             let mut command = vec!["sh".to_owned(), script.to_owned(), log.display().to_string()];
             command.extend_from_slice(server);
             if paged {
@@ -138,7 +138,7 @@ impl Witness {
     }
 }
 
-impl Drop for Witness {
+impl Drop for ExitRecorder {
     /// Leaves nothing running, whatever happened.
     fn drop(&mut self) {
         for pid in self.events("started").iter().filter(|pid| alive(pid)) {

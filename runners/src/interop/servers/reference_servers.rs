@@ -1,10 +1,10 @@
 //! What the servers are asked that were not made for this: the reference server of the SDKs' makers, and ours.
 
+use super::scenario::{ASKING, MODERN};
 use super::step::Check::{At, Complains, Hides, Is, Lines, Names, Prints, Says};
 use super::step::{Feature, Step};
-use super::tour::{ASKING, MODERN};
 
-/// The tour through `@modelcontextprotocol/server-everything`, where everything comes in order. Of what level the first
+/// The scenario through `@modelcontextprotocol/server-everything`, where everything comes in order. Of what level the first
 /// message is that it logs, the server leaves to chance.
 pub(super) fn everything() -> Vec<Feature> {
     everything_with(Step::text(LOGGING, &[Says(BEGUN), Complains("[server] "), Complains("message")]))
@@ -74,7 +74,7 @@ fn everything_with(logging: Step) -> Vec<Feature> {
         ),
         Feature::new(
             "unknown_method",
-            [Step::json(&["raw", "tour/nothing"], &[Complains("Method not found (-32601)")]).exits(1)],
+            [Step::json(&["raw", "scenario/nothing"], &[Complains("Method not found (-32601)")]).exits(1)],
         ),
         Feature::new(
             "progress",
@@ -84,7 +84,7 @@ fn everything_with(logging: Step) -> Vec<Feature> {
             )],
         ),
         Feature::new("logging", [logging]),
-        // Some fields have no default, and nobody is there to fill them in.
+        // Some fields have no default, and there is no user to fill them in.
         Feature::new(
             "elicitation",
             [Step::json(
@@ -145,7 +145,7 @@ fn everything_with(logging: Step) -> Vec<Feature> {
                 ),
             ],
         ),
-        // Updates begin with a tool, called in the same session; it is seen that it agreed to tell of them.
+        // Updates begin with a tool, called in the same session; the check is that it agreed to send them.
         Feature::new(
             "watch",
             [Step::messages(&["watch", "demo://resource/dynamic/text/1"], &[])
@@ -155,7 +155,7 @@ fn everything_with(logging: Step) -> Vec<Feature> {
     ]
 }
 
-/// The tour through our own server, where others than the one who watches can change a resource.
+/// The scenario through our own server, where others than the one who watches can change a resource.
 pub(super) fn shared() -> Vec<Feature> {
     let watch = Step::json(&["watch", WATCHED], &[Says("\"test://watched-resource\"")])
         .watched_for(&["notifications/resources/updated"])
@@ -163,7 +163,7 @@ pub(super) fn shared() -> Vec<Feature> {
     ours(watch)
 }
 
-/// The same, where nobody else reaches the server: it is seen that it agreed to tell of changes.
+/// The same for a server with one connection: the check is that it agreed to send notifications of changes.
 pub(super) fn alone() -> Vec<Feature> {
     let agreed = &["\"result\":{}", "\"notifications/subscriptions/acknowledged\""];
     ours(Step::messages(&["watch", WATCHED], &[Says(WATCHED)]).watched_for(agreed))
@@ -226,8 +226,11 @@ fn ours(watch: Step) -> Vec<Feature> {
         ),
         Feature::new(
             "unknown_method",
-            [Step::json(&["raw", "tour/nothing"], &[Complains("method not found: tour/nothing (-32601)")])
-                .exits(1)],
+            [Step::json(
+                &["raw", "scenario/nothing"],
+                &[Complains("method not found: scenario/nothing (-32601)")],
+            )
+            .exits(1)],
         ),
         Feature::new(
             "progress",

@@ -1,8 +1,8 @@
 #!/bin/sh
-# witness.sh LOG COMMAND [ARG...]
+# exit_recorder.sh LOG COMMAND [ARG...]
 #
 # Runs COMMAND with this script's stdin and stdout and writes its fate to LOG.
-# The SDKs start the server themselves and none tells how it ended, so the tours
+# The SDKs start the server themselves and none tells how it ended, so the scenarios
 # start the server through this script and read LOG for `clean_exit`:
 #   started PID        the server runs
 #   signalled PID      the SDK lost patience and sent a signal, passed on to the server

@@ -1,4 +1,4 @@
-"""How the tour reaches its servers, and what is to be seen of them when a client has left."""
+"""How the scenario reaches its servers, and what is to be seen of them when a client has left."""
 
 import os
 import signal
@@ -36,26 +36,26 @@ def transport_of(server):
     return "stdio"
 
 
-def new_witness(server, folder, paged=False):
-    """A witness for one connection. `server` holds the words after `--`: a command, or the URLs of two servers.
+def new_exit_recorder(server, folder, paged=False):
+    """An exit recorder for one connection. `server` holds the words after `--`: a command, or the URLs of two servers.
 
     The second of those has small pages, as a command gets by arguments.
     """
     transport = transport_of(server)
     if transport != "stdio":
-        return NetworkWitness(transport, server[1 if paged else 0])
+        return NetworkExitRecorder(transport, server[1 if paged else 0])
     if paged:
-        return ProcessWitness(folder / "paged", [*server, "--page-size", "5"])
-    return ProcessWitness(folder / "main", server)
+        return ProcessExitRecorder(folder / "paged", [*server, "--page-size", "5"])
+    return ProcessExitRecorder(folder / "main", server)
 
 
-class ProcessWitness:
-    """The server processes started for one connection, as ../witness.sh saw them."""
+class ProcessExitRecorder:
+    """The server processes started for one connection, as ../exit_recorder.sh saw them."""
 
     def __init__(self, log, command):
         self.log = log
         self.log.touch()
-        script = Path(__file__).resolve().parent.parent / "witness.sh"
+        script = Path(__file__).resolve().parent.parent / "exit_recorder.sh"
         self.place = Place("stdio", command=["sh", str(script), str(log), *command])
 
     def lines(self):
@@ -91,7 +91,7 @@ class ProcessWitness:
                 os.kill(pid, signal.SIGKILL)
 
 
-class NetworkWitness:
+class NetworkExitRecorder:
     """What one connection sent over HTTP, and how its WebSocket closed."""
 
     def __init__(self, transport, url):
