@@ -1,4 +1,4 @@
-//! Servers over WebSocket: text frames, one message each. The protocol does not define it; it behaves as a pipe does.
+//! Servers over WebSocket: text frames, one message each. The specification does not define it; it behaves as a pipe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,42 +8,44 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderName};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
-use crate::http::dial::{Dialer, Stream};
-use crate::http::{Address, AddressScope, HeaderError, HttpSettings, UrlError};
-use crate::pipe::{PipeTransport, Task};
+use crate::http::connection::{Dialer, Stream};
+use crate::http::endpoint::{HttpEndpoint, endpoint_options};
+use crate::http::request::USER_AGENT;
+use crate::http::{Address, AddressScope, UrlError};
+use crate::pipe::PipeTransport;
 use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
 
-/// How often a server is asked whether it is there, unless it is set otherwise.
+/// How often a server is pinged, unless it is set otherwise.
 const PING_EVERY: Duration = Duration::from_secs(30);
 
-/// A server may be silent for as long as it answers pings: it has nothing to say until it is asked, and whoever asks
-/// knows how long to wait.
+/// A server may be silent for as long as it answers pings: requests have timeouts of their own.
 const SILENT_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Bytes of an error's body that are read.
-const READ: usize = 4 << 10;
+const MAX_ERROR_BODY: usize = 4 << 10;
 
 type Socket = TokioIo<hyper::upgrade::Upgraded>;
 
-/// Why there is no socket, and the head of the response that says so, with where it came from.
-struct Shut {
+/// Why the handshake failed, with the head of the response and the scope of the server.
+struct HandshakeError {
     why: TransportError,
     head: Option<Box<(StatusCode, HeaderMap, AddressScope)>>,
 }
 
-impl From<TransportError> for Shut {
+impl From<TransportError> for HandshakeError {
     fn from(why: TransportError) -> Self {
         Self { why, head: None }
     }
@@ -52,12 +54,11 @@ impl From<TransportError> for Shut {
 /// A server that is reached over WebSocket.
 #[derive(Debug, Clone)]
 pub struct WebSocket {
-    address: Address,
-    headers: HeaderMap,
-    settings: HttpSettings,
+    endpoint: HttpEndpoint,
     ping_every: Duration,
-    authorization: Option<Authorization>,
 }
+
+endpoint_options!(WebSocket, is_reserved);
 
 impl WebSocket {
     /// The server at a URL of scheme `ws` or `wss`; `http` and `https` are taken for these.
@@ -74,87 +75,42 @@ impl WebSocket {
             }
             _ => Address::websocket(url),
         }?;
-        let settings = HttpSettings::default();
-        Ok(Self { address, headers: HeaderMap::new(), settings, ping_every: PING_EVERY, authorization: None })
+        Ok(Self { endpoint: HttpEndpoint::new(address)?, ping_every: PING_EVERY })
     }
 
-    /// A header of the request that opens the socket, such as `Authorization`.
-    ///
-    /// # Errors
-    /// It is no header, or one that is ours to set.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
-        let name = HeaderName::try_from(name).map_err(|_| HeaderError::Name(excerpt(name)))?;
-        if is_reserved(&name) {
-            return Err(HeaderError::Reserved(name));
-        }
-        let mut value = HeaderValue::try_from(value).map_err(|_| HeaderError::Value(name.clone()))?;
-        value.set_sensitive(true);
-        self.headers.append(name, value);
-        Ok(self)
-    }
-
-    /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
-    /// [`header`](Self::header) goes before it.
-    #[must_use]
-    pub fn authorization(mut self, authorization: Authorization) -> Self {
-        self.authorization = Some(authorization);
-        self
-    }
-
-    /// How the connection is made. Of these the times, the size of a message, the certificates and the way to look up
-    /// hosts matter here.
-    #[must_use]
-    pub fn settings(mut self, settings: HttpSettings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// How often the server is asked whether it is there. When it says nothing for twice as long, it is gone.
+    /// How often the server is pinged. If nothing comes from it for twice as long, the connection ends.
     #[must_use]
     pub fn ping_every(mut self, period: Duration) -> Self {
         self.ping_every = period;
         self
     }
 
-    /// Where the server is.
-    pub fn address(&self) -> &Address {
-        &self.address
-    }
-
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let socket = self.socket().await?;
-        let max_message = self.settings.max_message;
+        let max_message = self.endpoint.settings.max_message;
         let settings =
             WebSocketSettings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
         let pipe = pipe(socket, Role::Client, settings).await;
         Ok(PipeTransport::start(pipe, sink, max_message))
     }
 
-    /// A socket, with a token of ours where the server wants one.
+    /// An open socket, with a token where the server wants one.
     async fn socket(&self) -> Result<Socket, TransportError> {
-        let dialer = Dialer::new(self.address.clone(), self.settings.clone(), &[b"http/1.1"]);
-        if let Some(token_manager) = self.token_manager() {
-            return Box::pin(self.socket_as(&dialer, &token_manager)).await;
+        let dialer =
+            Dialer::new(self.endpoint.address.clone(), self.endpoint.settings.clone(), &[b"http/1.1"]);
+        if let Some(token_manager) = self.endpoint.token_manager() {
+            return Box::pin(self.socket_with_token(&dialer, &token_manager)).await;
         }
-        self.attempt(&dialer, HeaderMap::new()).await.map_err(|shut| shut.why)
+        self.attempt(&dialer, HeaderMap::new()).await.map_err(|error| error.why)
     }
 
-    fn token_manager(&self) -> Option<Arc<TokenManager>> {
-        Some(self.authorized()?.token_manager(&self.address, &self.settings))
-    }
-
-    fn authorized(&self) -> Option<&Authorization> {
-        let by_hand = self.headers.contains_key(header::AUTHORIZATION);
-        self.authorization.as_ref().filter(|_| !by_hand)
-    }
-
-    async fn socket_as(
+    async fn socket_with_token(
         &self,
         dialer: &Dialer,
         token_manager: &Arc<TokenManager>,
     ) -> Result<Socket, TransportError> {
         let unfit = |fault: hyper::http::uri::InvalidUri| TransportError::Unreachable(fault.to_string());
-        let uri = hyper::Uri::try_from(self.address.as_http().as_str()).map_err(unfit)?;
+        let uri = hyper::Uri::try_from(self.endpoint.address.as_http().as_str()).map_err(unfit)?;
         let mut attempts = Attempts::default();
         loop {
             let token = token_manager.token(LoginPolicy::Allow).await?;
@@ -162,13 +118,13 @@ impl WebSocket {
             if let Some(token) = &token {
                 token_manager.apply(token, &mut headers, &hyper::Method::GET, &uri)?;
             }
-            let shut = match self.attempt(dialer, headers).await {
+            let error = match self.attempt(dialer, headers).await {
                 Ok(socket) => return Ok(socket),
-                Err(shut) => shut,
+                Err(error) => error,
             };
-            let Some((status, headers, scope)) = shut.head.as_deref() else { return Err(shut.why) };
+            let Some((status, headers, scope)) = error.head.as_deref() else { return Err(error.why) };
             match token_manager.classify(*status, headers, *scope, token.as_deref(), &mut attempts) {
-                ResponseAction::Accept => return Err(shut.why),
+                ResponseAction::Accept => return Err(error.why),
                 ResponseAction::Retry => {}
                 ResponseAction::Authorize(refusal) => {
                     let token = token.as_deref();
@@ -176,65 +132,59 @@ impl WebSocket {
                         .authorize(refusal, token, &mut attempts, LoginPolicy::Allow, None)
                         .await?
                     {
-                        return Err(shut.why);
+                        return Err(error.why);
                     }
                 }
             }
         }
     }
 
-    async fn attempt(&self, dialer: &Dialer, more: HeaderMap) -> Result<Socket, Shut> {
-        let stream = dialer.dial().await.map_err(TransportError::Unreachable)?;
-        let within = self.settings.head_timeout;
-        timeout(within, self.shake_hands(stream, more)).await.unwrap_or_else(|_| {
+    async fn attempt(&self, dialer: &Dialer, more: HeaderMap) -> Result<Socket, HandshakeError> {
+        let stream = dialer.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
+        let within = self.endpoint.settings.head_timeout;
+        timeout(within, self.handshake(stream, more)).await.unwrap_or_else(|_| {
             let why = format!("the server did not open the WebSocket within {within:?}");
             Err(TransportError::Unreachable(why).into())
         })
     }
 
-    /// Leaves HTTP behind.
-    async fn shake_hands(&self, stream: Stream, more: HeaderMap) -> Result<Socket, Shut> {
+    /// The opening handshake of WebSocket.
+    async fn handshake(&self, stream: Stream, more: HeaderMap) -> Result<Socket, HandshakeError> {
         let (mut request, key) = self.request()?;
         request.headers_mut().extend(more);
-        let scope = stream.scope();
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        let scope = stream.scope;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream.io))
             .await
-            .map_err(|fault| blame(&fault))?;
-        // It ends with this handshake, however that goes.
-        let _carrying =
-            Task::spawn(async move { connection.with_upgrades().await.map_err(std::io::Error::other) });
-        let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
+            .map_err(|fault| connection_error(&fault))?;
+        // The task ends with this function.
+        let _driving = AbortOnDropHandle::new(tokio::spawn(connection.with_upgrades()));
+        let response = sender.send_request(request).await.map_err(|fault| connection_error(&fault))?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
-            return Err(Shut { why: refusal(response).await, head });
+            return Err(HandshakeError { why: refusal(response).await, head });
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
-        let socket = hyper::upgrade::on(response).await.map_err(|fault| blame(&fault))?;
+        let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
         Ok(TokioIo::new(socket))
     }
 
-    /// The request that opens the socket, and the key that only a WebSocket server knows how to answer.
+    /// The request of the handshake, and its key, which only a WebSocket server can answer.
     fn request(&self) -> Result<(Request<Empty<Bytes>>, String), TransportError> {
         let mut random = [0; 16];
         let unfit = |why: String| TransportError::Unreachable(format!("the request cannot be made: {why}"));
         getrandom::fill(&mut random).map_err(|fault| unfit(fault.to_string()))?;
         let key = STANDARD.encode(random);
-        let mut request = Request::get(&*self.address.path_and_query())
-            .header(header::HOST, self.address.authority())
+        let mut request = Request::get(self.endpoint.target.origin_form.clone())
+            .header(header::HOST, self.endpoint.host.clone())
             .header(header::CONNECTION, "Upgrade")
             .header(header::UPGRADE, "websocket")
             .header(header::SEC_WEBSOCKET_VERSION, "13")
             .header(header::SEC_WEBSOCKET_KEY, &key)
             .header(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL)
-            .header(header::USER_AGENT, concat!("refmcp/", env!("CARGO_PKG_VERSION")))
+            .header(header::USER_AGENT, USER_AGENT)
             .body(Empty::new())
             .map_err(|fault| unfit(fault.to_string()))?;
-        for name in self.headers.keys() {
-            request.headers_mut().remove(name);
-            for value in self.headers.get_all(name) {
-                request.headers_mut().append(name, value.clone());
-            }
-        }
+        request.headers_mut().extend(self.endpoint.headers.clone());
         Ok((request, key))
     }
 }
@@ -248,19 +198,19 @@ impl Connector for WebSocket {
     }
 
     fn name(&self) -> String {
-        self.address.to_string()
+        self.endpoint.address.to_string()
     }
 
     fn logs_in_first(&self) -> bool {
-        self.authorized().is_some_and(Authorization::asks_a_person)
+        self.endpoint.login().is_some_and(Authorization::asks_a_person)
     }
 
     fn extensions(&self) -> JsonObject {
-        self.authorized().map(Authorization::extensions).unwrap_or_default()
+        self.endpoint.extensions()
     }
 }
 
-/// Headers that make the handshake what it is.
+/// True for headers that the handshake sets itself.
 fn is_reserved(name: &HeaderName) -> bool {
     let ours = [
         header::HOST,
@@ -273,7 +223,7 @@ fn is_reserved(name: &HeaderName) -> bool {
     ours.contains(name) || name.as_str().starts_with("sec-websocket-")
 }
 
-/// Whether the server has agreed to what was asked for, and to nothing else.
+/// Checks the head of the server's handshake.
 fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
     let is = |name: HeaderName, wanted: &str| {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
@@ -288,7 +238,7 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
     if !accepted {
         return Err("its answer to the key of the WebSocket is wrong");
     }
-    // Many servers name none, which is fine.
+    // Many servers choose none, which is fine.
     if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) && !is(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL) {
         return Err("it chose a subprotocol that was not offered");
     }
@@ -298,7 +248,7 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What it means that the server does not open the socket.
+/// The error of a server that refuses the handshake.
 async fn refusal(mut response: Response<Incoming>) -> TransportError {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -307,10 +257,10 @@ async fn refusal(mut response: Response<Incoming>) -> TransportError {
         return TransportError::Unauthorized { status: status.as_u16(), challenge };
     }
     let mut body = Vec::new();
-    // An error in the middle of an error's body tells nothing new.
+    // An error while reading the error's body is not reported.
     while let Some(Ok(frame)) = response.frame().await {
         body.extend_from_slice(&frame.into_data().unwrap_or_default());
-        if body.len() >= READ {
+        if body.len() >= MAX_ERROR_BODY {
             break;
         }
     }
@@ -318,7 +268,7 @@ async fn refusal(mut response: Response<Incoming>) -> TransportError {
     TransportError::Refused { status: status.as_u16(), error: None, body }
 }
 
-fn blame(fault: &hyper::Error) -> TransportError {
+fn connection_error(fault: &hyper::Error) -> TransportError {
     if fault.is_parse() {
         TransportError::Misbehaved(format!("its answer is not HTTP: {fault}"))
     } else {
@@ -329,9 +279,10 @@ fn blame(fault: &hyper::Error) -> TransportError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::HeaderError;
 
     #[test]
-    fn addresses_of_http_are_taken_for_those_of_websocket() {
+    fn urls_of_http_are_taken_for_those_of_websocket() {
         for (url, name) in [
             ("ws://h/mcp", "ws://h/mcp"),
             ("wss://h", "wss://h/"),

@@ -11,7 +11,7 @@ use refmcp_auth::metadata::ClientRegistration;
 use refmcp_auth::uri::canonical;
 use url::Url;
 
-use crate::http::as_http;
+use crate::http::connection::as_http;
 use crate::transport::BoxFuture;
 
 /// Stores tokens and client registrations. Servers are identified by [`store_key`].

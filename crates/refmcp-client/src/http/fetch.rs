@@ -1,25 +1,21 @@
-//! Fetching what strangers name, within limits: of time, of size, of where it may lead.
+//! Fetching documents that remote parties name, within limits of time, size and address scope.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body as _, Incoming};
+use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderValue};
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use refmcp_auth::fetch::{Fetch, FetchError};
 use refmcp_auth::uri::is_loopback;
 use tokio::time::timeout;
 use url::Url;
 
-use super::address::Address;
-use super::dial::{DialError, Dialer, LazyTls};
-use super::headers::USER_AGENT;
-use super::response::describe;
-use super::scope::{AddressPolicy, AddressScope};
+use super::connection::{
+    Address, AddressPolicy, AddressScope, BodyError, DialError, Dialer, Http1Connection, LazyTls, describe,
+};
+use super::request::USER_AGENT;
 use super::settings::HttpSettings;
 use crate::transport::BoxFuture;
 
@@ -28,13 +24,13 @@ const TIME: Duration = Duration::from_secs(10);
 /// Bytes of a response, unless it is set otherwise.
 const SIZE: usize = 1 << 20;
 /// Bytes of the head of a response.
-const HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 /// What is spoken inside of TLS.
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 
-/// Fetches documents and tokens over HTTP. It follows no redirection, adds nothing that says who asks, and connects only
-/// to addresses that a stranger may name: the very addresses that were looked at, so a name cannot mean something else
-/// a moment later. Without TLS it speaks to this machine only.
+/// Fetches documents and tokens over HTTP. It follows no redirection, sends no credentials, and connects only to
+/// addresses that the party which named them can reach itself: the very addresses that were checked, so a name cannot
+/// mean another one a moment later. Without TLS it connects to this machine only.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     settings: HttpSettings,
@@ -45,14 +41,13 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// One for what is named by somebody who is there. It asks the world; private networks when they are in one or on
-    /// this machine; this machine only when they are on it themselves. What no network is meant to carry it never asks.
+    /// A fetcher of URLs that a party in this scope names. Public addresses are always allowed, private networks if the
+    /// party is in one or on this machine, this machine if the party is on it, reserved addresses never.
     pub fn guarded(from: AddressScope) -> Self {
         Self { settings: HttpSettings::default(), from, time: TIME, size: SIZE, tls: LazyTls::default() }
     }
 
-    /// How connections are made: of these the certificates, the way to look up hosts, the time for a connection and the
-    /// observer matter here.
+    /// How connections are made. Used are the certificates, the resolver, the time for a connection and the observer.
     #[must_use]
     pub fn settings(mut self, settings: HttpSettings) -> Self {
         self.settings = settings;
@@ -83,57 +78,35 @@ impl Fetcher {
         if plain && !is_loopback(&url) {
             return Err(forbidden(&format!("{address} is not protected by TLS")));
         }
-        let guard = AddressPolicy { from: self.from, only_loopback: plain };
+        let policy = AddressPolicy { from: self.from, only_loopback: plain };
         let dialer = Dialer::new(address.clone(), self.settings.clone(), PROTOCOLS);
-        let stream = dialer.guarded(guard, self.tls.clone()).try_dial().await.map_err(|why| match why {
+        let stream = dialer.restricted(policy, self.tls.clone()).dial().await.map_err(|why| match why {
             DialError::Forbidden(why) => FetchError::Forbidden(why),
             DialError::Unreachable(why) => FetchError::Unreachable(why),
             DialError::TooSlow(_) => FetchError::TimedOut,
         })?;
         let mut request = request.map(Full::new);
-        *request.uri_mut() = address.target().map_err(|fault| forbidden(&fault))?.in_origin;
+        *request.uri_mut() = address.target().map_err(|fault| forbidden(&fault))?.origin_form;
         let host = address.host_header().map_err(|fault| forbidden(&fault))?;
         request.headers_mut().insert(header::HOST, host);
         request.headers_mut().entry(header::USER_AGENT).or_insert(USER_AGENT);
         request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        let (mut sender, connection) = http1::Builder::new()
-            .max_buf_size(HEAD)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|fault| FetchError::Unreachable(describe(&fault)))?;
-        let asking = async {
-            let response = sender.send_request(request).await.map_err(|fault| blame(&fault))?;
-            self.read(response).await
-        };
-        let carrying = async {
-            // Whoever waits for the response or its body is told by what they wait for.
-            let _ended = connection.await;
-            std::future::pending::<Infallible>().await
-        };
-        let response = tokio::select! {
-            biased;
-            response = asking => response?,
-            never = carrying => match never {},
-        };
-        tracing::debug!(%address, status = %response.status(), "fetched");
-        Ok(response)
-    }
-
-    async fn read(&self, response: Response<Incoming>) -> Result<Response<Bytes>, FetchError> {
-        let (head, mut incoming) = response.into_parts();
-        let announced = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
-        if announced > self.size {
-            return Err(FetchError::TooLarge(self.size));
-        }
-        let mut body = Vec::new();
-        while let Some(frame) = incoming.frame().await {
-            let data = frame.map_err(|fault| blame(&fault))?.into_data().unwrap_or_default();
-            if body.len().saturating_add(data.len()) > self.size {
-                return Err(FetchError::TooLarge(self.size));
-            }
-            body.extend_from_slice(&data);
-        }
-        Ok(Response::from_parts(head, body.into()))
+        let mut builder = http1::Builder::new();
+        let connection = Http1Connection::handshake(stream, builder.max_buf_size(MAX_HEAD)).await;
+        let connection = connection.map_err(|fault| FetchError::Unreachable(describe(&fault)))?;
+        let mut response = connection.send(request, None).await.map_err(|error| {
+            let why = describe(&error.fault);
+            FetchError::Broken(if error.fault.is_parse() { format!("it is not HTTP: {why}") } else { why })
+        })?;
+        let body = response.body.whole(self.size).await.map_err(|fault| match fault {
+            BodyError::TooLong => FetchError::TooLarge(self.size),
+            BodyError::Broken(why) => FetchError::Broken(why),
+        })?;
+        tracing::debug!(%address, status = %response.status, "fetched");
+        let mut fetched = Response::new(body);
+        *fetched.status_mut() = response.status;
+        *fetched.headers_mut() = response.headers;
+        Ok(fetched)
     }
 }
 
@@ -142,13 +115,5 @@ impl Fetch for Fetcher {
         Box::pin(
             async move { timeout(self.time, self.run(request)).await.unwrap_or(Err(FetchError::TimedOut)) },
         )
-    }
-}
-
-fn blame(fault: &hyper::Error) -> FetchError {
-    if fault.is_parse() {
-        FetchError::Broken(format!("it is not HTTP: {}", describe(fault)))
-    } else {
-        FetchError::Broken(describe(fault))
     }
 }

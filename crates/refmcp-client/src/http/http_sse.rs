@@ -1,89 +1,59 @@
-//! HTTP+SSE, the older transport: one stream for everything that comes, and an address that it names for everything
-//! that goes.
+//! HTTP+SSE, the older transport: one stream for all messages of the server, which names the URL to post messages to.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
-use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
 use refmcp_proto::frame::SseItem;
 use refmcp_proto::jsonrpc::excerpt;
 use tokio::time::timeout;
 
-use super::address::{Address, Target, UrlError};
-use super::events::{EventStream, StreamEnd};
-use super::headers::{Content, HeaderError, add_extra};
-use super::refusal::{check_encoding, refused, unexpected};
-use super::requester::{HttpEndpoint, HttpRequester};
-use super::settings::HttpSettings;
-use super::tasks::{self, SendOrder, Turn};
+use super::connection::{Address, Target, UrlError};
+use super::endpoint::{HttpEndpoint, endpoint_options};
+use super::request::error_response::{check_encoding, refused, unexpected};
+use super::request::{ContentType, HttpRequester, Turn, is_reserved};
+use super::stream::{EventStream, StreamEnd};
+use super::transport::{HttpKind, HttpTransport};
 use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
-
-/// How long what was told last may take to be acknowledged when everything ends.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A server that is reached over HTTP+SSE.
 #[derive(Debug, Clone)]
 pub struct HttpSse {
-    endpoint: HttpEndpoint,
+    pub(super) endpoint: HttpEndpoint,
 }
+
+endpoint_options!(HttpSse, is_reserved);
 
 impl HttpSse {
     /// The server whose stream is at a URL of scheme `http` or `https`; a fragment is dropped.
+    ///
+    /// # Errors
+    /// The text is no such URL.
     pub fn new(url: &str) -> Result<Self, UrlError> {
-        Ok(Self::at(HttpEndpoint::new(url)?))
-    }
-
-    pub(super) fn at(endpoint: HttpEndpoint) -> Self {
-        Self { endpoint }
-    }
-
-    /// A header that goes with every request, such as `Authorization`. It is never sent to another origin.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
-        add_extra(&mut self.endpoint.extra, name, value)?;
-        Ok(self)
-    }
-
-    /// How connections are made and used.
-    #[must_use]
-    pub fn settings(mut self, settings: HttpSettings) -> Self {
-        self.endpoint.settings = settings;
-        self
-    }
-
-    /// How to get in when the server wants to know who asks. An `Authorization` header that is set by
-    /// [`header`](Self::header) goes before it.
-    #[must_use]
-    pub fn authorization(mut self, authorization: crate::auth::Authorization) -> Self {
-        self.endpoint.authorization = Some(authorization);
-        self
-    }
-
-    /// Where the server's stream is.
-    pub fn address(&self) -> &Address {
-        &self.endpoint.address
+        Ok(Self { endpoint: HttpEndpoint::new(Address::http(url)?)? })
     }
 
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let requester = Arc::new(HttpRequester::new(&self.endpoint, sink));
         let headers = || requester.headers.get(None, None, None);
-        let answer = requester.request(Method::GET, &requester.target, Bytes::new(), headers).await?;
-        if !answer.status.is_success() {
-            return Err(refused(answer, None).await);
+        let response = requester.request(Method::GET, &requester.target, Bytes::new(), headers).await?;
+        if !response.status.is_success() {
+            return Err(refused(response, None).await);
         }
-        check_encoding(&answer.headers)?;
-        if answer.status != StatusCode::OK || Content::of(&answer.headers) != Content::EventStream {
-            return Err(unexpected(answer, "a stream of events").await);
+        check_encoding(&response.headers)?;
+        if response.status != StatusCode::OK || ContentType::of(&response.headers) != ContentType::EventStream
+        {
+            return Err(unexpected(response, "a stream of events").await);
         }
-        let mut events = EventStream::new(answer.body, requester.max_message);
+        let mut events = EventStream::new(response.body, requester.max_message);
         let patience = self.endpoint.settings.head_timeout;
-        let endpoint = timeout(patience, endpoint(&requester, &mut events)).await.map_err(|_| {
+        let endpoint = timeout(patience, read_endpoint(&requester, &mut events)).await.map_err(|_| {
             TransportError::Misbehaved(format!("the stream did not name an endpoint within {patience:?}"))
         })??;
         let listening = requester.clone();
         requester.tasks.open_get_stream(|_| listen(listening, events));
-        Ok(Arc::new(HttpSseTransport { requester, endpoint }))
+        Ok(Arc::new(HttpTransport { requester, kind: HttpKind::HttpSse { endpoint } }))
     }
 }
 
@@ -116,8 +86,11 @@ impl Connector for HttpSse {
     }
 }
 
-/// The address that the stream names before anything else.
-async fn endpoint(requester: &HttpRequester, events: &mut EventStream) -> Result<Target, TransportError> {
+/// The URL for messages, which the first event of the stream names.
+async fn read_endpoint(
+    requester: &HttpRequester,
+    events: &mut EventStream,
+) -> Result<Target, TransportError> {
     loop {
         match events.next().await {
             Ok(SseItem::Event(event)) if event.event == "endpoint" => {
@@ -139,7 +112,7 @@ async fn endpoint(requester: &HttpRequester, events: &mut EventStream) -> Result
     }
 }
 
-/// Hands on everything that comes. Nobody can take up this stream again, so its end is that of everything.
+/// Hands on all messages of the stream. It cannot be resumed, so the transport ends with it.
 async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
     let why = loop {
         match events.next().await {
@@ -163,68 +136,22 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
     requester.sink.closed(why);
 }
 
-/// A way to a server over HTTP+SSE. MessageTasks hold the requester and not the transport, so they end with it.
-#[derive(Debug)]
-struct HttpSseTransport {
-    requester: Arc<HttpRequester>,
-    endpoint: Target,
-}
-
-impl Transport for HttpSseTransport {
-    fn send(self: Arc<Self>, message: ClientMessage) {
-        let exchange = message.exchange;
-        let order = SendOrder::of(&message.kind);
-        let (requester, endpoint) = (self.requester.clone(), self.endpoint.clone());
-        let started = self.requester.tasks.start(exchange, order, move |turn| async move {
-            post(&requester, &endpoint, turn, message).await;
-            requester.tasks.done(exchange);
-        });
-        if !started {
-            // Never from within this call: whoever calls may hold what the sink needs.
-            let sink = self.requester.sink.clone();
-            self.requester.tasks.spawn(async move { sink.ended(exchange, TransportError::Closed) });
-        }
-    }
-
-    fn abandon(&self, exchange: ExchangeId) {
-        self.requester.tasks.abandon(exchange);
-    }
-
-    fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            let mut told = self.requester.tasks.wind_down().await;
-            if timeout(FAREWELL, tasks::join(&mut told)).await.is_err() {
-                tracing::debug!(server = %self.requester.address, "what was told last was not acknowledged");
-            }
-            tasks::end(told).await;
-            self.requester.close_connections();
-        })
-    }
-}
-
-impl Drop for HttpSseTransport {
-    fn drop(&mut self) {
-        self.requester.tasks.abort();
-        self.requester.close_connections();
-    }
-}
-
-/// Sends a message; what answers it comes over the stream.
-async fn post(requester: &HttpRequester, endpoint: &Target, turn: Turn, message: ClientMessage) {
+/// Posts a message; its answer comes over the stream.
+pub(super) async fn post(requester: &HttpRequester, endpoint: &Target, turn: Turn, message: ClientMessage) {
     let ClientMessage { exchange, kind, json, rules } = message;
-    let acknowledged = turn.wait().await;
+    let guard = turn.wait().await;
     let headers = || requester.headers.post(&kind, rules, None);
     let sent = if matches!(kind, ClientMessageKind::Request { .. }) {
         let _slot = requester.slot().await;
-        // Some acknowledge a request no earlier than they answer it.
+        // Some servers acknowledge a request only when they answer it.
         requester.request_within(None, Method::POST, endpoint, json.into(), headers).await
     } else {
         requester.request(Method::POST, endpoint, json.into(), headers).await
     };
-    drop(acknowledged);
+    drop(guard);
     match sent {
-        Ok(answer) if answer.status.is_success() => answer.body.drain().await,
-        Ok(answer) => requester.sink.ended(exchange, refused(answer, None).await),
+        Ok(response) if response.status.is_success() => response.body.drain().await,
+        Ok(response) => requester.sink.ended(exchange, refused(response, None).await),
         Err(why) => requester.sink.ended(exchange, why),
     }
 }

@@ -1,44 +1,30 @@
 //! Servers over HTTP: streamable HTTP and the older HTTP+SSE.
 //!
-//! A call over HTTP/1.1 is one task that owns its connection while it lasts: it writes the request, reads the answer
-//! and hands both the connection back and the message on, without waking anybody else. The parts:
+//! A call over HTTP/1.1 is one task that owns its connection while it lasts: it writes the request, reads the response,
+//! returns the connection and hands on the message, without waking another task.
 //!
-//! - `address`, `settings`, `headers`: where to, how, and what is said in front of a message.
-//! - `dial`, `near`, `tls`, `given`, `observer`, `pool`, `answer`: connections, where they may lead, those that wait for work, and what
-//!   comes over them.
-//! - `line`: what both transports share: sending, order, and the tasks that do it.
-//! - `events`, `cursor`: reading streams of events and taking them up again.
-//! - `streamable`, `reply`, `standing`: streamable HTTP. `legacy`: HTTP+SSE.
-//! - `fetch`: documents and tokens of authorization servers.
+//! | module | contents |
+//! |---|---|
+//! | `endpoint`, `settings` | what users set |
+//! | `streamable`, `http_sse` | the two transports; `transport` is the connected form of both |
+//! | `request` | messages as HTTP requests: headers, order, sessions, redirections, tokens, error responses |
+//! | `stream` | SSE streams: reading, resuming, the GET stream |
+//! | `connection` | addresses, dialing, TLS, the pool |
+//! | `fetch` | documents and tokens of authorization servers |
 
-mod address;
-mod cursor;
-pub(crate) mod dial;
-mod events;
+pub(crate) mod connection;
+pub(crate) mod endpoint;
 mod fetch;
-mod get_stream;
-mod given;
-mod headers;
 mod http_sse;
-mod observer;
-mod pool;
-mod post;
-mod refusal;
-mod requester;
-mod response;
-mod scope;
+pub(crate) mod request;
 mod settings;
+mod stream;
 mod streamable;
-mod tasks;
-mod tls;
+mod transport;
 
-pub(crate) use address::as_http;
-pub use address::{Address, UrlError};
+pub use connection::{Address, AddressScope, ByteObserver, TransferredBytes, UrlError, read_certificates};
 pub use fetch::Fetcher;
-pub use given::read_certificates;
-pub use headers::HeaderError;
 pub use http_sse::HttpSse;
-pub use observer::{ByteObserver, TransferredBytes};
-pub use scope::AddressScope;
+pub use request::HeaderError;
 pub use settings::{HttpSettings, MAX_MESSAGE, Resolve};
 pub use streamable::StreamableHttp;

@@ -1,4 +1,4 @@
-//! What can be set about connections over HTTP.
+//! Settings of HTTP connections: timeouts, limits, certificates.
 
 use std::fmt;
 use std::io;
@@ -6,23 +6,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::observer::ByteObserver;
+use super::connection::ByteObserver;
 
 /// Bytes of one message of a server that are kept unless something else is set: results may be large.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// A way of its own to look up a host and port.
+/// Looks up a host and port, in place of the system.
 pub type Resolve = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
-/// What can be set about connections over HTTP.
+/// Settings of HTTP connections.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpSettings {
     /// How long a connection may take to come about, with the lookup of the name and TLS.
     pub connect_timeout: Duration,
-    /// How long it may take until the head of a response comes, where that only acknowledges something or opens a
-    /// stream. The response to a request may come as late as its answer; how long that is waited for is the business
-    /// of whoever asked.
+    /// How long the head of a response may take, where that only acknowledges something or opens a stream. The response
+    /// to a request may come as late as its answer, for which the request has a timeout.
     pub head_timeout: Duration,
     /// How long a connection is kept for the next request. Many servers end idle ones after five seconds, and a
     /// request that crosses with that end is lost.
@@ -31,14 +30,14 @@ pub struct HttpSettings {
     pub max_message: usize,
     /// Requests in flight at once, each with a connection of its own unless HTTP/2 is spoken; the others wait.
     pub max_requests: usize,
-    /// Whether a stream is kept open, in a session, for what the server says on its own account. Who makes one request
-    /// and leaves can do without.
+    /// Whether a session keeps the GET stream open, for requests and notifications that belong to no request. A client
+    /// that makes one request can do without.
     pub get_stream: bool,
     /// Certificates, in DER, that are trusted besides those of the system.
     pub ca_certificates: Vec<Vec<u8>>,
-    /// A way of its own to look up hosts.
+    /// Looks up hosts in place of the system.
     pub resolver: Option<Resolve>,
-    /// Who hears every byte that passes.
+    /// Is called with all bytes that are sent and received.
     pub observer: Option<ByteObserver>,
 }
 

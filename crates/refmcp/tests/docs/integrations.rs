@@ -33,24 +33,21 @@ fn every_file_names_the_server_twice() {
     );
     for (name, text) in &files {
         let listed = listed(text);
-        assert_eq!(listed["problems"], json!([]), "{name}");
-        let targets: Vec<(&str, &str, bool)> = listed["servers"]
+        assert!(listed["problems"].as_array().is_none_or(Vec::is_empty), "{name}: {listed}");
+        let targets: Vec<(&str, &str)> = listed["servers"]
             .as_array()
             .unwrap()
             .iter()
             .map(|it| {
-                assert_eq!((&it["env"], &it["headers"]), (&json!([]), &json!([])), "{name}");
-                (
-                    it["name"].as_str().unwrap(),
-                    it["target"].as_str().unwrap(),
-                    it["disabled"].as_bool().unwrap(),
-                )
+                let plain = ["env", "headers"].iter().all(|member| it.get(member).is_none());
+                assert!(plain && it["disabled"] != json!(true), "{name}: {it}");
+                (it["name"].as_str().unwrap(), it["target"].as_str().unwrap())
             })
             .collect();
         let bridge = "refmcp bridge --from stdio --to ";
         let over = if name.starts_with("claude") { bridge } else { "" };
         let by_url = format!("{over}http://127.0.0.1:3000/mcp");
-        let expected = [("refmcp", "refmcp stdio", false), ("refmcp-http", by_url.as_str(), false)];
+        let expected = [("refmcp", "refmcp stdio"), ("refmcp-http", by_url.as_str())];
         assert_eq!(targets, expected, "{name}");
     }
 }

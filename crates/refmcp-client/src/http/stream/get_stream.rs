@@ -1,4 +1,4 @@
-//! The stream of events that belongs to no request.
+//! The GET stream of a session: requests and notifications of the server that belong to no request of the client.
 
 use std::sync::Arc;
 
@@ -10,49 +10,48 @@ use refmcp_proto::revision::Rules;
 
 use super::cursor::StreamCursor;
 use super::events::{EventStream, StreamEnd};
-use super::headers::Content;
-use super::refusal::check_encoding;
-use super::requester::HttpRequester;
+use crate::http::request::error_response::check_encoding;
+use crate::http::request::{ContentType, HttpRequester};
 
-/// Keeps a stream open for everything that the server says on its own account, as long as it has one to offer.
-pub(super) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules) {
+/// Keeps the GET stream open, if the server has one.
+pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules) {
     let session = requester.session().id;
     let mut cursor = StreamCursor::new();
     loop {
         let headers = || requester.headers.get(Some(rules), session.clone(), cursor.id().cloned());
         match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
-            Ok(answer)
-                if answer.status == StatusCode::OK
-                    && Content::of(&answer.headers) == Content::EventStream =>
+            Ok(response)
+                if response.status == StatusCode::OK
+                    && ContentType::of(&response.headers) == ContentType::EventStream =>
             {
-                if let Err(fault) = check_encoding(&answer.headers) {
+                if let Err(fault) = check_encoding(&response.headers) {
                     return requester.sink.ignored_input(&fault.to_string());
                 }
                 cursor.opened();
-                read(&requester, &mut cursor, EventStream::new(answer.body, requester.max_message)).await;
+                read(&requester, &mut cursor, EventStream::new(response.body, requester.max_message)).await;
                 cursor.ended();
             }
-            Ok(answer) if answer.status.is_success() => {
-                let status = answer.status;
+            Ok(response) if response.status.is_success() => {
+                let status = response.status;
                 return requester
                     .sink
                     .ignored_input(&format!("status {status} without events, where a stream was asked for"));
             }
-            // Not every server has such a stream; this is how they say so.
-            Ok(answer)
-                if answer.status.is_client_error() && answer.status != StatusCode::TOO_MANY_REQUESTS =>
+            // Servers without a GET stream response so.
+            Ok(response)
+                if response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS =>
             {
-                return answer.body.drain().await;
+                return response.body.drain().await;
             }
-            Ok(answer) => answer.body.drain().await,
+            Ok(response) => response.body.drain().await,
             Err(TransportError::Broken(_) | TransportError::Unreachable(_)) => {}
-            // Whoever makes a request hears of it; the server has done nothing that is not allowed.
+            // Requests report it; the server broke no rule.
             Err(fault) if fault.needs_authorization() => {
-                return tracing::debug!(%fault, "there is no stream for what the server says by itself");
+                return tracing::debug!(%fault, "there is no GET stream");
             }
             Err(fault) => return requester.sink.ignored_input(&fault.to_string()),
         }
-        tokio::time::sleep(cursor.pause()).await;
+        tokio::time::sleep(cursor.delay()).await;
         cursor.attempt();
     }
 }
@@ -60,7 +59,7 @@ pub(super) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
 async fn read(requester: &HttpRequester, cursor: &mut StreamCursor, mut events: EventStream) {
     loop {
         match events.next().await {
-            Ok(item) => match cursor.note(item) {
+            Ok(item) => match cursor.advance(item) {
                 Some(event) if event.event != "message" => {
                     requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
                 }

@@ -1,14 +1,14 @@
-//! Which addresses a stranger may make us connect to.
+//! Address scopes, against server-side request forgery: which addresses a remote party may make us connect to.
 //!
-//! A server names addresses that we then ask: of its authorization server, of documents. It must not make us ask what is
-//! only reachable from where we are: services of this machine, of the local network, of the cloud that we run in.
+//! A server names URLs that are then fetched: of its authorization server, of documents. It must not have us ask what only
+//! we can reach: services of this machine, of the local network, of the cloud that we run in.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use refmcp_auth::uri::is_loopback;
 use url::{Host, Url};
 
-/// From where somebody can be reached, the nearest first.
+/// From where an address can be reached, the nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AddressScope {
     /// From this machine.
@@ -17,13 +17,13 @@ pub enum AddressScope {
     Private,
     /// From everywhere.
     Public,
-    /// From nowhere that we know of, or from too near: links, groups, addresses that wrap others.
+    /// Not an address to connect to: link-local, multicast, documentation, addresses that wrap others.
     Reserved,
 }
 
 impl AddressScope {
-    /// From where whoever is at this URL can be reached, without asking what its name means: a name means what its owner
-    /// likes. Only numbers and `localhost` tell of themselves, all others may be anywhere.
+    /// The scope of a URL, without a lookup: only IP addresses and `localhost` are known to be near, other names count as
+    /// public.
     pub fn of_url(url: &Url) -> Self {
         match url.host() {
             Some(Host::Ipv4(address)) => Self::of(address.into()),
@@ -33,7 +33,7 @@ impl AddressScope {
         }
     }
 
-    /// From where an address can be reached.
+    /// The scope of an IP address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -51,7 +51,7 @@ fn of_v4(address: Ipv4Addr) -> AddressScope {
             AddressScope::Reserved
         }
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => AddressScope::Reserved,
-        // Groups, what is reserved, and broadcasts.
+        // Multicast, reserved, broadcast.
         [224..=255, ..] => AddressScope::Reserved,
         _ => AddressScope::Public,
     }
@@ -67,35 +67,35 @@ fn of_v6(address: Ipv6Addr) -> AddressScope {
         [0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x2002, ..] | [0x3fff, ..] => {
             AddressScope::Reserved
         }
-        // All that is given out to the world. Outside of it are the unspecified address, those that map or wrap IPv4
-        // (also for NAT64), links, sites, groups, and what is nobody's yet.
+        // Global unicast. Outside of it are the unspecified address, those that map or wrap IPv4 (also for NAT64),
+        // link-local, site-local, multicast and unassigned addresses.
         [0x2000..=0x3fff, ..] => AddressScope::Public,
         _ => AddressScope::Reserved,
     }
 }
 
-/// Where a connection may lead.
+/// Which addresses a connection may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AddressPolicy {
-    /// Where whoever names addresses is: they may name what they can reach themselves.
-    pub(super) from: AddressScope,
-    /// Whether nothing but this machine is fine.
-    pub(super) only_loopback: bool,
+pub(crate) struct AddressPolicy {
+    /// The scope of the party that names addresses: it may name what it can reach itself.
+    pub(crate) from: AddressScope,
+    /// True if only this machine is allowed.
+    pub(crate) only_loopback: bool,
 }
 
 impl AddressPolicy {
     fn allows(self, address: IpAddr) -> bool {
         match AddressScope::of(address) {
             AddressScope::Loopback => self.from == AddressScope::Loopback,
-            // Whoever is on this machine is in its networks.
+            // A party on this machine is in its networks.
             AddressScope::Private => self.from <= AddressScope::Private && !self.only_loopback,
             AddressScope::Public => !self.only_loopback,
             AddressScope::Reserved => false,
         }
     }
 
-    /// Those of a host's addresses that may be connected to; an error when none may.
-    pub(super) fn allowed(self, host: &str, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+    /// Those of a host's addresses that are allowed; an error when none is.
+    pub(crate) fn allowed(self, host: &str, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         let first = addresses.first().copied();
         let allowed: Vec<_> = addresses.into_iter().filter(|address| self.allows(address.ip())).collect();
         match first {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_as_near_as_they_are() {
+    fn ip_addresses_have_their_scope() {
         for (scope, addresses) in [
             (
                 AddressScope::Public,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_lets_through_what_it_should() {
+    fn a_policy_allows_what_the_naming_party_can_reach() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 1);
         let all = || vec![at("8.8.8.8"), at("10.0.0.1"), at("127.0.0.1"), at("169.254.169.254")];
         let allowed = |from, only_loopback| AddressPolicy { from, only_loopback }.allowed("h", all());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_numbers_and_this_machine_are_near_by_their_names() {
+    fn names_other_than_localhost_are_public() {
         for (url, scope) in [
             ("http://127.0.0.1:1/mcp", AddressScope::Loopback),
             ("http://[::1]/", AddressScope::Loopback),

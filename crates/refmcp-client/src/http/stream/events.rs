@@ -1,4 +1,4 @@
-//! The body of a response as a stream of events.
+//! The body of a response as a stream of SSE events.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use refmcp_proto::frame::{SseDecoder, SseItem};
 use tokio::time::timeout;
 
-use super::response::Body;
+use crate::http::connection::Body;
 use crate::transport::MessageSink;
 
-/// How long the end of a stream is waited for once the answer has come: its connection can then be used again.
+/// How long to wait for the end of a stream after the answer, so that its connection can be used again.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum StreamEnd {
-    /// By a message over the limit.
+pub(crate) enum StreamEnd {
+    /// An event was over the limit.
     TooLong,
-    /// In any other way; this is how.
+    /// The stream or the connection ended.
     Broken(String),
 }
 
 /// A stream of events.
 #[derive(Debug)]
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     body: Body,
     decoder: SseDecoder,
     read: VecDeque<SseItem>,
@@ -31,12 +31,12 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    pub(super) fn new(body: Body, max_message: usize) -> Self {
+    pub(crate) fn new(body: Body, max_message: usize) -> Self {
         Self { body, decoder: SseDecoder::new(max_message), read: VecDeque::new(), end: None }
     }
 
-    /// What comes next.
-    pub(super) async fn next(&mut self) -> Result<SseItem, StreamEnd> {
+    /// The next item.
+    pub(crate) async fn next(&mut self) -> Result<SseItem, StreamEnd> {
         loop {
             if let Some(item) = self.read.pop_front() {
                 return Ok(item);
@@ -46,7 +46,7 @@ impl EventStream {
             }
             match self.body.chunk().await {
                 Ok(Some(bytes)) => {
-                    // The only thing that can be wrong with a stream is an event that is too long.
+                    // The only error of a decoder is an event that is too long.
                     if self.decoder.feed(&bytes, &mut self.read).is_err() {
                         self.end = Some(StreamEnd::TooLong);
                     }
@@ -57,13 +57,13 @@ impl EventStream {
         }
     }
 
-    /// Nothing more is read. When it has come to its end, the connection is free for others.
-    pub(super) fn release(self) {
+    /// Stops reading. The connection is freed if the stream has ended.
+    pub(crate) fn release(self) {
         self.body.finish();
     }
 
-    /// Everything that was wanted has come. What still comes is noise, and when nothing does the connection is free.
-    pub(super) async fn finish(mut self, sink: &dyn MessageSink) {
+    /// The answer has come. Data after it is ignored input; if the stream ends soon, the connection is freed.
+    pub(crate) async fn finish(mut self, sink: &dyn MessageSink) {
         let rest = async {
             loop {
                 match self.next().await {

@@ -1,4 +1,4 @@
-//! What is said in front of a message.
+//! HTTP headers of requests, and those of responses that matter.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use refmcp_proto::engine::client::ClientMessageKind;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::{Lifecycle, Rules};
 
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const ARGUMENT_PREFIX: &str = "mcp-param-";
@@ -20,11 +20,11 @@ const ARGUMENT_PREFIX: &str = "mcp-param-";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-pub(super) const USER_AGENT: HeaderValue =
+pub(crate) const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("refmcp/", env!("CARGO_PKG_VERSION")));
 
-/// Bytes of an id that is repeated in a header.
-const LONGEST_ID: usize = 4096;
+/// Bytes of a session id or event id.
+const MAX_ID: usize = 4096;
 
 /// Why a header cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum HeaderError {
     /// No name of a header.
     #[error("{0:?} is no name of a header")]
     Name(String),
-    /// No value of a header; it is not shown, for it may be secret.
+    /// No value of a header. It is not shown: it may be secret.
     #[error("the value of header {0} has characters that no header can hold")]
     Value(HeaderName),
     /// A header that the transport sets itself.
@@ -41,19 +41,8 @@ pub enum HeaderError {
     Reserved(HeaderName),
 }
 
-/// Adds a header that goes with every request.
-pub(super) fn add_extra(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), HeaderError> {
-    let name = HeaderName::try_from(name).map_err(|_| HeaderError::Name(excerpt(name)))?;
-    if is_reserved(&name) {
-        return Err(HeaderError::Reserved(name));
-    }
-    let mut value = HeaderValue::try_from(value).map_err(|_| HeaderError::Value(name.clone()))?;
-    value.set_sensitive(true);
-    headers.append(name, value);
-    Ok(())
-}
-
-fn is_reserved(name: &HeaderName) -> bool {
+/// True for headers that the transport sets itself.
+pub(crate) fn is_reserved(name: &HeaderName) -> bool {
     const OURS: [HeaderName; 12] = [
         header::ACCEPT,
         header::CONNECTION,
@@ -73,25 +62,20 @@ fn is_reserved(name: &HeaderName) -> bool {
         || name.as_str().starts_with("mcp-")
 }
 
-/// What goes with everything that is sent, and what depends on what it is.
+/// The headers that all requests of a method have.
 #[derive(Debug)]
-pub(super) struct HeaderTemplates {
+pub(crate) struct HeaderTemplates {
     post: HeaderMap,
     get: HeaderMap,
     delete: HeaderMap,
 }
 
 impl HeaderTemplates {
-    pub(super) fn new(host: HeaderValue, extra: &HeaderMap) -> Self {
+    pub(crate) fn new(host: HeaderValue, extra: &HeaderMap) -> Self {
         let mut common = HeaderMap::with_capacity(16);
         common.insert(header::HOST, host);
         common.insert(header::USER_AGENT, USER_AGENT);
-        for name in extra.keys() {
-            common.remove(name);
-            for value in extra.get_all(name) {
-                common.append(name, value.clone());
-            }
-        }
+        common.extend(extra.clone());
         let (mut post, mut get) = (common.clone(), common.clone());
         post.insert(header::CONTENT_TYPE, JSON);
         post.insert(header::ACCEPT, JSON_OR_EVENTS);
@@ -99,7 +83,7 @@ impl HeaderTemplates {
         Self { post, get, delete: common }
     }
 
-    pub(super) fn post(
+    pub(crate) fn post(
         &self,
         kind: &ClientMessageKind,
         rules: Option<&'static Rules>,
@@ -113,7 +97,7 @@ impl HeaderTemplates {
         headers
     }
 
-    pub(super) fn get(
+    pub(crate) fn get(
         &self,
         rules: Option<&'static Rules>,
         session: Option<HeaderValue>,
@@ -127,7 +111,7 @@ impl HeaderTemplates {
         headers
     }
 
-    pub(super) fn delete(&self, rules: Option<&'static Rules>, session: HeaderValue) -> HeaderMap {
+    pub(crate) fn delete(&self, rules: Option<&'static Rules>, session: HeaderValue) -> HeaderMap {
         let mut headers = self.delete.clone();
         add_state(&mut headers, rules, Some(session));
         headers
@@ -143,7 +127,7 @@ fn add_state(headers: &mut HeaderMap, rules: Option<&'static Rules>, session: Op
     }
 }
 
-/// Repeats what intermediaries may want to know of a request that stands for itself.
+/// Adds the headers of 2026-07-28 that repeat parts of the body for intermediaries.
 fn add_mirrored(headers: &mut HeaderMap, kind: &ClientMessageKind) {
     match kind {
         ClientMessageKind::Request { method, name, param_headers } => {
@@ -172,17 +156,17 @@ fn add_text(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// A text for a header; what no header can hold, or what would be changed on its way, goes in base64 between marks.
+/// A text for a header; one that no header can hold, or that would be changed on its way, is marked and in base64.
 fn encode(text: &str) -> Cow<'_, str> {
     let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7E)) && text.trim() == text;
     let marked = text.starts_with("=?base64?") && text.ends_with("?=");
     if plain && !marked { text.into() } else { format!("=?base64?{}?=", STANDARD.encode(text)).into() }
 }
 
-/// The session id that a response gives; an error says what is wrong with it.
-pub(super) fn session_id(headers: &HeaderMap) -> Result<Option<HeaderValue>, &'static str> {
+/// The session id of a response, if it is valid.
+pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<HeaderValue>, &'static str> {
     let Some(id) = headers.get(SESSION_ID) else { return Ok(None) };
-    if id.len() > LONGEST_ID {
+    if id.len() > MAX_ID {
         return Err("its session id is too long");
     }
     if id.is_empty() || !id.as_bytes().iter().all(u8::is_ascii_graphic) {
@@ -194,20 +178,20 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<Option<HeaderValue>, &'s
 }
 
 /// An event's id for a header, if it can be in one.
-pub(super) fn event_id(id: &str) -> Option<HeaderValue> {
-    (!id.is_empty() && id.len() <= LONGEST_ID).then(|| HeaderValue::from_bytes(id.as_bytes()).ok()).flatten()
+pub(crate) fn event_id(id: &str) -> Option<HeaderValue> {
+    (!id.is_empty() && id.len() <= MAX_ID).then(|| HeaderValue::from_bytes(id.as_bytes()).ok()).flatten()
 }
 
-/// What kind of body a response has, by its own account.
+/// The content type of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum ContentType {
     Json,
     EventStream,
     Other,
 }
 
-impl Content {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+impl ContentType {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let Some(Ok(kind)) = headers.get(header::CONTENT_TYPE).map(HeaderValue::to_str) else {
             return Self::Other;
         };
@@ -222,8 +206,8 @@ impl Content {
     }
 }
 
-/// The first characters of a header, for an error.
-pub(super) fn shown(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+/// The first characters of a header's value, for an error.
+pub(crate) fn shown(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name).map(|value| excerpt(&String::from_utf8_lossy(value.as_bytes())))
 }
 
@@ -232,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_header_would_change_is_encoded() {
+    fn texts_that_headers_would_change_are_in_base64() {
         for plain in ["", "a b", "tools/call", "=?base64?x", "x?="] {
             assert_eq!(encode(plain), plain);
         }
@@ -244,21 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_the_transport_are_not_for_others() {
-        let mut headers = HeaderMap::new();
-        for name in
-            ["Host", "Connection", "mcp-session-id", "MCP-Protocol-Version", "Mcp-Param-x", "Last-Event-ID"]
-        {
-            assert!(matches!(add_extra(&mut headers, name, "x"), Err(HeaderError::Reserved(_))), "{name}");
-        }
-        assert!(matches!(add_extra(&mut headers, "a b", "x"), Err(HeaderError::Name(_))));
-        let secret = add_extra(&mut headers, "authorization", "Bearer\nsecret").unwrap_err();
-        assert!(!secret.to_string().contains("secret"));
-        add_extra(&mut headers, "Authorization", "Bearer secret").unwrap();
-        assert!(!format!("{headers:?}").contains("secret"));
-    }
-
-    #[test]
     fn session_ids_are_visible_ascii() {
         let given = |id: &[u8]| {
             let mut headers = HeaderMap::new();
@@ -266,14 +235,14 @@ mod tests {
             session_id(&headers)
         };
         assert_eq!(given(b"abc-1").unwrap().unwrap(), "abc-1");
-        for bad in [&b""[..], b"a b", b"\xC3\xA4", &[b'x'; LONGEST_ID + 1]] {
+        for bad in [&b""[..], b"a b", b"\xC3\xA4", &[b'x'; MAX_ID + 1]] {
             assert!(given(bad).is_err(), "{bad:?}");
         }
         assert_eq!(session_id(&HeaderMap::new()), Ok(None));
     }
 
     #[test]
-    fn event_ids_that_no_header_can_hold_are_no_bookmarks() {
+    fn event_ids_that_no_header_can_hold_are_not_used() {
         assert_eq!(event_id("3.14").unwrap(), "3.14");
         assert!(event_id("ä").is_some());
         assert!(

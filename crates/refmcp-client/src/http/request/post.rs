@@ -1,4 +1,4 @@
-//! A request of ours over streamable HTTP, from the message to whatever answers it.
+//! POST requests of streamable HTTP: sends a message and reads its answer, as JSON or from an SSE stream.
 
 use bytes::Bytes;
 use hyper::header::HeaderValue;
@@ -8,57 +8,62 @@ use refmcp_proto::frame::SseReceived;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode, excerpt};
 use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
 
-use super::cursor::StreamCursor;
-use super::events::{EventStream, StreamEnd};
-use super::headers::Content;
-use super::refusal::{check_encoding, refused, unexpected};
+use super::error_response::{check_encoding, refused, unexpected};
+use super::headers::ContentType;
 use super::requester::HttpRequester;
-use super::response::{BodyError, HttpResponse};
+use super::tasks::Turn;
+use crate::http::connection::{BodyError, HttpResponse};
+use crate::http::stream::{EventStream, StreamCursor, StreamEnd};
 
-/// Attempts in a row, to take up a stream, that may bring nothing.
-const FRUITLESS_ATTEMPTS: u32 = 5;
+/// Attempts in a row to resume a stream that may bring nothing.
+const MAX_FRUITLESS_ATTEMPTS: u32 = 5;
 
-/// Sends a message that wants an answer and hands on what comes.
-pub(super) async fn ask(requester: &HttpRequester, message: ClientMessage) {
+/// Sends a request, and hands on all messages that come for it.
+pub(crate) async fn send_request(requester: &HttpRequester, turn: Turn, message: ClientMessage) {
+    turn.wait().await;
     let ClientMessage { exchange, kind, json, rules } = message;
     let session = requester.session_of(&kind, rules);
-    let asked = Asked { requester, exchange, rules, session, json: json.into() };
-    if let Err(why) = asked.run(&kind).await {
+    let posted = PostedRequest { requester, exchange, rules, session, json: json.into() };
+    if let Err(why) = posted.run(&kind).await {
         requester.sink.ended(exchange, why);
     }
 }
 
-/// Sends a message that wants no answer.
-pub(super) async fn tell(
-    requester: &HttpRequester,
-    message: ClientMessage,
-) -> Result<HttpResponse, TransportError> {
-    let ClientMessage { kind, json, rules, .. } = message;
+/// Sends a notification or a response; the next goes once this one is acknowledged.
+pub(crate) async fn send_unanswered(requester: &HttpRequester, turn: Turn, message: ClientMessage) {
+    let ClientMessage { exchange, kind, json, rules } = message;
+    let guard = turn.wait().await;
     let session = requester.session_of(&kind, rules);
     let headers = || requester.headers.post(&kind, rules, session.clone());
-    let answer = requester.request(Method::POST, &requester.target, json.into(), headers).await?;
-    if answer.status.is_success() {
-        Ok(answer)
-    } else {
-        Err(failed(requester, answer, session.as_ref()).await)
+    match requester.request(Method::POST, &requester.target, json.into(), headers).await {
+        // The connection is free before the next message looks for one.
+        Ok(response) if response.status.is_success() && response.body.is_over() => response.body.finish(),
+        Ok(response) if response.status.is_success() => {
+            drop(guard);
+            response.body.drain().await;
+        }
+        Ok(response) => {
+            requester.sink.ended(exchange, failed(requester, response, session.as_ref()).await);
+        }
+        Err(why) => requester.sink.ended(exchange, why),
     }
 }
 
-/// What it means that a message was refused; a lost session is left.
+/// The error of a refused message. A lost session is forgotten.
 async fn failed(
     requester: &HttpRequester,
-    answer: HttpResponse,
+    response: HttpResponse,
     session: Option<&HeaderValue>,
 ) -> TransportError {
-    let why = refused(answer, session).await;
+    let why = refused(response, session).await;
     if let (TransportError::SessionLost, Some(lost)) = (&why, session) {
         requester.leave_session(lost);
     }
     why
 }
 
-/// A request of ours.
-struct Asked<'a> {
+/// A request under way.
+struct PostedRequest<'a> {
     requester: &'a HttpRequester,
     exchange: ExchangeId,
     rules: Option<&'static Rules>,
@@ -66,46 +71,49 @@ struct Asked<'a> {
     json: Bytes,
 }
 
-impl Asked<'_> {
+impl PostedRequest<'_> {
     async fn run(&self, kind: &ClientMessageKind) -> Result<(), TransportError> {
         let requester = self.requester;
         let _slot = requester.slot().await;
         let headers = || requester.headers.post(kind, self.rules, self.session.clone());
-        // The head of the response may come as late as the answer, so whoever asked says how long that may be.
+        // The head of the response may come as late as the answer, for which the engine has a deadline.
         let sent =
             requester.request_within(None, Method::POST, &requester.target, self.json.clone(), headers);
-        let mut answer = sent.await?;
-        if !answer.status.is_success() {
-            return Err(failed(requester, answer, self.session.as_ref()).await);
+        let mut response = sent.await?;
+        if !response.status.is_success() {
+            return Err(failed(requester, response, self.session.as_ref()).await);
         }
-        self.look_at(&answer.headers)?;
-        match Content::of(&answer.headers) {
-            Content::Json => {
-                let body =
-                    answer.body.whole(requester.max_message).await.map_err(|fault| self.no_body(fault))?;
-                // Free before the message is handed on: whoever gets it may ask again at once.
-                answer.body.finish();
-                self.take_body(&body, answer.status)
+        self.check_head(&response.headers)?;
+        match ContentType::of(&response.headers) {
+            ContentType::Json => {
+                let body = response
+                    .body
+                    .whole(requester.max_message)
+                    .await
+                    .map_err(|fault| self.body_error(fault))?;
+                // Freed before the message is handed on: its receiver may send the next request at once.
+                response.body.finish();
+                self.handle_body(&body, response.status)
             }
-            Content::EventStream => self.follow(answer).await,
-            Content::Other => Err(unexpected(answer, "JSON or a stream of events").await),
+            ContentType::EventStream => self.follow(response).await,
+            ContentType::Other => Err(unexpected(response, "JSON or a stream of events").await),
         }
     }
 
-    fn look_at(&self, headers: &HeaderMap) -> Result<(), TransportError> {
+    fn check_head(&self, headers: &HeaderMap) -> Result<(), TransportError> {
         check_encoding(headers)?;
         let alone = self.rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
         if alone { Ok(()) } else { self.requester.join_session(headers, self.session.as_ref()) }
     }
 
-    fn no_body(&self, fault: BodyError) -> TransportError {
+    fn body_error(&self, fault: BodyError) -> TransportError {
         match fault {
             BodyError::TooLong => too_long(self.requester.max_message),
             BodyError::Broken(why) => TransportError::Broken(why),
         }
     }
 
-    fn take_body(&self, body: &Bytes, status: StatusCode) -> Result<(), TransportError> {
+    fn handle_body(&self, body: &Bytes, status: StatusCode) -> Result<(), TransportError> {
         if body.trim_ascii().is_empty() {
             return Err(TransportError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
@@ -116,16 +124,16 @@ impl Asked<'_> {
         Err(TransportError::Misbehaved("the body of the response held no answer to the request".to_owned()))
     }
 
-    /// Reads a stream until the answer has come, over as many connections as the server wants.
-    async fn follow(&self, answer: HttpResponse) -> Result<(), TransportError> {
+    /// Reads a stream until the answer has come, over as many connections as it takes.
+    async fn follow(&self, response: HttpResponse) -> Result<(), TransportError> {
         let mut cursor = StreamCursor::new();
-        let mut events = EventStream::new(answer.body, self.requester.max_message);
+        let mut events = EventStream::new(response.body, self.requester.max_message);
         loop {
             let why = loop {
                 match events.next().await {
                     Ok(item) => {
-                        if let Some(event) = cursor.note(item)
-                            && self.take_event(&event)
+                        if let Some(event) = cursor.advance(item)
+                            && self.handle_event(&event)
                         {
                             events.finish(&*self.requester.sink).await;
                             return Ok(());
@@ -141,12 +149,12 @@ impl Asked<'_> {
                 return Err(TransportError::Broken(why));
             }
             events.release();
-            events = self.take_up(&mut cursor, &why).await?;
+            events = self.resume(&mut cursor, &why).await?;
         }
     }
 
-    /// Hands an event on; whether it is the answer.
-    fn take_event(&self, event: &SseReceived) -> bool {
+    /// Hands an event on; true if it is the response.
+    fn handle_event(&self, event: &SseReceived) -> bool {
         if event.event != "message" {
             self.requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
             return false;
@@ -156,42 +164,45 @@ impl Asked<'_> {
         plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message)
     }
 
-    /// Asks for the rest of a stream until there is some.
-    async fn take_up(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, TransportError> {
+    /// Asks for the rest of a stream until the server sends it.
+    async fn resume(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, TransportError> {
         let requester = self.requester;
         let mut why = why.to_owned();
         loop {
-            if cursor.fruitless() >= FRUITLESS_ATTEMPTS {
+            if cursor.fruitless() >= MAX_FRUITLESS_ATTEMPTS {
                 let given_up =
-                    format!("{why}; {FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
+                    format!("{why}; {MAX_FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
                 return Err(TransportError::Broken(given_up));
             }
-            tokio::time::sleep(cursor.pause()).await;
+            tokio::time::sleep(cursor.delay()).await;
             cursor.attempt();
             let headers = || requester.headers.get(self.rules, self.session.clone(), cursor.id().cloned());
-            let answer = match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await
+            let response =
+                match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
+                    Ok(response) => response,
+                    Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
+                        why = fault;
+                        continue;
+                    }
+                    Err(fault) => return Err(fault),
+                };
+            if response.status == StatusCode::OK
+                && ContentType::of(&response.headers) == ContentType::EventStream
             {
-                Ok(answer) => answer,
-                Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
-                    why = fault;
-                    continue;
-                }
-                Err(fault) => return Err(fault),
-            };
-            if answer.status == StatusCode::OK && Content::of(&answer.headers) == Content::EventStream {
-                check_encoding(&answer.headers)?;
+                check_encoding(&response.headers)?;
                 cursor.opened();
-                return Ok(EventStream::new(answer.body, requester.max_message));
+                return Ok(EventStream::new(response.body, requester.max_message));
             }
-            if answer.status.is_success() {
-                return Err(unexpected(answer, "the rest of a stream of events").await);
+            if response.status.is_success() {
+                return Err(unexpected(response, "the rest of a stream of events").await);
             }
-            let may_pass = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
-            let fault = failed(requester, answer, self.session.as_ref()).await;
+            let may_pass =
+                response.status.is_server_error() || response.status == StatusCode::TOO_MANY_REQUESTS;
+            let fault = failed(requester, response, self.session.as_ref()).await;
             match fault {
                 _ if may_pass => why = fault.to_string(),
                 TransportError::SessionLost | TransportError::Unauthorized { .. } => return Err(fault),
-                // A refusal of the stream is none of the request, and must not look like one.
+                // The stream was refused, not the request.
                 _ => {
                     return Err(TransportError::Broken(format!(
                         "{why}, and it cannot be taken up again: {fault}"
@@ -208,7 +219,7 @@ fn too_long(limit: usize) -> TransportError {
 
 const ENVELOPE: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// Whether a message can be seen at a glance to answer a request. Many servers write answers in this one way.
+/// True if a message begins as most servers write the answer to this request, which spares decoding it.
 fn plainly_answers(message: &[u8], request: &[u8]) -> bool {
     let Some(rest) = request.strip_prefix(ENVELOPE) else { return false };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -220,7 +231,7 @@ fn plainly_answers(message: &[u8], request: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(br#","result":"#) || rest.starts_with(br#","error":"#))
 }
 
-/// Whether a message answers a request, or holds something that does.
+/// True if a message answers a request, or is a batch with its response.
 fn answers(message: &[u8], request: &[u8], max_message: usize) -> bool {
     let limits = Limits { message_bytes: max_message, ..Limits::default() };
     let asked = || match decode(request, &Limits { message_bytes: usize::MAX, ..limits }) {
@@ -253,7 +264,7 @@ mod tests {
     const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
 
     #[test]
-    fn a_glance_is_never_wrong() {
+    fn plain_answers_are_recognized_by_their_beginning() {
         assert!(plainly_answers(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#, REQUEST));
         assert!(plainly_answers(br#"{"jsonrpc":"2.0","id":7,"error":{}}"#, REQUEST));
         for other in [
@@ -269,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_what_comes_before_them() {
+    fn answers_are_told_from_notifications_and_other_answers() {
         let answers = |message: &[u8]| answers(message, REQUEST, 1000);
         assert!(answers(br#"{"result":{},"jsonrpc":"2.0","id":7}"#));
         assert!(answers(br#"[{"jsonrpc":"2.0","method":"x"},{"result":{},"jsonrpc":"2.0","id":7}]"#));

@@ -1,4 +1,4 @@
-//! What comes back over a connection.
+//! Requests over one connection, and their responses.
 
 use std::error::Error;
 use std::fmt;
@@ -11,64 +11,61 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
-use super::dial::Stream;
+use super::dial::{Io, Stream};
 use super::pool::IdleConnections;
 use super::scope::AddressScope;
 
-/// Bytes of a body that nobody wants, read so that its connection can be used again, and how long that may take.
-const DRAINED: usize = 64 << 10;
+/// An unwanted body is read up to this size and time, so that its connection can be used again.
+const MAX_DRAINED: usize = 64 << 10;
 const DRAIN_TIME: Duration = Duration::from_secs(1);
-/// Room made at once for a body that comes in pieces; beyond it, room is made as it is needed.
-const RESERVED: usize = 1 << 20;
+/// Bytes reserved at once for a body that comes in pieces.
+const MAX_RESERVED: usize = 1 << 20;
 
-/// A request that was not answered; with the request, when it never left.
-pub(super) struct SendError {
-    pub(super) why: String,
-    pub(super) message: Option<Box<Request<Full<Bytes>>>>,
+/// A request that was not answered; with the request if it never left.
+pub(crate) struct SendError {
+    pub(crate) fault: hyper::Error,
+    pub(crate) unsent: Option<Box<Request<Full<Bytes>>>>,
 }
 
-impl From<hyper::client::conn::TrySendError<Request<Full<Bytes>>>> for SendError {
-    fn from(mut fault: hyper::client::conn::TrySendError<Request<Full<Bytes>>>) -> Self {
-        let message = fault.take_message().map(Box::new);
-        Self { why: describe(fault.error()), message }
+impl From<TrySendError<Request<Full<Bytes>>>> for SendError {
+    fn from(mut error: TrySendError<Request<Full<Bytes>>>) -> Self {
+        let unsent = error.take_message().map(Box::new);
+        Self { fault: error.into_error(), unsent }
     }
 }
 
-type Connection = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>;
 
-/// A connection of HTTP/1.1, driven by whoever holds it.
-pub(super) struct Http1Connection {
+/// A connection of HTTP/1.1. It has no task of its own: its holder drives it.
+pub(crate) struct Http1Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// Nothing once it has ended.
+    /// `None` once it has ended.
     connection: Option<Connection>,
     scope: AddressScope,
 }
 
 impl Http1Connection {
-    pub(super) fn new(
-        sender: http1::SendRequest<Full<Bytes>>,
-        connection: Connection,
-        scope: AddressScope,
-    ) -> Self {
-        Self { sender, connection: Some(connection), scope }
+    pub(crate) async fn handshake(stream: Stream, builder: &http1::Builder) -> hyper::Result<Box<Self>> {
+        let (sender, connection) = builder.handshake(TokioIo::new(stream.io)).await?;
+        Ok(Box::new(Self { sender, connection: Some(connection), scope: stream.scope }))
     }
 
-    /// Whether another request can be sent.
-    pub(super) fn is_usable(&mut self) -> bool {
+    /// True if another request can be sent.
+    pub(crate) fn is_usable(&mut self) -> bool {
         drive(&mut self.connection, &mut Context::from_waker(Waker::noop()));
         self.connection.is_some() && self.sender.is_ready()
     }
 
-    /// Sends a request and waits for the head of the response.
-    pub(super) async fn send(
+    /// Sends a request and waits for the head of the response. Once the body is read, the connection goes to `idle`.
+    pub(crate) async fn send(
         mut self: Box<Self>,
         request: Request<Full<Bytes>>,
-        home: &Arc<IdleConnections>,
+        idle: Option<Arc<IdleConnections>>,
     ) -> Result<HttpResponse, SendError> {
         let response = {
             let mut sending = pin!(self.sender.try_send_request(request));
@@ -79,33 +76,33 @@ impl Http1Connection {
             })
             .await?
         };
-        Ok(HttpResponse::new(response, self.scope, Some((self, home.clone()))))
+        Ok(HttpResponse::new(response, self.scope, Some((self, idle))))
     }
 }
 
-/// A connection of HTTP/2, which others use as well.
+/// A connection of HTTP/2, which several requests share.
 #[derive(Debug, Clone)]
-pub(super) struct Http2Connection {
-    pub(super) sender: http2::SendRequest<Full<Bytes>>,
-    pub(super) scope: AddressScope,
+pub(crate) struct Http2Connection {
+    pub(crate) sender: http2::SendRequest<Full<Bytes>>,
+    pub(crate) scope: AddressScope,
 }
 
 impl Http2Connection {
     /// Sends a request and waits for the head of the response.
-    pub(super) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<HttpResponse, SendError> {
+    pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<HttpResponse, SendError> {
         if let Err(fault) = self.sender.ready().await {
-            return Err(SendError { why: describe(&fault), message: Some(Box::new(request)) });
+            return Err(SendError { fault, unsent: Some(Box::new(request)) });
         }
         Ok(HttpResponse::new(self.sender.try_send_request(request).await?, self.scope, None))
     }
 }
 
-/// Does whatever can be done now.
+/// Does what the connection can do now.
 fn drive(connection: &mut Option<Connection>, cx: &mut Context<'_>) {
     if let Some(driven) = connection
         && let Poll::Ready(ended) = Pin::new(driven).poll(cx)
     {
-        // Whoever waits for a response or its body is told by what they wait for.
+        // The error shows up in the response or its body as well.
         if let Err(fault) = ended {
             tracing::debug!(%fault, "a connection ended");
         }
@@ -119,46 +116,45 @@ impl fmt::Debug for Http1Connection {
     }
 }
 
+/// An HTTP/1.1 connection in use, and where it waits afterwards.
+type OwnedConnection = Option<(Box<Http1Connection>, Option<Arc<IdleConnections>>)>;
+
 /// A response whose head has come.
 #[derive(Debug)]
-pub(super) struct HttpResponse {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Body,
-    /// Where whoever answers is.
-    pub(super) scope: AddressScope,
+pub(crate) struct HttpResponse {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+    /// Where the server is.
+    pub(crate) scope: AddressScope,
 }
 
 impl HttpResponse {
-    fn new(
-        response: Response<Incoming>,
-        scope: AddressScope,
-        link: Option<(Box<Http1Connection>, Arc<IdleConnections>)>,
-    ) -> Self {
+    fn new(response: Response<Incoming>, scope: AddressScope, connection: OwnedConnection) -> Self {
         let (head, incoming) = response.into_parts();
-        let body = Body { incoming, ended: false, link };
+        let body = Body { incoming, ended: false, connection };
         Self { status: head.status, headers: head.headers, body, scope }
     }
 }
 
-/// Why a body cannot be had whole.
+/// Why a body cannot be read whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     TooLong,
     Broken(String),
 }
 
-/// The body of a response, and the connection it comes over when that is nobody else's.
+/// The body of a response, with the connection it comes over unless that is shared.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(crate) struct Body {
     incoming: Incoming,
     ended: bool,
-    link: Option<(Box<Http1Connection>, Arc<IdleConnections>)>,
+    connection: OwnedConnection,
 }
 
 impl Body {
-    /// The next piece; nothing at the end.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
+    /// The next piece; `None` at the end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
@@ -168,7 +164,7 @@ impl Body {
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => return Poll::Ready(Ok(Some(data))),
-                    // Trailers say nothing to us.
+                    // Trailers are not used.
                     Err(_) => continue,
                 },
                 Poll::Ready(Some(Err(fault))) => return Poll::Ready(Err(describe(&fault))),
@@ -178,21 +174,21 @@ impl Body {
                 }
                 Poll::Pending => {}
             }
-            match &mut self.link {
-                Some((link, _)) if !driven => drive(&mut link.connection, cx),
+            match &mut self.connection {
+                Some((owned, _)) if !driven => drive(&mut owned.connection, cx),
                 _ => return Poll::Pending,
             }
             driven = true;
         }
     }
 
-    /// Whether nothing more comes.
-    pub(super) fn is_over(&self) -> bool {
+    /// True if nothing more comes.
+    pub(crate) fn is_over(&self) -> bool {
         self.ended || self.incoming.is_end_stream()
     }
 
-    /// All of it, in one piece and without a copy when it came in one piece.
-    pub(super) async fn whole(&mut self, limit: usize) -> Result<Bytes, BodyError> {
+    /// The whole body, without a copy if it came in one piece.
+    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Bytes, BodyError> {
         let announced = usize::try_from(self.incoming.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
             return Err(BodyError::TooLong);
@@ -208,7 +204,7 @@ impl Body {
         if next.is_none() {
             return Ok(first);
         }
-        let mut all = Vec::with_capacity(announced.min(RESERVED).max(first.len()));
+        let mut all = Vec::with_capacity(announced.min(MAX_RESERVED).max(first.len()));
         all.extend_from_slice(&first);
         drop(first);
         while let Some(chunk) = next {
@@ -221,8 +217,8 @@ impl Body {
         Ok(all.into())
     }
 
-    /// The beginning of it, as much as comes in a short time.
-    pub(super) async fn beginning(&mut self, limit: usize) -> Vec<u8> {
+    /// The first bytes, as many as come in a short time.
+    pub(crate) async fn beginning(&mut self, limit: usize) -> Vec<u8> {
         let mut text = Vec::new();
         let reading = async {
             while let Ok(Some(chunk)) = self.chunk().await {
@@ -232,31 +228,31 @@ impl Body {
                 }
             }
         };
-        // What has come by then is what there is to show.
+        // A timeout is fine: the bytes that came are used.
         let _late = timeout(DRAIN_TIME, reading).await;
         text
     }
 
-    /// Nobody wants the rest. When it is short the connection goes on, else it ends.
-    pub(super) async fn drain(mut self) {
-        if !self.is_over() && self.beginning(DRAINED).await.len() >= DRAINED {
+    /// Discards the rest. The connection is kept if the rest is short, else it ends.
+    pub(crate) async fn drain(mut self) {
+        if !self.is_over() && self.beginning(MAX_DRAINED).await.len() >= MAX_DRAINED {
             return;
         }
         self.finish();
     }
 
-    /// It was read; the connection is free for others. Without effect before the end: then it is dropped.
-    pub(super) fn finish(self) {
+    /// Frees the connection for other requests if the body was read to its end, and drops it otherwise.
+    pub(crate) fn finish(self) {
         let over = self.is_over();
-        if let Some((link, home)) = self.link.filter(|_| over) {
+        if let Some((connection, Some(idle))) = self.connection.filter(|_| over) {
             drop(self.incoming);
-            home.give_back(link);
+            idle.give_back(connection);
         }
     }
 }
 
-/// What an error says, with what is behind it.
-pub(super) fn describe(fault: &dyn Error) -> String {
+/// The text of an error, with its sources.
+pub(crate) fn describe(fault: &dyn Error) -> String {
     let mut text = fault.to_string();
     let mut source = fault.source();
     while let Some(fault) = source {

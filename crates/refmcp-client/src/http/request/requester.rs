@@ -1,4 +1,4 @@
-//! What both transports share: requests of HTTP with everything that goes with them, and where they lead.
+//! Sends HTTP requests for both transports, with the session, a token, and redirections within the origin.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,81 +8,35 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, header};
 use parking_lot::Mutex;
-use refmcp_proto::engine::client::{ClientMessageKind, TransportError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
 use refmcp_proto::revision::{Lifecycle, Rules};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
-use super::address::{Address, Target, UrlError};
-use super::dial::Dialer;
-use super::headers::PROTOCOL_VERSION;
-use super::headers::{HeaderTemplates, SESSION_ID, session_id, shown};
-use super::pool::Pool;
-use super::response::HttpResponse;
-use super::settings::HttpSettings;
-use super::tasks::MessageTasks;
-use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
-use crate::transport::{BoxFuture, JsonObject, MessageSink};
+use super::headers::{HeaderTemplates, PROTOCOL_VERSION, SESSION_ID, session_id, shown};
+use super::tasks::{self, MessageTasks, Turn};
+use crate::auth::{Attempts, LoginPolicy, ResponseAction, TokenManager};
+use crate::http::connection::{Address, Dialer, HttpResponse, Pool, Target};
+use crate::http::endpoint::HttpEndpoint;
+use crate::transport::MessageSink;
+
+/// How long the last messages and the end of the session may take when the transport closes.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Redirections within the origin that are followed.
-const REDIRECTIONS: usize = 3;
+const MAX_REDIRECTIONS: usize = 3;
 
-/// What is spoken inside of TLS, the most wanted first.
+/// Spoken inside of TLS, the preferred one first.
 const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 
-/// A server, by everything that is needed to speak to it.
-#[derive(Debug, Clone)]
-pub(super) struct HttpEndpoint {
-    pub(super) address: Address,
-    pub(super) target: Target,
-    pub(super) host: HeaderValue,
-    pub(super) extra: HeaderMap,
-    pub(super) settings: HttpSettings,
-    pub(super) authorization: Option<Authorization>,
-}
-
-impl HttpEndpoint {
-    pub(super) fn new(url: &str) -> Result<Self, UrlError> {
-        let address = Address::http(url)?;
-        let (target, host) = (address.target()?, address.host_header()?);
-        Ok(Self {
-            address,
-            target,
-            host,
-            extra: HeaderMap::new(),
-            settings: HttpSettings::default(),
-            authorization: None,
-        })
-    }
-
-    /// The token of this server, where there is one to be got. A header that was set by hand goes before it.
-    pub(super) fn token_manager(&self) -> Option<Arc<TokenManager>> {
-        Some(self.authorized()?.token_manager(&self.address, &self.settings))
-    }
-
-    fn authorized(&self) -> Option<&Authorization> {
-        let by_hand = self.extra.contains_key(header::AUTHORIZATION);
-        self.authorization.as_ref().filter(|_| !by_hand)
-    }
-
-    /// The extensions of the protocol that getting in takes.
-    pub(super) fn extensions(&self) -> JsonObject {
-        self.authorized().map(Authorization::extensions).unwrap_or_default()
-    }
-
-    /// Waits for a login that is under way.
-    pub(super) fn pending_login(&self) -> Option<BoxFuture<'static, Result<(), TransportError>>> {
-        Some(Box::pin(self.token_manager()?.login()?))
-    }
-}
-
-/// A way to a server.
-pub(super) struct HttpRequester {
-    pub(super) sink: Arc<dyn MessageSink>,
-    pub(super) headers: HeaderTemplates,
-    pub(super) tasks: MessageTasks,
-    pub(super) address: Address,
-    pub(super) target: Target,
-    pub(super) max_message: usize,
+/// The connected side of an endpoint.
+pub(crate) struct HttpRequester {
+    pub(crate) sink: Arc<dyn MessageSink>,
+    pub(crate) headers: HeaderTemplates,
+    pub(crate) tasks: MessageTasks,
+    pub(crate) address: Address,
+    pub(crate) target: Target,
+    pub(crate) max_message: usize,
     head_timeout: Duration,
     pool: Pool,
     slots: Semaphore,
@@ -90,19 +44,19 @@ pub(super) struct HttpRequester {
     token_manager: Option<Arc<TokenManager>>,
 }
 
-/// What was agreed on.
+/// What was agreed on with the server.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Session {
-    pub(super) id: Option<HeaderValue>,
-    pub(super) rules: Option<&'static Rules>,
+pub(crate) struct Session {
+    pub(crate) id: Option<HeaderValue>,
+    pub(crate) rules: Option<&'static Rules>,
 }
 
 impl HttpRequester {
-    pub(super) fn new(endpoint: &HttpEndpoint, sink: Arc<dyn MessageSink>) -> Self {
+    pub(crate) fn new(endpoint: &HttpEndpoint, sink: Arc<dyn MessageSink>) -> Self {
         let settings = &endpoint.settings;
         Self {
             sink,
-            headers: HeaderTemplates::new(endpoint.host.clone(), &endpoint.extra),
+            headers: HeaderTemplates::new(endpoint.host.clone(), &endpoint.headers),
             tasks: MessageTasks::new(),
             address: endpoint.address.clone(),
             target: endpoint.target.clone(),
@@ -115,16 +69,16 @@ impl HttpRequester {
         }
     }
 
-    pub(super) fn session(&self) -> Session {
+    pub(crate) fn session(&self) -> Session {
         self.session.lock().clone()
     }
 
-    pub(super) fn opened(&self, rules: &'static Rules) {
+    pub(crate) fn opened(&self, rules: &'static Rules) {
         self.session.lock().rules = Some(rules);
     }
 
-    /// The session that a message belongs to.
-    pub(super) fn session_of(
+    /// The session id that is sent with a message.
+    pub(crate) fn session_of(
         &self,
         kind: &ClientMessageKind,
         rules: Option<&'static Rules>,
@@ -135,7 +89,7 @@ impl HttpRequester {
     }
 
     /// Takes over the session id of a response, unless it is the one that was sent.
-    pub(super) fn join_session(
+    pub(crate) fn join_session(
         &self,
         headers: &HeaderMap,
         sent: Option<&HeaderValue>,
@@ -151,10 +105,10 @@ impl HttpRequester {
         Ok(())
     }
 
-    /// The server does not know this session any more.
-    pub(super) fn leave_session(&self, lost: &HeaderValue) {
+    /// Forgets a session that the server no longer knows.
+    pub(crate) fn leave_session(&self, lost: &HeaderValue) {
         let mut session = self.session.lock();
-        // Meanwhile there may be a new one.
+        // There may be a new one by now.
         if session.id.as_ref() == Some(lost) {
             session.id = None;
             drop(session);
@@ -162,15 +116,15 @@ impl HttpRequester {
         }
     }
 
-    /// Waits until there may be one more request in flight. What is told does not wait: what is in flight may depend
-    /// on it.
-    pub(super) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+    /// Waits for one of the slots for requests. Notifications and responses need none: requests in flight may depend on
+    /// them.
+    pub(crate) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
         self.slots.acquire().await.ok()
     }
 
-    /// Sends a request of HTTP and waits for the head of the response, wherever that is within the origin.
-    pub(super) async fn request(
+    /// Sends an HTTP request and waits for the head of the response, following redirections within the origin.
+    pub(crate) async fn request(
         &self,
         method: Method,
         target: &Target,
@@ -180,8 +134,8 @@ impl HttpRequester {
         self.request_within(Some(self.head_timeout), method, target, body, headers).await
     }
 
-    /// The same, for no longer than this.
-    pub(super) async fn request_within(
+    /// The same, with a time of its own for the head of the response.
+    pub(crate) async fn request_within(
         &self,
         patience: Option<Duration>,
         method: Method,
@@ -190,13 +144,14 @@ impl HttpRequester {
         headers: impl Fn() -> HeaderMap,
     ) -> Result<HttpResponse, TransportError> {
         if let Some(token_manager) = &self.token_manager {
-            return Box::pin(self.request_as(token_manager, patience, method, target, body, headers)).await;
+            return Box::pin(self.request_with_token(token_manager, patience, method, target, body, headers))
+                .await;
         }
         self.send(patience, method, target, body, |_| Ok(headers())).await
     }
 
-    /// The same, with a token of ours, as soon as there is one that the server takes.
-    async fn request_as(
+    /// The same, with a token: logs in, refreshes and retries until the server accepts or refuses for good.
+    async fn request_with_token(
         &self,
         token_manager: &Arc<TokenManager>,
         patience: Option<Duration>,
@@ -216,31 +171,31 @@ impl HttpRequester {
                 }
                 Ok(headers)
             };
-            let answer = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
+            let response = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
             match token_manager.classify(
-                answer.status,
-                &answer.headers,
-                answer.scope,
+                response.status,
+                &response.headers,
+                response.scope,
                 token.as_deref(),
                 &mut attempts,
             ) {
-                ResponseAction::Accept => return Ok(answer),
-                ResponseAction::Retry => answer.body.drain().await,
+                ResponseAction::Accept => return Ok(response),
+                ResponseAction::Retry => response.body.drain().await,
                 ResponseAction::Authorize(refusal) => {
                     let version = headers().remove(PROTOCOL_VERSION);
                     let got = token_manager
                         .authorize(refusal, token.as_deref(), &mut attempts, policy, version)
                         .await?;
                     if !got {
-                        return Ok(answer);
+                        return Ok(response);
                     }
-                    answer.body.drain().await;
+                    response.body.drain().await;
                 }
             }
         }
     }
 
-    /// Sends a request and follows where it leads within the origin.
+    /// Sends a request and follows redirections.
     async fn send(
         &self,
         patience: Option<Duration>,
@@ -249,12 +204,12 @@ impl HttpRequester {
         body: Bytes,
         headers: impl Fn(&Target) -> Result<HeaderMap, TransportError>,
     ) -> Result<HttpResponse, TransportError> {
-        let mut answer =
+        let mut response =
             self.pool.send(method.clone(), target, headers(target)?, body.clone(), patience).await?;
         let mut followed = 0;
-        while answer.status.is_redirection() && answer.status != StatusCode::NOT_MODIFIED {
-            let status = answer.status;
-            let to = shown(&answer.headers, &header::LOCATION).unwrap_or_else(|| "nowhere".to_owned());
+        while response.status.is_redirection() && response.status != StatusCode::NOT_MODIFIED {
+            let status = response.status;
+            let to = shown(&response.headers, &header::LOCATION).unwrap_or_else(|| "nowhere".to_owned());
             let refused = |why: &str| TransportError::Refused {
                 status: status.as_u16(),
                 error: None,
@@ -263,23 +218,61 @@ impl HttpRequester {
             if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
                 return Err(refused("only 307 and 308 keep the request as it is"));
             }
-            if followed == REDIRECTIONS {
+            if followed == MAX_REDIRECTIONS {
                 return Err(refused("there were too many"));
             }
             followed += 1;
-            let location = answer.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-            let next = location.ok_or_else(|| "it says not where".to_owned());
+            let location = response.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let next = location.ok_or_else(|| "it has no location".to_owned());
             let next = next.and_then(|location| self.address.join(location));
             let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
             let next = next.map_err(|why| refused(&why))?;
-            answer.body.drain().await;
-            answer = self.pool.send(method.clone(), &next, headers(&next)?, body.clone(), patience).await?;
+            response.body.drain().await;
+            response = self.pool.send(method.clone(), &next, headers(&next)?, body.clone(), patience).await?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// Ends every connection that is not in use.
-    pub(super) fn close_connections(&self) {
+    /// Starts the task that sends a message. Once the requester is closed the exchange just ends.
+    pub(crate) fn start<F>(
+        self: &Arc<Self>,
+        message: ClientMessage,
+        send: impl FnOnce(Arc<Self>, Turn, ClientMessage) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let exchange = message.exchange;
+        let started = self.tasks.start(message, |turn, message| {
+            let (requester, sending) = (self.clone(), send(self.clone(), turn, message));
+            async move {
+                sending.await;
+                requester.tasks.done(exchange);
+            }
+        });
+        if !started {
+            // Not within this call: the caller may hold a lock that the sink needs.
+            let sink = self.sink.clone();
+            self.tasks.spawn(async move { sink.ended(exchange, TransportError::Closed) });
+        }
+    }
+
+    /// Ends in order: the last notifications and responses, then the farewell, then the connections.
+    pub(crate) async fn close(&self, farewell: impl Future<Output = ()>) {
+        let mut unanswered = self.tasks.close().await;
+        let last = async {
+            tasks::join(&mut unanswered).await;
+            farewell.await;
+        };
+        if timeout(FAREWELL, last).await.is_err() {
+            tracing::debug!(server = %self.address, "the end of the session was not acknowledged");
+        }
+        tasks::abort(unanswered).await;
+        self.pool.close();
+    }
+
+    /// Ends everything at once.
+    pub(crate) fn abort(&self) {
+        self.tasks.abort();
         self.pool.close();
     }
 }

@@ -1,4 +1,4 @@
-//! Where a server is.
+//! Addresses of servers: URLs of HTTP and WebSocket, shown without their secrets.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use url::{Host, Url};
 
 use crate::redact;
 
-/// Why a text is no address of a server.
+/// Why a text is not the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -25,7 +25,7 @@ pub enum UrlError {
     UserInfo,
 }
 
-/// An address that was looked at.
+/// A checked URL of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     url: Url,
@@ -63,12 +63,12 @@ impl Address {
         Ok(Self { url, secure })
     }
 
-    /// Whether TLS is spoken there.
+    /// True if TLS is spoken there.
     pub fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// The name or address of the host, as it is looked up: without the brackets of IPv6.
+    /// The host as it is looked up: without the brackets of IPv6.
     pub(crate) fn host(&self) -> String {
         match self.url.host() {
             Some(Host::Domain(name)) => name.to_owned(),
@@ -82,17 +82,17 @@ impl Address {
         self.url.port_or_known_default().unwrap_or(if self.secure { 443 } else { 80 })
     }
 
-    /// The same place by a URL of HTTP, without the query, which may hold a secret.
+    /// See [`as_http`].
     pub(crate) fn as_http(&self) -> Url {
         as_http(&self.url)
     }
 
-    /// What stands in the `Host` header.
+    /// The `Host` header.
     pub(crate) fn authority(&self) -> &str {
         self.url.authority()
     }
 
-    /// What stands in the first line of a request.
+    /// The request target in origin form.
     pub(crate) fn path_and_query(&self) -> Cow<'_, str> {
         match self.url.query() {
             None => self.url.path().into(),
@@ -100,8 +100,8 @@ impl Address {
         }
     }
 
-    /// What a server means by a reference, when it stays where this address is.
-    pub(super) fn join(&self, reference: &str) -> Result<Self, String> {
+    /// Resolves a reference of the server; an error if it leads to another origin.
+    pub(crate) fn join(&self, reference: &str) -> Result<Self, String> {
         // Without the query, which may hold a secret.
         let shown = || excerpt(reference.split('?').next().unwrap_or_default());
         let url = self.url.join(reference).map_err(|fault| format!("{:?}: {fault}", shown()))?;
@@ -111,15 +111,15 @@ impl Address {
         Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
     }
 
-    pub(super) fn target(&self) -> Result<Target, UrlError> {
+    pub(crate) fn target(&self) -> Result<Target, UrlError> {
         let unfit = |_| UrlError::NotAUrl("no HTTP request can name it".to_owned());
         Ok(Target {
-            in_origin: Uri::try_from(&*self.path_and_query()).map_err(unfit)?,
+            origin_form: Uri::try_from(&*self.path_and_query()).map_err(unfit)?,
             absolute: Uri::try_from(self.url.as_str()).map_err(unfit)?,
         })
     }
 
-    pub(super) fn host_header(&self) -> Result<HeaderValue, UrlError> {
+    pub(crate) fn host_header(&self) -> Result<HeaderValue, UrlError> {
         HeaderValue::from_str(self.authority())
             .map_err(|_| UrlError::NotAUrl("no header can name its host".to_owned()))
     }
@@ -139,7 +139,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// The same place by a URL of HTTP, without the query.
+/// The URL with the scheme of HTTP, without the query, which may hold a secret.
 pub(crate) fn as_http(url: &Url) -> Url {
     let mut there = url.clone();
     there.set_query(None);
@@ -152,17 +152,17 @@ pub(crate) fn as_http(url: &Url) -> Url {
     there
 }
 
-/// What a request says of where it goes, in the forms that the versions of HTTP want.
+/// A request target: HTTP/1.1 wants the origin form, HTTP/2 the absolute one.
 #[derive(Clone)]
-pub(super) struct Target {
-    pub(super) in_origin: Uri,
-    pub(super) absolute: Uri,
+pub(crate) struct Target {
+    pub(crate) origin_form: Uri,
+    pub(crate) absolute: Uri,
 }
 
 impl fmt::Debug for Target {
     /// What follows `?` may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("path", &self.in_origin.path()).finish_non_exhaustive()
+        f.debug_struct("Target").field("path", &self.origin_form.path()).finish_non_exhaustive()
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_addresses_are_taken() {
+    fn urls_with_other_schemes_or_credentials_are_refused() {
         assert!(matches!(Address::http("mcp"), Err(UrlError::NotAUrl(_))));
         assert!(matches!(Address::http("ftp://host/x"), Err(UrlError::Scheme(_, _))));
         assert!(matches!(Address::http("ws://host/x"), Err(UrlError::Scheme(_, _))));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn references_stay_at_home() {
+    fn references_stay_in_the_origin() {
         let address = Address::http("http://host:1/a/sse").unwrap();
         assert_eq!(address.join("messages?id=1").unwrap().path_and_query(), "/a/messages?id=1");
         assert_eq!(address.join("/m").unwrap().path_and_query(), "/m");

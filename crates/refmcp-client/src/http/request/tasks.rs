@@ -1,0 +1,194 @@
+//! The tasks that send messages, and the order among them: notifications and responses go one after the other, a request
+//! waits for the last notification only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How long a message waits for the acknowledgement of one before it.
+const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// One task for each message under way, and one for the GET stream.
+#[derive(Debug)]
+pub(crate) struct MessageTasks {
+    runtime: Handle,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: HashMap<ExchangeId, JoinHandle<()>>,
+    /// Notifications and responses, which have no answer.
+    unanswered: HashMap<ExchangeId, JoinHandle<()>>,
+    get_stream: Option<JoinHandle<()>>,
+    last_unanswered: Option<Acknowledgement>,
+    last_notification: Option<Acknowledgement>,
+    closed: bool,
+}
+
+/// Closed once the server has acknowledged a message, or will not.
+type Acknowledgement = Arc<Semaphore>;
+
+/// Acknowledges a message when it is dropped.
+#[derive(Debug)]
+pub(crate) struct TurnGuard(Option<Acknowledgement>);
+
+impl Drop for TurnGuard {
+    fn drop(&mut self) {
+        if let Some(acknowledgement) = &self.0 {
+            acknowledgement.close();
+        }
+    }
+}
+
+/// The place of a message in the order.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    after: Option<Acknowledgement>,
+    guard: TurnGuard,
+}
+
+impl Turn {
+    /// Waits for the message before; the one after waits until the guard is dropped.
+    pub(crate) async fn wait(self) -> TurnGuard {
+        if let Some(acknowledgement) = self.after
+            && timeout(ORDER_PATIENCE, acknowledgement.acquire()).await.is_err()
+        {
+            tracing::debug!("a message goes before one that was not acknowledged");
+        }
+        self.guard
+    }
+}
+
+impl MessageTasks {
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub(crate) fn new() -> Self {
+        Self { runtime: Handle::current(), state: Mutex::default() }
+    }
+
+    /// Starts the task of a message, which calls [`Self::done`] at its end; false if everything is closed.
+    pub(crate) fn start<F>(&self, message: ClientMessage, work: impl FnOnce(Turn, ClientMessage) -> F) -> bool
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        // Locked while the task is started, so that it cannot be done before it is in the map.
+        let mut state = self.state.lock();
+        if state.closed {
+            return false;
+        }
+        let exchange = message.exchange;
+        let (turn, is_request) = match &message.kind {
+            ClientMessageKind::Request { .. } => (state.turn_of_request(), true),
+            ClientMessageKind::Notification { .. } => (state.turn_of_unanswered(true), false),
+            ClientMessageKind::Response => (state.turn_of_unanswered(false), false),
+        };
+        let task = self.runtime.spawn(work(turn, message));
+        if is_request { &mut state.requests } else { &mut state.unanswered }.insert(exchange, task);
+        true
+    }
+
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(work);
+    }
+
+    /// Starts the task that reads the GET stream, in place of the one before.
+    pub(crate) fn open_get_stream<F>(&self, work: impl FnOnce(Turn) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        let turn = state.turn_of_request();
+        let task = self.runtime.spawn(work(turn));
+        if let Some(before) = state.get_stream.replace(task) {
+            before.abort();
+        }
+    }
+
+    pub(crate) fn close_get_stream(&self) {
+        if let Some(task) = self.state.lock().get_stream.take() {
+            task.abort();
+        }
+    }
+
+    /// The task of a message has ended.
+    pub(crate) fn done(&self, exchange: ExchangeId) {
+        let mut state = self.state.lock();
+        if state.requests.remove(&exchange).is_none() {
+            state.unanswered.remove(&exchange);
+        }
+    }
+
+    /// Ends the task of a request.
+    pub(crate) fn abandon(&self, exchange: ExchangeId) {
+        if let Some(task) = self.state.lock().requests.remove(&exchange) {
+            task.abort();
+        }
+    }
+
+    /// Starts nothing more and ends requests and the GET stream. Returns what still sends notifications and responses.
+    pub(crate) async fn close(&self) -> Vec<JoinHandle<()>> {
+        let (ended, unanswered) = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            let requests = std::mem::take(&mut state.requests).into_values();
+            let ended: Vec<_> = requests.chain(state.get_stream.take()).collect();
+            (ended, std::mem::take(&mut state.unanswered).into_values().collect())
+        };
+        abort(ended).await;
+        unanswered
+    }
+
+    /// Ends everything at once.
+    pub(crate) fn abort(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let State { requests, unanswered, get_stream, .. } = &mut *state;
+        let tasks = requests.drain().chain(unanswered.drain()).map(|(_, task)| task);
+        tasks.chain(get_stream.take()).for_each(|task| task.abort());
+    }
+}
+
+/// Waits for the end of tasks, and takes out those that have ended.
+pub(crate) async fn join(tasks: &mut Vec<JoinHandle<()>>) {
+    while let Some(task) = tasks.last_mut() {
+        // Errors went to the message sink.
+        let _ended = task.await;
+        tasks.pop();
+    }
+}
+
+/// Ends tasks and waits until they are gone.
+pub(crate) async fn abort(tasks: Vec<JoinHandle<()>>) {
+    tasks.iter().for_each(JoinHandle::abort);
+    for task in tasks {
+        // Aborted or finished: both are fine.
+        let _ended = task.await;
+    }
+}
+
+impl State {
+    fn turn_of_request(&mut self) -> Turn {
+        self.last_notification.take_if(|acknowledgement| acknowledgement.is_closed());
+        Turn { after: self.last_notification.clone(), guard: TurnGuard(None) }
+    }
+
+    fn turn_of_unanswered(&mut self, is_notification: bool) -> Turn {
+        let acknowledgement = Arc::new(Semaphore::new(0));
+        if is_notification {
+            self.last_notification = Some(acknowledgement.clone());
+        }
+        let before = self.last_unanswered.replace(acknowledgement.clone());
+        Turn { after: before.filter(|it| !it.is_closed()), guard: TurnGuard(Some(acknowledgement)) }
+    }
+}
