@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::help::examples;
 use super::value::{Header, header, pair};
@@ -20,7 +19,7 @@ refmcp install [OPTIONS] <HOST> [URL]
 )]
 pub(crate) struct InstallOptions {
     /// The host, a program that is to use the server.
-    #[arg(value_name = "HOST", value_parser = host())]
+    #[arg(value_enum, value_name = "HOST")]
     pub(crate) host: ConfigHost,
 
     /// The server, where it is at an address: http, https, ws, wss, sse+http or sse+https. If nothing is named, it is
@@ -69,25 +68,7 @@ pub(crate) struct InstallOptions {
     pub(crate) command: Vec<String>,
 }
 
-/// Hosts by their names on the command line.
-const HOSTS: [(&str, &str, ConfigHost); 4] = [
-    ("vscode", "Visual Studio Code", ConfigHost::VsCode),
-    ("claude-desktop", "Claude Desktop", ConfigHost::ClaudeDesktop),
-    ("claude-code", "Claude Code", ConfigHost::ClaudeCode),
-    ("cursor", "Cursor", ConfigHost::Cursor),
-];
-
-fn host() -> impl TypedValueParser<Value = ConfigHost> {
-    PossibleValuesParser::new(HOSTS.map(|(name, title, _)| PossibleValue::new(name).help(title)))
-        .try_map(|name| HOSTS.iter().find(|known| known.0 == name).map(|known| known.2).ok_or("no such host"))
-}
-
 impl InstallOptions {
-    /// The host's name on the command line.
-    pub(crate) fn host_name(&self) -> &'static str {
-        HOSTS.iter().find(|known| known.2 == self.host).map_or("", |known| known.0)
-    }
-
     /// The server to install; `None` for refmcp itself.
     ///
     /// # Errors

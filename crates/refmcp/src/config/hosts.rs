@@ -3,12 +3,19 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 /// A program that keeps its servers in a configuration file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConfigHost {
+    /// Visual Studio Code.
+    #[value(name = "vscode")]
     VsCode,
+    /// Claude Desktop.
     ClaudeDesktop,
+    /// Claude Code.
     ClaudeCode,
+    /// Cursor.
     Cursor,
 }
 

@@ -3,19 +3,20 @@
 
 use serde_json::json;
 
+use crate::support::http::{Answer, answering};
 use crate::user::User;
-use crate::web::answering;
 
 /// A server that is its own authorization server, where people are to log in at this address.
 fn sending_people_to(endpoint: &str) -> String {
     let endpoint = endpoint.to_owned();
     let origin = answering(move |asked, origin| match asked.path.as_str() {
         "/.well-known/oauth-protected-resource/mcp" => {
-            ("200 OK", json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] }))
+            let document = json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] });
+            Answer::json("200 OK", &document)
         }
-        "/.well-known/oauth-authorization-server" => (
+        "/.well-known/oauth-authorization-server" => Answer::json(
             "200 OK",
-            json!({
+            &json!({
                 "issuer": origin,
                 "authorization_endpoint": endpoint.replace("ORIGIN", origin),
                 "token_endpoint": format!("{origin}/token"),
@@ -24,8 +25,8 @@ fn sending_people_to(endpoint: &str) -> String {
                 "code_challenge_methods_supported": ["S256"],
             }),
         ),
-        "/register" => ("201 Created", json!({ "client_id": "c" })),
-        _ => ("401 Unauthorized\r\nWWW-Authenticate: Bearer", json!({})),
+        "/register" => Answer::json("201 Created", &json!({ "client_id": "c" })),
+        _ => Answer::json("401 Unauthorized\r\nWWW-Authenticate: Bearer", &json!({})),
     });
     format!("{origin}/mcp")
 }

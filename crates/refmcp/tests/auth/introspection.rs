@@ -1,12 +1,10 @@
 //! Asking an issuer elsewhere about tokens: another process, which knows this server by an id and a secret.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use refmcp_testkit::ports::free_port;
 
-use crate::line::{PATIENCE, form, session, token};
+use crate::requests::{form, session, token};
 use crate::server::Server;
+use crate::support::wait_until;
 use crate::user::User;
 
 /// A server that asks an issuer about every token, and that issuer.
@@ -49,11 +47,7 @@ fn a_token_is_good_until_its_issuer_takes_it_back() {
         let revoked = format!("client_id=robot&client_secret=hush&token={first}");
         assert_eq!(form(issuer, "/revoke", &revoked).status, 200);
         // What was answered is believed for a second.
-        let before = Instant::now();
-        while session(address, &first).status != 401 {
-            assert!(before.elapsed() < Duration::from_secs(5), "it is still taken");
-            thread::sleep(Duration::from_millis(50));
-        }
+        wait_until("the refusal of a revoked token", || session(address, &first).status == 401);
         assert_eq!(session(address, &second).status, 200, "the other is as good as before");
         // A token for the issuer's own server is refused, even where the issuer calls it active.
         let other = token(issuer, &pair.issuer.url());
@@ -90,11 +84,7 @@ fn without_its_issuer_a_server_refuses_all_tokens() {
     let token = pair.token();
     assert_eq!(session(&pair.server.address, &token).status, 200);
     drop(pair.issuer);
-    let before = Instant::now();
-    while session(&pair.server.address, &token).status != 503 {
-        assert!(before.elapsed() < PATIENCE, "it is still believed");
-        thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("the end of belief", || session(&pair.server.address, &token).status == 503);
     let log = pair.server.log();
     assert!(log.contains("cannot be asked about a token") && !log.contains(&token), "{log}");
 }

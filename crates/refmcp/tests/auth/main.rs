@@ -3,15 +3,15 @@
 #![cfg(unix)]
 
 mod clients;
-mod ends;
+mod expiry;
 mod extensions;
 mod faults;
+mod grants;
 mod hostile;
 mod introspection;
-mod kept;
 mod keyring;
-mod line;
 mod login;
+mod requests;
 mod restart;
 mod secrets;
 mod server;
@@ -19,7 +19,6 @@ mod server;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod token_file;
 mod user;
-mod ways;
-mod web;
 mod websocket;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::line::{initialize, socket, token};
+use crate::requests::{initialize, socket, token};
 use crate::server::Server;
 
 #[test]

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use crate::door::Door;
-use crate::endings::{children, kill};
-use crate::support::{Era, text_of};
+use crate::listener::Listener;
+use crate::support::{Era, children_of, kill, text_of};
 use crate::{CHILD, SESSIONS};
 
 const HTTP: &str = "http://127.0.0.1:0/mcp";
@@ -12,42 +11,42 @@ const ERA: Era = Era::Session("2025-11-25");
 
 #[test]
 fn every_revision_with_sessions() {
-    let door = Door::open(HTTP, &CHILD);
+    let listener = Listener::open(HTTP, &CHILD);
     for revision in SESSIONS {
-        let session = door.session(revision);
+        let session = listener.session(revision);
         let call = Era::Session(revision).call(1, "echo", &json!({ "message": revision }));
-        let answer = door.send("POST", std::slice::from_ref(&session), &call).json();
+        let answer = listener.send("POST", std::slice::from_ref(&session), &call).json();
         assert_eq!(text_of(&answer), revision, "{answer}");
     }
 }
 
 #[test]
 fn sessions_are_apart_and_end() {
-    let door = Door::open(HTTP, &CHILD);
-    let (one, other) = ([door.session("2025-11-25")], [door.session("2025-11-25")]);
+    let listener = Listener::open(HTTP, &CHILD);
+    let (one, other) = ([listener.session("2025-11-25")], [listener.session("2025-11-25")]);
     assert_ne!(one, other);
     let add = ERA.call(1, "add_tool", &json!({ "name": "here_only" }));
-    assert!(door.send("POST", &one, &add).json()["result"]["isError"] != true);
+    assert!(listener.send("POST", &one, &add).json()["result"]["isError"] != true);
     let call = ERA.call(1, "here_only", &json!({}));
-    assert!(door.send("POST", &one, &call).json()["result"]["content"].is_array());
-    assert!(door.send("POST", &other, &call).json()["error"].is_object());
-    assert_eq!(door.send("DELETE", &one, "").status, 204);
+    assert!(listener.send("POST", &one, &call).json()["result"]["content"].is_array());
+    assert!(listener.send("POST", &other, &call).json()["error"].is_object());
+    assert_eq!(listener.send("DELETE", &one, "").status, 204);
     for method in ["POST", "GET", "DELETE"] {
-        assert_eq!(door.send(method, &one, &call).status, 404, "{method}");
-        assert_eq!(door.send(method, &[], &call).status, 400, "{method}");
+        assert_eq!(listener.send(method, &one, &call).status, 404, "{method}");
+        assert_eq!(listener.send(method, &[], &call).status, 400, "{method}");
     }
     let call = ERA.call(1, "echo", &json!({ "message": "still here" }));
-    assert_eq!(text_of(&door.send("POST", &other, &call).json()), "still here");
+    assert_eq!(text_of(&listener.send("POST", &other, &call).json()), "still here");
 }
 
 #[test]
 fn what_a_call_says_comes_with_its_answer() {
-    let door = Door::open(HTTP, &CHILD);
-    let session = [door.session("2025-11-25")];
+    let listener = Listener::open(HTTP, &CHILD);
+    let session = [listener.session("2025-11-25")];
     let params = json!({
         "name": "long_task", "arguments": { "steps": 3, "step_ms": 1 }, "_meta": { "progressToken": "t" },
     });
-    let mut response = door.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut response = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
     for step in 1..=3 {
         let progress = response.event().unwrap();
         assert_eq!(progress["params"]["progressToken"], "t", "{progress}");
@@ -60,47 +59,48 @@ fn what_a_call_says_comes_with_its_answer() {
 
 #[test]
 fn a_question_of_the_server_is_answered_by_another_post() {
-    let door = Door::open(HTTP, &CHILD);
-    let session = [door.session("2025-11-25")];
-    let mut response = door.send("POST", &session, &ERA.call(1, "ask_user", &json!({ "form": "confirm" })));
+    let listener = Listener::open(HTTP, &CHILD);
+    let session = [listener.session("2025-11-25")];
+    let mut response =
+        listener.send("POST", &session, &ERA.call(1, "ask_user", &json!({ "form": "confirm" })));
     let question = response.event().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
     let result = json!({ "action": "accept", "content": { "confirm": true } });
     let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
-    assert_eq!(door.send("POST", &session, &answer.to_string()).status, 202);
+    assert_eq!(listener.send("POST", &session, &answer.to_string()).status, 202);
     let outcome = response.json();
     assert!(text_of(&outcome).contains("true"), "{outcome}");
 }
 
 #[test]
 fn what_belongs_to_no_request_comes_over_the_standing_stream() {
-    let door = Door::open(HTTP, &CHILD);
-    let session = [door.session("2025-11-25")];
-    let mut standing = door.send("GET", &session, "");
+    let listener = Listener::open(HTTP, &CHILD);
+    let session = [listener.session("2025-11-25")];
+    let mut standing = listener.send("GET", &session, "");
     assert_eq!(standing.status, 200, "{}", standing.head);
     let add = ERA.call(1, "add_tool", &json!({ "name": "another" }));
-    assert!(door.send("POST", &session, &add).json()["result"].is_object());
+    assert!(listener.send("POST", &session, &add).json()["result"].is_object());
     let told = standing.event().unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     // A later stream gets what is said from then on; the first is closed.
-    let mut later = door.send("GET", &session, "");
+    let mut later = listener.send("GET", &session, "");
     assert_eq!(standing.event(), None);
     let remove = ERA.call(2, "remove_tool", &json!({ "name": "another" }));
-    assert!(door.send("POST", &session, &remove).json()["result"].is_object());
+    assert!(listener.send("POST", &session, &remove).json()["result"].is_object());
     assert_eq!(later.event().unwrap()["method"], "notifications/tools/list_changed");
 }
 
 #[test]
 fn what_is_cancelled_ends_without_an_answer() {
-    let door = Door::open(HTTP, &CHILD);
-    let session = [door.session("2025-11-25")];
+    let listener = Listener::open(HTTP, &CHILD);
+    let session = [listener.session("2025-11-25")];
     let params = json!({
         "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
     });
-    let mut response = door.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut response = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
     assert!(response.event().is_some());
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-    assert_eq!(door.send("POST", &session, cancel).status, 202);
+    assert_eq!(listener.send("POST", &session, cancel).status, 202);
     while let Some(message) = response.event() {
         assert_eq!(message["method"], "notifications/progress", "{message}");
     }
@@ -108,48 +108,48 @@ fn what_is_cancelled_ends_without_an_answer() {
 
 #[test]
 fn strangers_are_turned_away() {
-    let door = Door::open(HTTP, &CHILD);
+    let listener = Listener::open(HTTP, &CHILD);
     let opening = crate::support::Client::initialize("2025-11-25");
     for line in ["Host: evil.example", "Origin: https://evil.example", "Origin: null"] {
-        assert_eq!(door.send("POST", &[line.to_owned()], &opening).status, 403, "{line}");
+        assert_eq!(listener.send("POST", &[line.to_owned()], &opening).status, 403, "{line}");
     }
-    assert_eq!(door.send("POST", &["Origin: http://localhost:9".to_owned()], &opening).status, 200);
+    assert_eq!(listener.send("POST", &["Origin: http://localhost:9".to_owned()], &opening).status, 200);
     for (method, body, status) in [("PUT", "", 405), ("POST", "nonsense", 400), ("POST", "{}", 400)] {
-        assert_eq!(door.send(method, &[], body).status, status, "{method} {body}");
+        assert_eq!(listener.send(method, &[], body).status, status, "{method} {body}");
     }
 }
 
 #[test]
 fn pages_that_may_use_the_bridge_may_read_what_it_says() {
     let allowed = ["--allow-origin", "https://page.example"];
-    let door = Door::open(HTTP, &allowed.into_iter().chain(CHILD).collect::<Vec<_>>());
+    let listener = Listener::open(HTTP, &allowed.into_iter().chain(CHILD).collect::<Vec<_>>());
     let opening = crate::support::Client::initialize("2025-11-25");
     for page in ["https://page.example", "http://localhost:5173"] {
         let origin = format!("Origin: {page}");
         let asks = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: mcp-param-city"];
         let head: Vec<String> = [origin.as_str()].into_iter().chain(asks).map(str::to_owned).collect();
-        let before = door.send("OPTIONS", &head, "");
+        let before = listener.send("OPTIONS", &head, "");
         assert_eq!(before.status, 204, "{}", before.head);
         assert_eq!(before.header("access-control-allow-origin").as_deref(), Some(page));
         assert_eq!(before.header("access-control-allow-methods").as_deref(), Some("POST, GET, DELETE"));
         let headers = before.header("access-control-allow-headers").unwrap();
         assert!(headers.contains("mcp-session-id") && headers.contains("mcp-param-city"), "{headers}");
-        let response = door.send("POST", &[origin], &opening);
+        let response = listener.send("POST", &[origin], &opening);
         assert_eq!(response.status, 200, "{}", response.head);
         assert_eq!(response.header("access-control-allow-origin").as_deref(), Some(page));
         let exposed = response.header("access-control-expose-headers").unwrap();
         assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
     }
-    let evil = door.send("OPTIONS", &["Origin: https://evil.example".to_owned()], "");
+    let evil = listener.send("OPTIONS", &["Origin: https://evil.example".to_owned()], "");
     assert_eq!((evil.status, evil.header("access-control-allow-origin")), (403, None));
-    let program = door.send("POST", &[], &opening);
+    let program = listener.send("POST", &[], &opening);
     assert_eq!(program.header("access-control-allow-origin"), None, "it is no page");
 }
 
 #[test]
 fn a_server_that_cannot_be_started_is_a_bad_gateway() {
-    let door = Door::open(HTTP, &["--", "/there/is/no/such/program"]);
-    let response = door.send("POST", &[], &crate::support::Client::initialize("2025-11-25"));
+    let listener = Listener::open(HTTP, &["--", "/there/is/no/such/program"]);
+    let response = listener.send("POST", &[], &crate::support::Client::initialize("2025-11-25"));
     assert_eq!(response.status, 502, "{}", response.head);
     let answer = response.json();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("init"), &json!(-32603)), "{answer}");
@@ -157,16 +157,16 @@ fn a_server_that_cannot_be_started_is_a_bad_gateway() {
 
 #[test]
 fn a_session_ends_with_its_server() {
-    let door = Door::open(HTTP, &CHILD);
-    let session = [door.session("2025-11-25")];
+    let listener = Listener::open(HTTP, &CHILD);
+    let session = [listener.session("2025-11-25")];
     let params = json!({
         "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
     });
-    let mut running = door.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut running = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
     assert!(running.event().is_some());
-    kill(children(door.process.id())[0]);
+    kill(children_of(listener.process.id())[0]);
     let answer = running.json();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)), "{answer}");
     let ping = ERA.request(2, "ping", &json!({}));
-    assert!((0..2000).any(|_| door.send("POST", &session, &ping).status == 404), "the session goes on");
+    assert!((0..2000).any(|_| listener.send("POST", &session, &ping).status == 404), "the session goes on");
 }

@@ -5,13 +5,13 @@ mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 
-mod door;
-mod endings;
+mod broken_servers;
 mod faults;
 mod from_http;
 mod from_stdio;
+mod listener;
 mod per_request;
-mod strange_servers;
+mod shutdown;
 mod tls;
 mod two_bridges;
 

@@ -8,7 +8,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
 
 use crate::CHILD;
-use crate::door::Door;
+use crate::listener::Listener;
 use crate::support::{Exit, PATIENCE, Process, program};
 
 /// A certificate for this machine in files of its own.
@@ -31,8 +31,8 @@ impl Certificate {
     }
 
     /// How a client fares that does or does not trust the certificate.
-    fn client(&self, door: &Door, trusts: bool) -> Exit {
-        let mut command = program(&["call", &door.url, "echo", "message=over TLS"]);
+    fn client(&self, listener: &Listener, trusts: bool) -> Exit {
+        let mut command = program(&["call", &listener.url, "echo", "message=over TLS"]);
         command.env("REFMCP_STATE_DIR", self.folder.path().join("state"));
         if trusts {
             command.env("SSL_CERT_FILE", &self.chain);
@@ -50,11 +50,11 @@ impl Certificate {
 fn every_front_can_have_a_certificate() {
     let certificate = Certificate::new();
     for from in ["https://127.0.0.1:0/mcp", "wss://127.0.0.1:0/mcp", "sse+https://127.0.0.1:0/sse"] {
-        let door = Door::open(from, &certificate.options());
-        assert_eq!(door.url.split("://").next(), from.split("://").next());
-        let trusting = certificate.client(&door, true);
+        let listener = Listener::open(from, &certificate.options());
+        assert_eq!(listener.url.split("://").next(), from.split("://").next());
+        let trusting = certificate.client(&listener, true);
         assert_eq!(trusting.lines, ["over TLS"], "{from}: {}", trusting.errors);
-        let wary = certificate.client(&door, false);
+        let wary = certificate.client(&listener, false);
         assert!(!wary.status.success() && wary.errors.contains("certificate"), "{from}: {}", wary.errors);
     }
 }
@@ -62,15 +62,15 @@ fn every_front_can_have_a_certificate() {
 #[test]
 fn a_connection_without_tls_does_not_block_others() {
     let certificate = Certificate::new();
-    let door = Door::open("https://127.0.0.1:0/mcp", &certificate.options());
-    let mut plain = TcpStream::connect(&door.address).unwrap();
+    let listener = Listener::open("https://127.0.0.1:0/mcp", &certificate.options());
+    let mut plain = TcpStream::connect(&listener.address).unwrap();
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
     plain.write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut said = Vec::new();
     plain.read_to_end(&mut said).unwrap();
     assert!(!said.starts_with(b"HTTP/"), "{said:?}");
-    let silent = TcpStream::connect(&door.address).unwrap();
-    let trusting = certificate.client(&door, true);
+    let silent = TcpStream::connect(&listener.address).unwrap();
+    let trusting = certificate.client(&listener, true);
     assert_eq!(trusting.lines, ["over TLS"], "{}", trusting.errors);
     drop(silent);
 }

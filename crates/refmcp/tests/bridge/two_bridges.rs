@@ -2,18 +2,17 @@
 
 use serde_json::json;
 
-use crate::door::Door;
-use crate::endings::{children, wait_until_gone};
+use crate::listener::Listener;
 use crate::serving::Server;
-use crate::support::{Client, Era, text_of};
+use crate::support::{Client, Era, children_of, text_of, wait_until_gone};
 use crate::{CHILD, SESSIONS, bridge, ways};
 
 const FRONTS: [&str; 3] =
     ["http://127.0.0.1:0/mcp", "ws://127.0.0.1:0/socket", "sse+http://127.0.0.1:0/events"];
 
 /// A client at the near end of two bridges.
-fn client(door: &Door, era: Era) -> Client {
-    Client::with(era, bridge(&["--to", &door.url]))
+fn client(listener: &Listener, era: Era) -> Client {
+    Client::with(era, bridge(&["--to", &listener.url]))
 }
 
 #[test]
@@ -21,12 +20,12 @@ fn every_pair_of_transports() {
     let server = Server::start(&[]);
     for from in FRONTS {
         for to in ways(&server) {
-            let door = Door::open(from, &to);
+            let listener = Listener::open(from, &to);
             let alone = !from.starts_with("sse+") && !to[1].starts_with("sse+");
             for era in
                 [Some(Era::Session("2025-11-25")), alone.then_some(Era::Stateless)].into_iter().flatten()
             {
-                tour(&mut client(&door, era), &format!("{era:?} {from} {to:?}"));
+                tour(&mut client(&listener, era), &format!("{era:?} {from} {to:?}"));
             }
         }
     }
@@ -49,12 +48,12 @@ fn tour(client: &mut Client, what: &str) {
 #[test]
 fn every_revision_through_every_front() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
+        let listener = Listener::open(from, &CHILD);
         for revision in SESSIONS {
-            client(&door, Era::Session(revision)).is_served();
+            client(&listener, Era::Session(revision)).is_served();
         }
         if !from.starts_with("sse+") {
-            client(&door, Era::Stateless).is_served();
+            client(&listener, Era::Stateless).is_served();
         }
     }
 }
@@ -62,8 +61,8 @@ fn every_revision_through_every_front() {
 #[test]
 fn questions_find_their_way_back() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
-        let mut client = client(&door, Era::Session("2025-11-25"));
+        let listener = Listener::open(from, &CHILD);
+        let mut client = client(&listener, Era::Session("2025-11-25"));
         client.process.send_line(client.era.call(7, "ask_user", &json!({ "form": "confirm" })));
         let question = client.notification("elicitation/create");
         let result = json!({ "action": "accept", "content": { "confirm": true } });
@@ -77,8 +76,8 @@ fn questions_find_their_way_back() {
 #[test]
 fn many_calls_at_once() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
-        let mut client = client(&door, Era::Session("2025-11-25"));
+        let listener = Listener::open(from, &CHILD);
+        let mut client = client(&listener, Era::Session("2025-11-25"));
         for call in 0..100 {
             client.process.send_line(client.era.call(
                 call,
@@ -97,13 +96,13 @@ fn many_calls_at_once() {
 #[test]
 fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
-        let mut client = client(&door, Era::Session("2025-11-25"));
+        let listener = Listener::open(from, &CHILD);
+        let mut client = client(&listener, Era::Session("2025-11-25"));
         client.is_served();
-        let servers = children(door.process.id());
+        let servers = children_of(listener.process.id());
         assert_eq!(servers.len(), 1, "{from}: one server for one client");
-        door.process.signal("TERM");
-        let exit = door.process.exit();
+        listener.process.signal("TERM");
+        let exit = listener.process.exit();
         assert_eq!(exit.status.code(), Some(143), "{from}: {exit:?}");
         wait_until_gone(servers[0]);
     }
@@ -112,11 +111,11 @@ fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
 #[test]
 fn a_client_that_leaves_takes_its_server_along() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
-        let mut stays = client(&door, Era::Session("2025-11-25"));
-        let before = children(door.process.id());
-        let mut leaves = client(&door, Era::Session("2025-11-25"));
-        let server = children(door.process.id()).into_iter().find(|pid| !before.contains(pid));
+        let listener = Listener::open(from, &CHILD);
+        let mut stays = client(&listener, Era::Session("2025-11-25"));
+        let before = children_of(listener.process.id());
+        let mut leaves = client(&listener, Era::Session("2025-11-25"));
+        let server = children_of(listener.process.id()).into_iter().find(|pid| !before.contains(pid));
         leaves.process.close_input();
         assert!(leaves.process.exit().status.success(), "{from}");
         wait_until_gone(server.expect("a server of its own"));
@@ -127,9 +126,9 @@ fn a_client_that_leaves_takes_its_server_along() {
 #[test]
 fn strangers_are_turned_away_at_every_front() {
     for from in FRONTS {
-        let door = Door::open(from, &CHILD);
+        let listener = Listener::open(from, &CHILD);
         for line in ["Host: evil.example", "Origin: https://evil.example"] {
-            assert_eq!(door.send("GET", &[line.to_owned()], "").status, 403, "{from} {line}");
+            assert_eq!(listener.send("GET", &[line.to_owned()], "").status, 403, "{from} {line}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! bash at a terminal, with the script that `refmcp completions bash` prints.
 
 use super::User;
-use super::session::{completes_lines, quotes_names};
+use super::lines::{completes_lines, quotes_names};
 use super::support::Terminal;
 use super::terminal;
 

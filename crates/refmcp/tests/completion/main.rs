@@ -2,13 +2,13 @@
 
 #![cfg(target_os = "linux")]
 
-mod answers;
 mod bash;
+mod candidates;
 mod consent;
 mod fish;
+mod lines;
 #[path = "../serving/mod.rs"]
 mod serving;
-mod session;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use support::{PATIENCE, REFMCP};
+use support::{REFMCP, wait_until_gone};
 
 /// What bash takes words apart at.
 const BREAKS: &str = " \t\n\"'@><=;|&(:";
@@ -120,14 +120,9 @@ impl User {
     }
 
     /// Waits until the program that was started has ended.
-    fn has_ended(&self) -> bool {
+    fn wait_until_ended(&self) {
         let id = fs::read_to_string(self.path("started")).unwrap();
-        let process = Path::new("/proc").join(id.trim());
-        let until = Instant::now() + PATIENCE;
-        while process.exists() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        !process.exists()
+        wait_until_gone(id.trim().parse().unwrap());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::User;
-use super::session::{completes_lines, quotes_names};
+use super::lines::{completes_lines, quotes_names};
 use super::support::Terminal;
 use super::terminal;
 

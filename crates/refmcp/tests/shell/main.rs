@@ -3,15 +3,15 @@
 #![cfg(target_os = "linux")]
 
 mod models;
-mod plain;
+mod one_server;
 mod questions;
+mod scripts;
+mod server_states;
 #[path = "../serving/mod.rs"]
 mod serving;
-mod several;
-mod states;
+mod several_servers;
 #[path = "../support/mod.rs"]
 mod support;
-mod typed;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Models and metadata in the shell: what is selected holds for the lines below.
 
 use crate::REFMCP;
-use crate::plain::{run, text};
+use crate::scripts::{run, text};
 
 #[test]
 fn a_model_that_is_selected_stays_selected() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, PATIENCE, Process, program, text_of};
+use crate::support::{Client, Era, Process, program, text_of, wait_until};
 
 const SESSION: Era = Era::Session("2025-06-18");
 
@@ -89,14 +89,10 @@ fn cancelled_calls_are_never_answered() {
             client.notify("notifications/cancelled", &json!({ "requestId": id }));
         }
         client.hears_nothing("all were cancelled");
-        let stopped = |client: &mut Client| {
+        wait_until("the end of all of them", || {
             let seen = client.call("cancellations", &json!({ "tag": "many" }));
             seen.to_string().matches("\"many\"").count() >= 100
-        };
-        let start = Instant::now();
-        while !stopped(&mut client) {
-            assert!(start.elapsed() < PATIENCE, "not all of them stop");
-        }
+        });
         client.process.close_input();
         let exit = client.process.exit();
         assert!(exit.lines.is_empty(), "nothing was left: {exit:?}");

@@ -3,7 +3,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod ending;
 mod findings;
 mod lines;
 mod load;
@@ -11,3 +10,4 @@ mod options;
 mod parent;
 mod prompt_files;
 mod redirected;
+mod shutdown;

@@ -2,36 +2,17 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::support::{Client, PATIENCE};
-
-/// Waits until `ready` gives something.
-fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = ready() {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Whether a process is there and not only waiting to be collected.
-fn runs(process: &str) -> bool {
-    let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    state.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
-}
+use crate::support::{Client, is_running, wait_for, wait_until};
 
 /// Kills the holder of the pipe, and the server if it is still there.
-struct Cleanup(Vec<String>);
+struct Cleanup(Vec<u32>);
 
 impl Drop for Cleanup {
     fn drop(&mut self) {
-        for process in self.0.iter().filter(|process| runs(process)) {
+        for process in self.0.iter().filter(|process| is_running(**process)) {
             // It may end just now.
-            let _ = Command::new("kill").args(["-9", process]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill").args(["-9", &process.to_string()]).stderr(Stdio::null()).status();
         }
     }
 }
@@ -59,15 +40,15 @@ fn the_server_does_not_outlive_its_client() {
         .spawn()
         .expect("a shell starts");
     let read = |name: &str| fs::read_to_string(file(name)).ok().filter(|text| text.ends_with('\n'));
-    let holder = wait_for("the holder", || read("holder")).trim().to_owned();
-    let server = wait_for("the server", || read("server")).trim().to_owned();
-    let _cleanup = Cleanup(vec![holder.clone(), server.clone()]);
+    let id = |name: &str| wait_for(name, || read(name)).trim().parse::<u32>().unwrap();
+    let (holder, server) = (id("holder"), id("server"));
+    let _cleanup = Cleanup(vec![holder, server]);
     wait_for("an answer", || read("answers"));
-    assert!(runs(&server) && runs(&holder));
+    assert!(is_running(server) && is_running(holder));
 
     shell.kill().expect("it ran");
     shell.wait().expect("it is our child");
-    wait_for("the end of the server", || (!runs(&server)).then_some(()));
-    assert!(runs(&holder), "the pipe was still open");
+    wait_until("the end of the server", || !is_running(server));
+    assert!(is_running(holder), "the pipe was still open");
     assert_eq!(read("errors"), None, "nothing is said about it");
 }

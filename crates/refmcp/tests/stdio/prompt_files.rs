@@ -1,11 +1,10 @@
 //! What the log says of prompt files: which file, which line, and what to do.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Client, Era};
+use crate::support::{Client, Era, wait_until};
 
 const SESSION: Era = Era::Session("2025-11-25");
 
@@ -35,11 +34,7 @@ fn bad_prompt_files_are_named_with_their_line() {
 
     // A file that is mended is told of once more, the others are not.
     fs::write(dir.path().join("open.md"), "Text").expect("written");
-    let begun = Instant::now();
-    while !client.ask("prompts/list", &json!({})).to_string().contains("\"open\"") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the change is never noticed");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("the change", || client.ask("prompts/list", &json!({})).to_string().contains("\"open\""));
     client.process.close_input();
     let log = client.process.exit().errors;
     for said in [

@@ -4,12 +4,15 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 mod client;
+pub(crate) mod http;
 mod process;
 #[cfg(target_os = "linux")]
 mod terminal;
 
 pub(crate) use client::{Client, Era, STATELESS, text_of};
-pub(crate) use process::{Exit, Process, children_of, is_running, program};
+pub(crate) use process::{
+    Exit, Process, children_of, is_running, kill, program, wait_for, wait_until, wait_until_gone,
+};
 #[cfg(target_os = "linux")]
 pub(crate) use terminal::Terminal;
 

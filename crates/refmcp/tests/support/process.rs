@@ -199,25 +199,48 @@ impl Drop for Process {
     }
 }
 
-/// The processes that a process has started and that still run.
-pub(crate) fn children_of(parent: u32) -> Vec<u32> {
-    let mut children = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // It may be gone by now.
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
-        let mut fields = status.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let state = fields.next().unwrap_or_default();
-        if state != "Z" && fields.next() == Some(&parent.to_string()) {
-            children.push(id);
-        }
-    }
-    children
+/// The state of a process, and its parent; `None` when it is gone.
+fn stat(pid: u32) -> Option<(String, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut rest = text.rsplit_once(')')?.1.split_whitespace();
+    Some((rest.next()?.to_owned(), rest.next()?.parse().ok()?))
 }
 
-/// Whether a process runs.
-pub(crate) fn is_running(id: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let state = status.rsplit(')').next().unwrap_or_default().split_whitespace().next();
-    state.is_some_and(|state| state != "Z")
+/// The processes that a process has started and that still run.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").expect("there are processes").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| stat(*pid).is_some_and(|(state, of)| state != "Z" && of == parent)).collect()
+}
+
+/// Whether a process runs, and does not only wait to be collected.
+pub(crate) fn is_running(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// Ends a process at once, and waits until it has ended.
+pub(crate) fn kill(pid: u32) {
+    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    wait_until_gone(pid);
+}
+
+pub(crate) fn wait_until_gone(pid: u32) {
+    wait_until(&format!("the end of process {pid}"), || !is_running(pid));
+}
+
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    wait_for(what, || is_so().then_some(()));
+}
+
+/// Waits until there is something.
+pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

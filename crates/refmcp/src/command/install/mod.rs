@@ -8,6 +8,7 @@ mod file;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words};
 use crate::config::{ConfigScope, Platform};
@@ -130,7 +131,9 @@ fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, ques
 
 /// What to type to take a change back.
 fn undo_command(options: &InstallOptions) -> String {
-    let mut words = vec!["refmcp".to_owned(), "install".to_owned(), options.host_name().to_owned()];
+    let host = options.host.to_possible_value().map(|host| host.get_name().to_owned());
+    let mut words = vec!["refmcp".to_owned(), "install".to_owned()];
+    words.extend(host);
     if options.user {
         words.push("--user".to_owned());
     }

@@ -1,65 +1,35 @@
-//! Servers over HTTP that do what servers should not, or that have enough of a client.
+//! Servers over HTTP that break the protocol, or that refuse a client.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
+use std::io::{BufReader, Write};
+use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
 use crate::bridge;
 use crate::serving::Server;
+use crate::support::http::{Answer, Request, answering};
 use crate::support::{Client, Era, Process};
 
-/// A server that opens sessions and answers everything else with this.
+/// A bridge to a server that opens sessions and answers everything else with this.
 fn after_the_welcome(status: &'static str, head: &'static str, body: &'static str) -> Process {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // Each connection carries one request, and the client is told so.
-            answer(stream, status, head, body);
+    let origin = answering(move |request, _| {
+        let message = request.message();
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let result = json!({
+                    "protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
+                    "serverInfo": { "name": "strange", "version": "1" },
+                });
+                let welcome = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                let head = "Mcp-Session-Id: strange\r\nContent-Type: application/json\r\n";
+                Answer("200 OK", head, welcome.to_string())
+            }
+            Some(method) if method.starts_with("notifications/") => Answer::empty("202 Accepted"),
+            None => Answer::empty("405 Method Not Allowed"),
+            Some(_) => Answer(status, head, body.to_owned()),
         }
     });
-    bridge(&["--to".to_owned(), format!("http://{address}/mcp")])
-}
-
-/// The message in a request.
-fn request(stream: &mut BufReader<TcpStream>) -> Value {
-    let (mut request, mut length) = (String::new(), 0);
-    while !request.ends_with("\r\n\r\n") && stream.read_line(&mut request).unwrap() > 0 {}
-    for line in request.lines() {
-        if let Some(("content-length", value)) = line.to_ascii_lowercase().split_once(": ") {
-            length = value.parse().unwrap();
-        }
-    }
-    let mut message = vec![0; length];
-    stream.read_exact(&mut message).unwrap();
-    serde_json::from_slice(&message).unwrap_or_default()
-}
-
-fn answer(stream: TcpStream, status: &str, head: &str, body: &str) {
-    let mut stream = BufReader::new(stream);
-    let message = request(&mut stream);
-    let (status, head, body) = match message["method"].as_str() {
-        Some("initialize") => {
-            let result = json!({
-                "protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
-                "serverInfo": { "name": "strange", "version": "1" },
-            });
-            let welcome = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
-            let head = "Mcp-Session-Id: strange\r\nContent-Type: application/json\r\n";
-            ("200 OK", head, welcome.to_string())
-        }
-        Some(method) if method.starts_with("notifications/") => ("202 Accepted", "", String::new()),
-        None => ("405 Method Not Allowed", "", String::new()),
-        Some(_) => (status, head, body.to_owned()),
-    };
-    let response = format!(
-        "HTTP/1.1 {status}\r\n{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    // A client that has gone does not want it.
-    let _ = stream.get_mut().write_all(response.as_bytes());
+    bridge(&["--to".to_owned(), format!("{origin}/mcp")])
 }
 
 #[test]
@@ -113,7 +83,7 @@ fn a_server_that_wants_to_know_who_asks() {
     let process = bridge(&to);
     process.send_line(Client::initialize("2025-11-25"));
     let mut stream = BufReader::new(listener.accept().unwrap().0);
-    assert_eq!(request(&mut stream)["method"], "initialize");
+    assert_eq!(Request::read(&mut stream).unwrap().message()["method"], "initialize");
     let response = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
     stream.get_mut().write_all(response.as_bytes()).unwrap();
     let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();

@@ -10,8 +10,8 @@ use url::form_urlencoded;
 
 use crate::extensions::told;
 use crate::server::Server;
+use crate::support::http::{Answer, answering};
 use crate::user::{User, came};
-use crate::web::answering;
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
@@ -37,7 +37,7 @@ fn an_enterprise_decides_who_may_come_in() {
             form_urlencoded::parse(asked.body.as_bytes()).into_owned().collect();
         let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         if asked.path != "/token" || field("subject_token").as_deref() != Some("ann has signed on") {
-            return ("400 Bad Request", json!({ "error": "invalid_grant" }));
+            return Answer::json("400 Bad Request", &json!({ "error": "invalid_grant" }));
         }
         let claims = json!({
             "iss": "https://idp.example", "sub": "ann", "aud": field("audience"), "client_id": "robot",
@@ -49,7 +49,7 @@ fn an_enterprise_decides_who_may_come_in() {
         let answer = json!({
             "issued_token_type": kind, "access_token": token, "token_type": "N_A", "expires_in": 300,
         });
-        ("200 OK", answer)
+        Answer::json("200 OK", &answer)
     });
     let trusted = format!("https://idp.example={keys}");
     let server = Server::start(&["--auth-client", "robot:hush", "--auth-identity-provider", &trusted]);
@@ -80,14 +80,14 @@ fn an_enterprise_decides_who_may_come_in() {
 fn issuer_with(keys: &Jwks) -> String {
     let keys = serde_json::to_value(keys).unwrap();
     answering(move |asked, origin| match asked.path.as_str() {
-        "/.well-known/oauth-authorization-server" => (
+        "/.well-known/oauth-authorization-server" => Answer::json(
             "200 OK",
-            json!({ "issuer": origin, "jwks_uri": format!("{origin}/jwks"),
+            &json!({ "issuer": origin, "jwks_uri": format!("{origin}/jwks"),
                     "authorization_endpoint": format!("{origin}/authorize"),
                     "token_endpoint": format!("{origin}/token"), "response_types_supported": ["code"] }),
         ),
-        "/jwks" => ("200 OK", keys.clone()),
-        _ => ("404 Not Found", json!({})),
+        "/jwks" => Answer::json("200 OK", &keys),
+        _ => Answer::json("404 Not Found", &json!({})),
     })
 }
 

@@ -1,10 +1,10 @@
 //! The end of the server: of its input, by a signal, by an output that is not read.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Exit, PATIENCE, Process, program, text_of};
+use crate::support::{Client, Era, Exit, Process, program, text_of, wait_until};
 
 const SESSION: Era = Era::Session("2025-06-18");
 
@@ -134,11 +134,7 @@ fn with_full_output(grace: &str) -> Process {
     for id in 0..50 {
         process.send_line(Era::Stateless.call(id, "big_result", &json!({ "bytes": 100_000 })));
     }
-    let start = Instant::now();
-    while process.errors().matches("big_result").count() < 20 {
-        assert!(start.elapsed() < PATIENCE, "{}", process.errors());
-        std::thread::yield_now();
-    }
+    wait_until("twenty calls in the log", || process.errors().matches("big_result").count() >= 20);
     process
 }
 

@@ -1,10 +1,11 @@
 //! What shells are told, word for word.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::thread;
 
+use serde_json::{Value, json};
+
 use super::serving::Server;
+use super::support::http::{Answer, answering, listening};
 use super::{User, mode};
 
 #[test]
@@ -118,62 +119,40 @@ fn a_list_is_remembered_for_a_while_and_for_its_owner_alone() {
 #[test]
 fn a_server_that_does_not_answer_is_given_up_soon() {
     let user = User::new();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        let mut open = Vec::new();
-        while let Ok((stream, _)) = listener.accept() {
-            open.push(stream);
-        }
-    });
-    let took = user.given_up(&url);
+    let silent = listening(|_stream| thread::park());
+    let took = user.given_up(&format!("http://{silent}/mcp"));
     assert!(took.as_secs() < 6, "{took:?}");
     assert!(user.fish(&["call", "http://127.0.0.1:1/mcp", ""]).is_empty());
 }
 
 /// A server whose tools have names that a shell or a terminal would act upon.
 pub(super) fn hostile() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let mut request = vec![0; 65536];
-            let Ok(count) = stream.read(&mut request) else { continue };
-            let request = String::from_utf8_lossy(&request[..count]).into_owned();
-            let body = request.split("\r\n\r\n").nth(1).unwrap_or_default();
-            let message: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-            let result = match message["method"].as_str() {
-                Some("tools/list") => {
-                    let names = ["$(touch hit)", "`touch hit`;x", "a\u{1b}[2J", "a\nb", "a b"];
-                    let tools = names
-                        .map(|name| serde_json::json!({"name": name, "inputSchema": {"type": "object"}}));
-                    serde_json::json!({"tools": tools})
-                }
-                Some("initialize") => {
-                    serde_json::json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "s", "version": "1"}})
-                }
-                _ => serde_json::Value::Null,
-            };
-            let answer = match (&message["id"], result.is_null()) {
-                (serde_json::Value::Null, _) => {
-                    "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
-                }
-                (id, is_unknown) => {
-                    let body = if is_unknown {
-                        serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})
-                    } else {
-                        serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result})
-                    };
-                    let body = body.to_string();
-                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length:";
-                    format!("{head} {}\r\n\r\n{body}", body.len())
-                }
-            };
-            let _ = stream.write_all(answer.as_bytes());
+    let origin = answering(|request, _| {
+        let message = request.message();
+        if message["id"].is_null() {
+            return Answer::empty("202 Accepted");
+        }
+        let answer = |key: &str, value: Value| {
+            Answer::json("200 OK", &json!({ "jsonrpc": "2.0", "id": message["id"], key: value }))
+        };
+        match message["method"].as_str() {
+            Some("tools/list") => {
+                let names = ["$(touch hit)", "`touch hit`;x", "a\u{1b}[2J", "a\nb", "a b"];
+                let tools = names.map(|name| json!({ "name": name, "inputSchema": { "type": "object" } }));
+                answer("result", json!({ "tools": tools }))
+            }
+            Some("initialize") => {
+                let info = json!({ "name": "s", "version": "1" });
+                let capabilities = json!({ "tools": {} });
+                let result = json!({
+                    "protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info
+                });
+                answer("result", result)
+            }
+            _ => answer("error", json!({ "code": -32601, "message": "no" })),
         }
     });
-    url
+    format!("{origin}/mcp")
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a user at a terminal completes, alike in every shell.
 
 use super::User;
-use super::answers::hostile;
+use super::candidates::hostile;
 use super::serving::Server;
 use super::support::Terminal;
 use super::terminal::{PROMPT, complete};
@@ -48,7 +48,8 @@ pub(super) fn completes_lines(start: fn(&User) -> Terminal, of_this_shell: &[(&s
         let completed = complete(&mut terminal, &line.replace(URL, &url));
         assert_eq!(completed, expected.replace(URL, &url), "{line}");
     }
-    assert!(user.was_started() && user.has_ended());
+    assert!(user.was_started());
+    user.wait_until_ended();
     // Several are listed, and what is completed runs.
     terminal.press(&format!("refmcp call {url} sum \t"));
     let listed = terminal.expect("b=");

@@ -1,68 +1,18 @@
-//! A connection to a server, byte by byte: requests of HTTP, streams that stay open, WebSockets.
+//! Requests to a server that needs authorization, by hand: forms, sessions, WebSockets.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(12);
+use crate::support::http::{Response, send};
 
-/// What came back, as far as it has come.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    /// The status line and the headers, as they were sent.
-    pub(crate) head: String,
-    rest: BufReader<TcpStream>,
-}
-
-impl Reply {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
-        fields.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-    }
-
-    /// Waits for its end; gives what came until then.
-    pub(crate) fn body(mut self) -> String {
-        let mut body = Vec::new();
-        self.rest.read_to_end(&mut body).expect("the end comes in time");
-        String::from_utf8(body).unwrap()
-    }
-
-    pub(crate) fn json(self) -> Value {
-        let body = self.body();
-        serde_json::from_str(&body).unwrap_or_else(|_| panic!("no JSON: {body}"))
-    }
-}
-
-/// Sends a request that nothing follows on its connection.
-pub(crate) fn send(address: &str, request: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-    let headers = [&[("Connection", "close")], headers].concat();
-    open(address, request, &headers, body)
-}
-
-fn open(address: &str, request: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut head = format!("{request} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n", body.len());
-    for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
-    }
-    stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
-    let mut rest = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(rest.read_line(&mut head).unwrap(), 0, "it ends within the head: {head}");
-    }
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Reply { status, head, rest }
-}
+/// Nothing follows on the connection.
+pub(crate) const CLOSE: (&str, &str) = ("Connection", "close");
 
 /// Sends a form.
-pub(crate) fn form(address: &str, path: &str, body: &str) -> Reply {
-    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+pub(crate) fn form(address: &str, path: &str, body: &str) -> Response {
+    let form = [CLOSE, ("Content-Type", "application/x-www-form-urlencoded")];
     send(address, &format!("POST {path}"), &form, body)
 }
 
@@ -82,9 +32,10 @@ pub(crate) fn initialize() -> String {
 }
 
 /// Begins a session over streamable HTTP.
-pub(crate) fn session(address: &str, token: &str) -> Reply {
+pub(crate) fn session(address: &str, token: &str) -> Response {
     let bearer = format!("Bearer {token}");
     let headers = [
+        CLOSE,
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("Authorization", &bearer),
@@ -93,16 +44,16 @@ pub(crate) fn session(address: &str, token: &str) -> Reply {
 }
 
 /// A WebSocket, or how it was refused.
-pub(crate) fn socket(address: &str, headers: &[(&str, &str)]) -> (Reply, Option<Socket>) {
+pub(crate) fn socket(address: &str, headers: &[(&str, &str)]) -> (Response, Option<Socket>) {
     let upgrade = [
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),
         ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let reply = open(address, "GET /mcp/ws", &[&upgrade, headers].concat(), "");
-    let stream = (reply.status == 101).then(|| reply.rest.get_ref().try_clone().unwrap());
-    (reply, stream.map(Socket))
+    let response = send(address, "GET /mcp/ws", &[&upgrade, headers].concat(), "");
+    let stream = (response.status == 101).then(|| response.stream.get_ref().try_clone().unwrap());
+    (response, stream.map(Socket))
 }
 
 /// A WebSocket that is open.

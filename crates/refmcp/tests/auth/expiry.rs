@@ -6,13 +6,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::line::{PATIENCE, Reply, Socket, initialize, send, session, socket, token};
+use crate::requests::{CLOSE, Socket, initialize, session, socket, token};
 use crate::server::Server;
+use crate::support::PATIENCE;
+use crate::support::http::{Response, send};
 use crate::user::User;
 
 /// What stays open.
 struct Open {
-    stream: Reply,
+    stream: Response,
     socket: Socket,
 }
 
@@ -22,6 +24,7 @@ impl Open {
         let begun = session(address, token);
         assert_eq!(begun.status, 200, "{begun:?}");
         let headers = [
+            CLOSE,
             ("Accept", "text/event-stream"),
             ("MCP-Protocol-Version", "2025-11-25"),
             ("Mcp-Session-Id", begun.header("Mcp-Session-Id").unwrap()),
@@ -39,7 +42,7 @@ impl Open {
     /// Waits until both have ended.
     fn ends(mut self) {
         assert_eq!(self.socket.heard(), Err(3000), "only the close code");
-        self.stream.body();
+        self.stream.text();
     }
 }
 
