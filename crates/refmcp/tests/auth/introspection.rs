@@ -67,7 +67,7 @@ fn a_server_unknown_to_its_issuer_refuses_all_tokens_and_logs_why() {
     let refused = session(&pair.server.address, &token);
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.header("Retry-After").is_some(), "{refused:?}");
-    let said = refused.body();
+    let said = refused.text();
     assert!(said.contains("cannot be checked"), "{said}");
     let log = pair.server.log();
     let told = log.lines().find(|line| line.contains("cannot be asked about a token")).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use crate::bridge;
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::http::{Answer, Request, answering};
 use crate::support::{Client, Era, Process};
 

@@ -3,7 +3,7 @@
 use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::{Client, Era};
 use crate::{CHILD, bridge, ways};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::{Client, Era, text_of};
 use crate::{bridge, each, ways};
 

@@ -1,7 +1,5 @@
 //! `refmcp bridge` between clients that are not ours and the reference server, over every transport on either side.
 
-#[path = "../serving/mod.rs"]
-mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -15,7 +13,7 @@ mod shutdown;
 mod tls;
 mod two_bridges;
 
-use serving::Server;
+use support::Server;
 use support::{Client, Era, Process, program};
 
 /// The revisions with sessions.

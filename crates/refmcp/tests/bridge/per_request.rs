@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::listener::Listener;
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::http::Response;
 use crate::support::{Era, STATELESS, children_of, kill, text_of};
 use crate::{CHILD, ways};

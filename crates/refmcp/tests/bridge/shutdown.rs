@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::{Client, Era, children_of, text_of, wait_until_gone};
 use crate::{CHILD, bridge, ways};
 

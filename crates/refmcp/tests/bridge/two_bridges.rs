@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::listener::Listener;
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::{Client, Era, children_of, text_of, wait_until_gone};
 use crate::{CHILD, SESSIONS, bridge, ways};
 

@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::serving::Server;
-use super::user::{Ended, REFMCP, User};
+use super::support::Server;
+use super::support::{Ended, REFMCP, User};
 
 fn document(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))

@@ -7,21 +7,17 @@ mod findings;
 mod models;
 mod own_words;
 mod secrets;
-#[path = "../serving/mod.rs"]
-mod serving;
-#[path = "../user/mod.rs"]
-mod user;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::Stdio;
-use std::thread;
 
 use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
-use serving::Server;
-use user::{REFMCP, User};
+use support::Server;
+use support::http::{Answer, answering};
+use support::{REFMCP, User};
 
 #[test]
 fn every_command_reaches_every_transport() {
@@ -81,7 +77,8 @@ fn the_exit_code_says_what_happened() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     let nowhere = format!("http://127.0.0.1:{}/mcp", free_port());
-    let wants_token = refusing("401 Unauthorized", "WWW-Authenticate: Bearer\r\n");
+    let wants_token = answering(|_, _| Answer::empty("401 Unauthorized\r\nWWW-Authenticate: Bearer"));
+    let wants_token = format!("{wants_token}/mcp");
     for (words, code, said) in [
         (&["call", &url, "echo", "message=hi"][..], 0, ""),
         (&["call", &url, "echo"], 1, "message: missing"),
@@ -101,23 +98,6 @@ fn the_exit_code_says_what_happened() {
         assert_eq!(came.code, code, "{words:?}: {came:?}");
         assert!(came.err.contains(said), "{words:?}: {came:?}");
     }
-}
-
-/// A server that says nothing but this, to everybody.
-fn refusing(status: &str, headers: &str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let answer = format!("HTTP/1.1 {status}\r\n{headers}content-length: 0\r\nconnection: close\r\n\r\n");
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = [0; 4096];
-            assert!(stream.read(&mut head).unwrap() > 0);
-            // A client that is gone has seen enough.
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    url
 }
 
 #[test]

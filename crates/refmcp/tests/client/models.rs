@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{REFMCP, User, serving::Server};
+use crate::{REFMCP, User, support::Server};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 /// The revision without sessions.

@@ -10,8 +10,8 @@ use refmcp_testkit::leaks::Secrets;
 use refmcp_testkit::ports::free_port;
 use serde_json::json;
 
-use super::serving::Server;
-use super::user::{Ended, REFMCP, User};
+use super::support::Server;
+use super::support::{Ended, REFMCP, User};
 
 /// Where each secret is planted, and what it is.
 const QUERY: &str = "planted-in-query-0";

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::serving::Server;
+use super::support::Server;
 use super::support::http::{Answer, answering, listening};
 use super::{User, mode};
 
@@ -69,8 +69,8 @@ fn what_a_server_at_an_address_offers_is_completed() {
 #[test]
 fn names_of_servers_come_from_the_files() {
     let user = User::new();
-    user.write("home/.mcp.json", r#"{"mcpServers": {"shop": {"url": "http://h/?key=HUSH"}, "off": {"command": "x", "disabled": true}}}"#);
-    user.write("home/other.json", r#"{"mcpServers": {"store": {"command": "x"}}}"#);
+    user.write(".mcp.json", r#"{"mcpServers": {"shop": {"url": "http://h/?key=HUSH"}, "off": {"command": "x", "disabled": true}}}"#);
+    user.write("other.json", r#"{"mcpServers": {"store": {"command": "x"}}}"#);
     assert_eq!(user.fish(&["call", ""]), ["shop"]);
     assert_eq!(user.fish(&["call", "--config", "other.json", ""]), ["store"]);
     assert_eq!(user.fish(&["list", "s"]), ["shop"]);

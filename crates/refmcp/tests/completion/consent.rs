@@ -1,11 +1,11 @@
 //! What completing a line never does: start what was not agreed to, log in, write a trace.
 
 use super::User;
-use super::serving::Server;
+use super::support::Server;
 
 fn configured(user: &User, command: &str) {
     let text = serde_json::json!({"mcpServers": {"mine": {"command": command}}});
-    user.write("home/.mcp.json", &text.to_string());
+    user.write(".mcp.json", &text.to_string());
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn a_file_that_has_changed_is_not_trusted() {
     let user = User::new();
     configured(&user, &user.server());
     user.run(&["trust", "allow", "mine"]);
-    let text = std::fs::read_to_string(user.path("home/.mcp.json")).unwrap();
-    user.write("home/.mcp.json", &format!("{text}\n"));
+    let text = std::fs::read_to_string(user.path(".mcp.json")).unwrap();
+    user.write(".mcp.json", &format!("{text}\n"));
     assert!(user.fish(&["call", "mine", "su"]).is_empty());
     assert!(!user.was_started());
 }
@@ -91,5 +91,5 @@ fn what_the_line_would_write_is_not_written() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     assert_eq!(user.fish(&["call", "--trace", "t", "-o", "jsonl", "--explain", &url, "su"]), ["sum"]);
-    assert!(!user.path("home/t").exists());
+    assert!(!user.path("t").exists());
 }

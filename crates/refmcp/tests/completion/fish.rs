@@ -18,18 +18,16 @@ end
 
 /// fish with its files in the user's home, among them this configuration.
 fn start(user: &User, completion: &str) -> Terminal {
-    fs::create_dir_all(user.path("home/.config/fish")).unwrap();
-    user.write("home/.config/fish/config.fish", &format!("{CONFIGURATION}{completion}\n"));
+    user.write(".config/fish/config.fish", &format!("{CONFIGURATION}{completion}\n"));
     // Without this folder, fish reads all manual pages of the machine when it is started for the first time.
-    fs::create_dir_all(user.path("home/.local/share/fish/generated_completions")).unwrap();
+    fs::create_dir_all(user.path(".local/share/fish/generated_completions")).unwrap();
     // fish lists nothing at a terminal that cannot move the cursor. Newer versions ask the terminal, which has no answers here.
     terminal::start(user, "fish", &["--interactive", "--features", "no-query-term"], "xterm")
 }
 
 /// The script is a file where fish looks for completions.
 fn in_a_folder(user: &User) -> Terminal {
-    fs::create_dir_all(user.path("home/.config/fish/completions")).unwrap();
-    user.write("home/.config/fish/completions/refmcp.fish", &user.run(&["completions", "fish"]));
+    user.write(".config/fish/completions/refmcp.fish", &user.run(&["completions", "fish"]));
     start(user, "")
 }
 

@@ -2,7 +2,7 @@
 
 use super::User;
 use super::candidates::hostile;
-use super::serving::Server;
+use super::support::Server;
 use super::support::Terminal;
 use super::terminal::{PROMPT, complete};
 
@@ -40,9 +40,9 @@ pub(super) fn completes_lines(start: fn(&User) -> Terminal, of_this_shell: &[(&s
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     let configured = serde_json::json!({"mcpServers": {"my server": {"command": user.server()}}});
-    user.write("home/.mcp.json", &configured.to_string());
+    user.write(".mcp.json", &configured.to_string());
     user.run(&["trust", "allow", "my server"]);
-    user.write("home/some file.json", "{}");
+    user.write("some file.json", "{}");
     let mut terminal = start(&user);
     for (line, expected) in LINES.iter().chain(of_this_shell) {
         let completed = complete(&mut terminal, &line.replace(URL, &url));
@@ -74,5 +74,5 @@ pub(super) fn quotes_names(start: fn(&User) -> Terminal, typed_and_completed: [(
         terminal.press("no\n");
         terminal.expect(PROMPT);
     }
-    assert!(!user.path("home/hit").exists());
+    assert!(!user.path("hit").exists());
 }

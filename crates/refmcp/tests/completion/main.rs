@@ -7,56 +7,46 @@ mod candidates;
 mod consent;
 mod fish;
 mod lines;
-#[path = "../serving/mod.rs"]
-mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
 mod zsh;
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-use tempfile::TempDir;
 
 use support::{REFMCP, wait_until_gone};
 
 /// What bash takes words apart at.
 const BREAKS: &str = " \t\n\"'@><=;|&(:";
 
-/// A user with a home and a state folder, who works in that home.
-struct User {
-    folder: TempDir,
+/// A user who has the program on their `PATH`.
+struct User(support::User);
+
+impl Deref for User {
+    type Target = support::User;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl User {
     fn new() -> Self {
-        let user = Self { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir(user.path("home")).unwrap();
-        user
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        Self(support::User::new())
     }
 
     /// A program in this user's place.
-    fn place(&self, mut command: Command) -> Command {
-        for variable in ["REFMCP_LOG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR"] {
-            command.env_remove(variable);
-        }
+    fn place(&self, command: Command) -> Command {
+        let mut command = self.0.place(command);
         let programs = Path::new(REFMCP).parent().unwrap().display();
         let path = std::env::var("PATH").unwrap_or_default();
-        command
-            .current_dir(self.path("home"))
-            .env("HOME", self.path("home"))
-            .env("REFMCP_STATE_DIR", self.path("state"))
-            .env("PATH", format!("{programs}:{path}"))
-            // Other tests keep the machine busy.
-            .env("REFMCP_COMPLETION_TIMEOUT", "20");
+        // Other tests keep the machine busy.
+        command.env("PATH", format!("{programs}:{path}")).env("REFMCP_COMPLETION_TIMEOUT", "20");
         command
     }
 
@@ -94,10 +84,6 @@ impl User {
     fn bash(&self, line: &str) -> Vec<String> {
         let answer = self.run(&["__complete", "bash", "--", BREAKS, line]);
         answer.lines().map(str::to_owned).collect()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
     }
 
     /// A program that leaves its process id when it is started, and becomes `refmcp stdio`.

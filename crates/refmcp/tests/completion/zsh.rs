@@ -1,7 +1,5 @@
 //! zsh at a terminal, with the script that `refmcp completions zsh` prints.
 
-use std::fs;
-
 use super::User;
 use super::lines::{completes_lines, quotes_names};
 use super::support::Terminal;
@@ -19,7 +17,7 @@ fn start(user: &User, completion: &str) -> Terminal {
          bindkey '^T' take\n\
          {completion}\n"
     );
-    user.write("home/.zshrc", &configuration);
+    user.write(".zshrc", &configuration);
     terminal::start(user, "zsh", &["--no-global-rcs", "-i"], "dumb")
 }
 
@@ -30,8 +28,7 @@ fn sourced(user: &User) -> Terminal {
 
 /// The script is a file in a folder of `$fpath`.
 fn in_a_folder(user: &User) -> Terminal {
-    fs::create_dir(user.path("home/functions")).unwrap();
-    user.write("home/functions/_refmcp", &user.run(&["completions", "zsh"]));
+    user.write("functions/_refmcp", &user.run(&["completions", "zsh"]));
     start(user, "fpath=(~/functions $fpath)\nautoload -Uz compinit && compinit -D -u")
 }
 

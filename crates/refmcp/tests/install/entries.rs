@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::serving::Server;
+use super::support::Server;
 use super::{REFMCP, User, mode};
 
 /// Installs into a fresh file; the file as JSON.

@@ -8,16 +8,14 @@ mod changes;
 mod entries;
 mod listing;
 mod refusals;
-#[path = "../serving/mod.rs"]
-mod serving;
-#[path = "../user/mod.rs"]
-mod user;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use user::{REFMCP, User};
+use support::{REFMCP, User};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777

@@ -85,7 +85,7 @@ fn words_that_do_not_fit_are_explained() {
     ] {
         refused(&user, words, why);
     }
-    let came = crate::user::Ended::from(
+    let came = crate::support::Ended::from(
         user.command(&["install", "cursor", "--user", "--yes"]).env_remove("HOME").output().unwrap(),
     );
     assert!(came.code == 1 && came.err.contains("set HOME"), "{came:?}");

@@ -2,8 +2,8 @@
 
 #![cfg(unix)]
 
-#[path = "../serving/mod.rs"]
-mod serving;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ use refmcp_client::{
 };
 use refmcp_testkit::ports::free_port;
 use serde_json::json;
-use serving::{PATIENCE, Server};
+use support::{PATIENCE, Server};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

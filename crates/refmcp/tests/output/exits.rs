@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::serving::Server;
+use crate::support::Server;
 use crate::{REFMCP, User, scripted};
 
 fn signal(child: &Child, name: &str) {

@@ -1,12 +1,11 @@
 //! Mistakes that are common: each says what to do.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
 use std::process::Stdio;
-use std::thread;
 
 use crate::certificates::SecureServer;
-use crate::serving::Server;
+use crate::support::Server;
+use crate::support::http::{Answer, answering};
 use crate::{REFMCP, User, scripted};
 
 #[test]
@@ -51,27 +50,12 @@ fn the_other_scheme_or_path_is_proposed() {
         (format!("https://{secure}/mcp"), "with --cacert FILE".to_owned()),
         (format!("http://{plain}/"), format!("have their endpoint at /mcp, try http://{plain}/mcp")),
         (format!("http://{plain}/other"), format!("try http://{plain}/mcp")),
-        (not_found() + "/mcp", "check the path of the URL".to_owned()),
+        (answering(|_, _| Answer::empty("404 Not Found")) + "/mcp", "check the path of the URL".to_owned()),
     ] {
         let ended = user.run(&["list", "tools", &url]);
         assert_eq!(ended.code, 4, "{url}: {ended:?}");
         assert!(ended.err.contains(&hint), "{url}: {ended:?}");
     }
-}
-
-/// A server that has nothing anywhere.
-fn not_found() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            let _ =
-                stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-        }
-    });
-    url
 }
 
 #[test]

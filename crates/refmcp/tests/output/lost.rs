@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 use crate::User;
-use crate::serving::Server;
+use crate::support::Server;
 
 #[test]
 fn a_watch_whose_server_stops_says_so_and_fails() {

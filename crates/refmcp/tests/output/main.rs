@@ -10,14 +10,12 @@ mod lists;
 mod lost;
 mod media;
 mod results;
-#[path = "../serving/mod.rs"]
-mod serving;
+#[path = "../support/mod.rs"]
+mod support;
 mod timeouts;
 mod unread;
-#[path = "../user/mod.rs"]
-mod user;
 
-use user::{REFMCP, User};
+use support::{REFMCP, User};
 
 /// A server of an older revision as a shell script, with these capabilities: what follows the id in the answer to each
 /// method. Other requests have no method.

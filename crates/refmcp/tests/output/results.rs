@@ -2,7 +2,7 @@
 
 use crate::{User, scripted};
 
-fn tool(user: &User, words: &[&str], result: &str) -> crate::user::Ended {
+fn tool(user: &User, words: &[&str], result: &str) -> crate::support::Ended {
     let list = r#""result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}"#;
     let call = format!(r#""result":{result}"#);
     let server = scripted(r#"{"tools":{}}"#, &[("tools/list", list), ("tools/call", &call)]);

@@ -1,16 +1,16 @@
 //! `--timeout` holds for the whole command, whatever the server does not do.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::http::listening;
 use crate::{User, scripted};
 
 /// How much longer than its time a command may take, on a machine that does other things as well.
 const SLACK: Duration = Duration::from_secs(6);
 
-fn in_time(ended: &crate::user::Ended, timeout: u64) {
+fn in_time(ended: &crate::support::Ended, timeout: u64) {
     assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{ended:?}");
     let said = |text: &str| ended.err.contains(&format!("within {timeout}{text}"));
     assert!(said(" s") || said("s"), "{ended:?}");
@@ -108,17 +108,4 @@ fn progress_gives_a_call_its_time_once_more() {
     let ended = user.with_stdio(&total);
     assert_eq!(ended.code, 4, "{ended:?}");
     assert!(ended.err.contains("--total-timeout"), "{ended:?}");
-}
-
-/// Listens, and does this with every connection.
-fn listening(serve: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let serve = serve.clone();
-            thread::spawn(move || serve(stream.unwrap()));
-        }
-    });
-    address
 }

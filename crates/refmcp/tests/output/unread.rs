@@ -1,11 +1,10 @@
 //! Servers that print what is no message.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
+use crate::support::http::listening;
 use crate::{REFMCP, User};
 
 #[test]
@@ -79,31 +78,26 @@ fn the_same_over_websocket() {
 
 /// A server over WebSocket that answers each frame with a greeting.
 fn babbling() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("ws://{}/", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = vec![0; 4096];
-            let length = stream.read(&mut head).unwrap();
-            let head = String::from_utf8_lossy(&head[..length]).into_owned();
-            let key = head.lines().find_map(|line| {
-                line.to_lowercase().starts_with("sec-websocket-key").then(|| line[18..].trim().to_owned())
-            });
-            let accept = accept_key(&key.unwrap());
-            let answer = format!(
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
-            );
-            stream.write_all(answer.as_bytes()).unwrap();
-            let mut frame = [0; 4096];
-            while stream.read(&mut frame).is_ok_and(|length| length > 0) {
-                if stream.write_all(b"\x81\x05hello").is_err() {
-                    break;
-                }
+    let address = listening(|mut stream| {
+        let mut head = vec![0; 4096];
+        let length = stream.read(&mut head).unwrap();
+        let head = String::from_utf8_lossy(&head[..length]).into_owned();
+        let key = head.lines().find_map(|line| {
+            line.to_lowercase().starts_with("sec-websocket-key").then(|| line[18..].trim().to_owned())
+        });
+        let accept = accept_key(&key.unwrap());
+        let answer = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        );
+        stream.write_all(answer.as_bytes()).unwrap();
+        let mut frame = [0; 4096];
+        while stream.read(&mut frame).is_ok_and(|length| length > 0) {
+            if stream.write_all(b"\x81\x05hello").is_err() {
+                break;
             }
         }
     });
-    url
+    format!("ws://{address}/")
 }
 
 fn accept_key(key: &str) -> String {

@@ -1,7 +1,7 @@
 //! What is in `deploy`: the options that are used there are those of the program.
 
 use crate::read;
-use crate::serving::Server;
+use crate::support::Server;
 
 /// The server starts with these options, wherever they say that it should listen.
 fn starts(options: &[&str]) {

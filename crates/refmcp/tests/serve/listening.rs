@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::serving::{INITIALIZE, PATIENCE, Server};
-use crate::until;
+use crate::support::wait_for;
+use crate::support::{INITIALIZE, PATIENCE, Server};
 
 /// A server on a Unix socket; killed when it is dropped.
 struct Near(Child);
@@ -18,7 +18,7 @@ impl Near {
         // As on platforms that tell programs their port.
         command.env("PORT", "1");
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        until("the socket", || UnixStream::connect(socket).ok());
+        wait_for("the socket", || UnixStream::connect(socket).ok());
         Self(child)
     }
 }
@@ -67,7 +67,7 @@ fn a_socket_is_left_to_the_next_server_even_by_one_that_was_killed() {
     assert!(greet(&socket, "/tools", "evil.example").starts_with("HTTP/1.1 403 "));
     let ended = Command::new("kill").args(["-TERM", &second.0.id().to_string()]).status().unwrap();
     assert!(ended.success());
-    until("the socket is gone", || (!socket.exists()).then_some(()));
+    wait_for("the socket is gone", || (!socket.exists()).then_some(()));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn clients_behind_a_trusted_proxy_are_told_the_address_that_they_used() {
     assert!(!told.contains("mcp.example"), "{told}");
     let hint = "name it as a trusted proxy (--trusted-proxy)";
     asked(&wary);
-    let said = until(hint, || std::fs::read_to_string(&log).ok().filter(|text| text.contains(hint)));
+    let said = wait_for(hint, || std::fs::read_to_string(&log).ok().filter(|text| text.contains(hint)));
     assert_eq!(said.matches(hint).count(), 1, "once is enough: {said}");
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::serving::Server;
+use crate::support::Server;
 
 const SESSIONS: usize = 10_000;
 const REPEATS: usize = 10_000;

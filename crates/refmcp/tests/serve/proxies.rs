@@ -11,8 +11,9 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use refmcp_testkit::ports::free_port;
 use tempfile::TempDir;
 
-use crate::serving::Server;
-use crate::{read, until};
+use crate::read;
+use crate::support::Server;
+use crate::support::wait_for;
 
 /// The name of the site in the configurations.
 const NAME: &str = "mcp.example.com";
@@ -87,7 +88,7 @@ impl Site {
         command.stdin(Stdio::null()).stdout(errors.try_clone().unwrap()).stderr(errors);
         let proxy = command.spawn().unwrap();
         let site = Self { proxy, port, folder, ops, _server: server };
-        until("the proxy", || site.get("/mcp").contains(SERVED).then_some(()));
+        wait_for("the proxy", || site.get("/mcp").contains(SERVED).then_some(()));
         site
     }
 
@@ -180,7 +181,7 @@ impl Site {
 
     fn streams_are_resumed(&self) {
         let opened =
-            self.asked("/mcp", &[&["-i"][..], &Self::posted(&[], crate::serving::INITIALIZE)].concat());
+            self.asked("/mcp", &[&["-i"][..], &Self::posted(&[], crate::support::INITIALIZE)].concat());
         let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect(&opened);
         let session = format!("Mcp-Session-Id: {}", id.trim());
         let headers = [&*session, "MCP-Protocol-Version: 2025-11-25"];
@@ -215,7 +216,7 @@ impl Site {
             [&lies[..], &["-H", "X-Forwarded-Host: evil.example", "--interface", "127.0.0.2"]].concat();
         let said = self.asked("/mcp", &more);
         assert!(said.contains(SERVED), "{said}");
-        let log = until("the log", || Some(self.log()).filter(|log| log.contains("client=127.0.0.2")));
+        let log = wait_for("the log", || Some(self.log()).filter(|log| log.contains("client=127.0.0.2")));
         assert!(!log.contains("203.0.113."), "{log}");
     }
 }
@@ -255,12 +256,12 @@ fn nginx_speaks_to_a_unix_socket() {
     near.args(["--log", "refmcp::http=debug"]).stdout(Stdio::null());
     let near_log = folder.path().join("near.txt");
     let mut near = near.stderr(File::create(&near_log).unwrap()).spawn().unwrap();
-    until("the socket", || std::os::unix::net::UnixStream::connect(&socket).ok());
+    wait_for("the socket", || std::os::unix::net::UnixStream::connect(&socket).ok());
     let upstream = format!("server unix:{}", socket.display());
     let site = Site::open(&[], |port, folder, _, _| nginx(&program, port, folder, &upstream));
     assert_eq!(site.asked("/healthz", &["--interface", "127.0.0.3"]), "alive\n");
     assert_eq!(site.called(&format!("wss://127.0.0.1:{}/mcp/ws", site.port)), "through the proxy\n");
-    until("the log", || fs::read_to_string(&near_log).ok().filter(|log| log.contains("client=127.0.0.3")));
+    wait_for("the log", || fs::read_to_string(&near_log).ok().filter(|log| log.contains("client=127.0.0.3")));
     drop(site);
     near.kill().unwrap();
     near.wait().unwrap();

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
-use crate::serving::Server;
-use crate::until;
+use crate::support::Server;
+use crate::support::wait_for;
 
 /// Waits until `/readyz` has this status.
 fn until_readiness(server: &Server, status: &str) {
-    until(status, || server.get("/readyz").starts_with(&format!("HTTP/1.1 {status} ")).then_some(()));
+    wait_for(status, || server.get("/readyz").starts_with(&format!("HTTP/1.1 {status} ")).then_some(()));
 }
 
 #[test]
@@ -39,11 +39,11 @@ fn each_further_signal_hastens() {
         body.len()
     );
     std::io::Write::write_all(&mut busy, (head + body).as_bytes()).unwrap();
-    until("the call", || server.get("/metrics").contains("refmcp_requests_in_flight 1").then_some(()));
+    wait_for("the call", || server.get("/metrics").contains("refmcp_requests_in_flight 1").then_some(()));
     server.signal("TERM");
     until_readiness(&server, "503");
     server.signal("INT");
-    until("nothing new is accepted", || std::net::TcpStream::connect(&server.address).err());
+    wait_for("nothing new is accepted", || std::net::TcpStream::connect(&server.address).err());
     assert!(server.child.try_wait().unwrap().is_none(), "the call may go on");
     server.signal("TERM");
     assert_eq!(server.exit().code(), Some(0));
@@ -70,14 +70,14 @@ fn a_hangup_reads_the_certificate_again() {
     renew(&chain, &key);
     assert!(has(&old) && !has(&chain));
     server.signal("HUP");
-    until("the new certificate", || has(&chain).then_some(()));
+    wait_for("the new certificate", || has(&chain).then_some(()));
     assert!(!has(&old));
     let new = at("new.pem");
     fs::copy(&chain, &new).unwrap();
     fs::write(&key, "nonsense").unwrap();
     server.signal("HUP");
     let why = "the old one stays in use";
-    let said = until(why, || fs::read_to_string(&log).ok().filter(|text| text.contains(why)));
+    let said = wait_for(why, || fs::read_to_string(&log).ok().filter(|text| text.contains(why)));
     assert!(said.contains("ERROR") && said.contains("key.pem has no readable private key"), "{said}");
     assert!(has(&new));
 }
@@ -89,7 +89,7 @@ fn a_hangup_without_a_certificate_does_no_harm() {
     let mut server = Server::start_logging(&[], File::create(&log).unwrap());
     server.signal("HUP");
     let why = "no certificate to read again";
-    until(why, || fs::read_to_string(&log).ok().filter(|text| text.contains(why)));
+    wait_for(why, || fs::read_to_string(&log).ok().filter(|text| text.contains(why)));
     assert!(server.greet().starts_with("HTTP/1.1 200 OK"));
     server.signal("TERM");
     assert_eq!(server.exit().code(), Some(0));

@@ -3,8 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::serving::{INITIALIZE, Server};
-use crate::{curl, until};
+use crate::curl;
+use crate::support::wait_for;
+use crate::support::{INITIALIZE, Server};
 
 #[test]
 fn it_serves_where_it_says() {
@@ -93,7 +94,7 @@ fn with_tokens_the_metrics_take_one_and_health_does_not() {
     assert_eq!(server.log(), "", "a client without a token is no news");
     let wrong = ["-H", "Authorization: Bearer not-of-this-server", &format!("{public}/metrics")];
     assert_eq!(curl(&wrong).0, "401");
-    until("the refusal in the log", || server.log().contains("refused address=127.0.0.1").then_some(()));
+    wait_for("the refusal in the log", || server.log().contains("refused address=127.0.0.1").then_some(()));
     assert!(
         server.log().contains("WARN") && !server.log().contains("not-of-this-server"),
         "{}",

@@ -7,8 +7,6 @@ mod one_server;
 mod questions;
 mod scripts;
 mod server_states;
-#[path = "../serving/mod.rs"]
-mod serving;
 mod several_servers;
 #[path = "../support/mod.rs"]
 mod support;

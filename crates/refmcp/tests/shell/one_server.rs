@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::tempdir;
 
-use crate::serving::Server;
+use crate::support::Server;
 use crate::support::{children_of, is_running};
 use crate::{REFMCP, in_folder, total};
 use crate::{shell, shell_with_server};

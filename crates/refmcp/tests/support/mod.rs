@@ -6,15 +6,19 @@
 mod client;
 pub(crate) mod http;
 mod process;
+mod server;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod user;
 
 pub(crate) use client::{Client, Era, STATELESS, text_of};
 pub(crate) use process::{
     Exit, Process, children_of, is_running, kill, program, wait_for, wait_until, wait_until_gone,
 };
+pub(crate) use server::{INITIALIZE, Server};
 #[cfg(target_os = "linux")]
 pub(crate) use terminal::Terminal;
+pub(crate) use user::{Ended, User};
 
 use std::time::Duration;
 

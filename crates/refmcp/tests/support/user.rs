@@ -1,7 +1,5 @@
 //! A user of the program, with folders of their own, and how a command that they run ends.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-pub(crate) const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");
+use super::REFMCP;
 
 /// A user with a home, a folder to work in and a state folder.
 pub(crate) struct User {
@@ -102,7 +100,7 @@ impl User {
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 }
 

@@ -1,16 +1,11 @@
 //! `refmcp serve` as a process.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
-/// How long anything may take before a test fails. Other tests keep the machine busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+use super::{PATIENCE, REFMCP, wait_for};
 
 /// What opens a session.
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -34,14 +29,7 @@ impl Server {
 
     /// How it ended.
     pub(crate) fn exit(&mut self) -> ExitStatus {
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(begin.elapsed() < PATIENCE, "it did not end");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_for("the end of the server", || self.child.try_wait().unwrap())
     }
 
     pub(crate) fn start(options: &[&str]) -> Self {
@@ -50,7 +38,7 @@ impl Server {
 
     /// The same with its log going somewhere.
     pub(crate) fn start_logging(options: &[&str], log: impl Into<Stdio>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_refmcp"));
+        let mut command = Command::new(REFMCP);
         command.args(["serve", "--port", "0"]).args(options).env_remove("REFMCP_LOG").env_remove("PORT");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::with_capacity(16, child.stdout.take().unwrap());
