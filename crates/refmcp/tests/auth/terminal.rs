@@ -27,13 +27,13 @@ fn the_address_of_another_machines_browser_can_be_pasted() {
     login.expect("Log in at this page:");
     login.expect("  http://");
     let page = format!("http://{}", login.expect("\n").trim());
-    login.expect("Address: ");
+    login.expect("Address:");
     for (typed, said) in
         [("nonsense", "That is no address"), ("http://h/callback?state=x", "not where this login")]
     {
         login.enter(typed);
         login.expect(said);
-        login.expect("Address: ");
+        login.expect("Address:");
     }
     let curl = ["-sS", "--noproxy", "*", "-o", "/dev/null", "-w", "%{redirect_url}", &page];
     let back = Command::new("curl").args(curl).output().unwrap();
