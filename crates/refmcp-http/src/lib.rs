@@ -34,11 +34,11 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `endpoint` | [`Endpoint`]: its builder, its routers, and what is done for every request |
+//! | `endpoint` | [`Endpoint`]: its builder, its routers, its background task |
 //! | `options` | the settings of an endpoint |
 //! | `routes`, `extra_routes` | the table of routes, and routes of another service on the same port |
 //! | `access` | guard, rate limit, CORS, trusted proxies, access tokens and scopes |
-//! | `request` | `POST`, `GET`, `DELETE`, HTTP+SSE, WebSocket: from a request to its response |
+//! | `request` | what is done for every request; `POST`, `GET`, `DELETE`, HTTP+SSE, WebSocket: from a request to its response |
 //! | `session` | sessions, and the driver of a session's engine |
 //! | `stream` | the stream of a response: pending messages and server-sent events |
 //! | `refusal` | responses to requests that are refused |
@@ -59,9 +59,9 @@ mod serve;
 mod session;
 mod stream;
 
-pub use access::forwarded::{TrustedProxy, TrustedProxyError};
 pub use access::rate::Rate;
 pub use access::resource_server::ResourceServer;
+pub use access::trusted_proxy::{TrustedProxy, TrustedProxyError};
 pub use access::{cors, guard};
 pub use endpoint::{Endpoint, EndpointBuilder};
 pub use extra_routes::ExtraRoutes;

@@ -1,27 +1,27 @@
-//! How the endpoint behaves; every limit is on by default.
+//! The options of an endpoint; every limit is on by default.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_server::backplane::BackplaneSettings;
 
-use crate::access::forwarded::TrustedProxy;
 use crate::access::rate::Rate;
 use crate::access::resource_server::ResourceServer;
+use crate::access::trusted_proxy::TrustedProxy;
 use crate::extra_routes::ExtraRoutes;
 use crate::ops::health::OpsRoutes;
 use crate::routes::EndpointPath;
 
-/// The settings of an endpoint.
+/// The options of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the main endpoint is.
+    /// The path of the MCP endpoint.
     pub path: EndpointPath,
-    /// Names under which the server may be addressed, beside the loopback ones. Without a port, any port fits.
+    /// Hosts that the server may be called by, besides the loopback names. One without a port allows any port.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may use the server, beside those on this machine.
+    /// Origins of web pages that may use the server, besides those on this machine.
     pub origins: Vec<String>,
-    /// Proxies that are believed about who asks, and by which name: `Forwarded`, `X-Forwarded-For`, `-Proto`, `-Host`.
+    /// Proxies whose `Forwarded`, `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     pub trusted_proxies: Vec<TrustedProxy>,
     /// Bytes of a request's body.
     pub body_bytes: usize,
@@ -31,51 +31,51 @@ pub struct Options {
     pub head_bytes: usize,
     /// How long a head may take to arrive, and so how long a connection may be idle.
     pub head_timeout: Duration,
-    /// How long a client may take nothing of what is sent to it.
+    /// How long a client may read nothing of what is sent to it.
     pub write_timeout: Duration,
-    /// How many connections there may be, of all clients.
+    /// Connections of all clients.
     pub max_connections: usize,
-    /// How many requests may be waiting for their answers, of all clients.
+    /// Requests in flight of all clients.
     pub max_in_flight: usize,
-    /// How often one client may ask.
+    /// The rate limit of each client.
     pub rate: Option<Rate>,
-    /// Whether clients on this machine are held to that rate too.
+    /// Whether the rate limit holds for clients on this machine too.
     pub rate_on_loopback: bool,
-    /// How long a client that has opened a session may take to say that it is ready.
+    /// How long a client may take from `initialize` to `initialized`.
     pub initialize_within: Duration,
-    /// How long a session may be silent.
+    /// How long a session may be idle.
     pub session_idle: Duration,
-    /// How many sessions there may be.
+    /// Sessions of all clients.
     pub max_sessions: usize,
-    /// Streams that one session may have, open ones and ended ones that can still be taken up again.
+    /// Streams of one session, both open and ended ones that can still be resumed.
     pub max_streams: usize,
-    /// Streams of events that may be read at once, by all clients.
+    /// SSE streams that are read at once, of all clients.
     pub max_open_streams: usize,
-    /// Bytes of messages that one stream keeps for a reader who is slow or away.
+    /// Bytes of messages that one stream keeps for a slow or absent reader.
     pub stream_bytes: usize,
     /// Bytes that are kept for one session.
     pub session_bytes: usize,
     /// Bytes that are kept for all sessions.
     pub total_bytes: usize,
-    /// How long a stream that has ended can be taken up again.
+    /// How long a stream that has ended can be resumed.
     pub retention: Duration,
-    /// How long an answer may take before the exchange turns into a stream.
+    /// How long an answer may take before the response becomes an SSE stream.
     pub stream_after: Duration,
-    /// How often a silent stream shows that it is alive.
+    /// The interval of keep-alive comments on a silent stream.
     pub keep_alive: Duration,
-    /// What clients are told to wait before they come back.
+    /// The retry delay that clients are told before they resume a stream.
     pub retry: Duration,
-    /// Whether a session's requests must carry the version they agreed on.
+    /// Whether requests of a session must have the header `MCP-Protocol-Version`.
     pub require_version: bool,
-    /// Whether requests that are answered must carry an `Accept` header. One that is there counts in any case.
+    /// Whether requests that are answered must have an `Accept` header. One that is there counts in any case.
     pub require_accept: bool,
-    /// Whether requests with the same id are served side by side; each has an exchange of its own.
+    /// Whether requests with the same id are served side by side; each has its own response.
     pub serve_duplicate_ids: bool,
     /// Where `/healthz`, `/readyz` and `/metrics` are served.
     pub ops: OpsRoutes,
-    /// Who decides who may use the server. Without, everybody may who can reach it.
+    /// The access tokens that clients need. Without it, every client may use the server.
     pub resource_server: Option<ResourceServer>,
-    /// What else is served on the same port.
+    /// Routes of another service on the same port.
     pub extra_routes: Option<Arc<dyn ExtraRoutes>>,
 }
 
@@ -118,7 +118,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The limits of the memory that goes with these.
+    /// The limits of the backplane in memory.
     pub(crate) fn memory(&self) -> BackplaneSettings {
         BackplaneSettings {
             sessions: self.max_sessions,

@@ -1,4 +1,4 @@
-//! Turning a request away: with which status, why, and when it may come back.
+//! Refusals: requests that are not served, and the responses to them.
 
 use std::borrow::Cow;
 
@@ -9,6 +9,7 @@ use refmcp_auth::Challenge;
 use refmcp_auth::dpop::ProofError;
 use refmcp_auth::resource::AccessError;
 use refmcp_proto::jsonrpc::{RequestId, RpcError, excerpt};
+use refmcp_server::backplane::Unavailable;
 
 use crate::access::guard::GuardError;
 use crate::request::response;
@@ -20,136 +21,60 @@ const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) reason: Reason,
-    why: Cow<'static, str>,
-    /// Seconds after which it is worth trying again.
-    retry_after: Option<u64>,
-    /// Whether the connection ends with it.
-    close: bool,
-    /// The methods that would have been served.
-    allow: Option<String>,
-    /// What it is about, for the log: a part of the request that is no secret.
-    detail: Option<Box<str>>,
-    /// Whether a token was shown that is not good here, or not for this.
+    /// What is wrong, for people.
+    pub(crate) why: Cow<'static, str>,
+    headers: Box<HeaderMap>,
+    /// For the log: the part of the request that was refused, without secrets.
+    pub(crate) detail: Option<Box<str>>,
+    /// Whether a token was presented that is not valid, or not sufficient.
     failed_authorization: bool,
-    /// What somebody is told who is not let in.
-    challenged: Option<Box<Challenges>>,
-    /// Set when the refusal is an error of JSON-RPC.
-    answer: Option<Box<RpcAnswer>>,
+    /// The JSON-RPC error that is the body of the response.
+    answer: Option<Bytes>,
 }
 
-/// A refusal as an error of JSON-RPC.
-#[derive(Debug)]
-enum RpcAnswer {
-    /// To be written: an answer to this request, if it is known.
-    To(Option<RequestId>),
-    /// Written already.
-    Written(Bytes),
-}
+macro_rules! reasons {
+    ($($variant:ident $name:literal,)*) => {
+        /// Why requests are refused; the metrics count each.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Reason { $($variant),* }
 
-/// Why requests are turned away; the metrics count each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
-    Host,
-    Origin,
-    Path,
-    Method,
-    ContentType,
-    Accept,
-    BodySize,
-    BodyTimeout,
-    Session,
-    Revision,
-    EventId,
-    Upgrade,
-    Rate,
-    InFlight,
-    Sessions,
-    Streams,
-    Connections,
-    Stopping,
-    Fault,
-    Credentials,
-    Unauthorized,
-    Forbidden,
-    Issuer,
-    Forwarded,
-    Message,
-}
+        impl Reason {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant),*];
 
-/// What somebody is told who is not let in, in headers.
-#[derive(Debug)]
-pub(crate) struct Challenges {
-    challenges: Vec<HeaderValue>,
-    nonce: Option<HeaderValue>,
-}
-
-impl Challenges {
-    pub(crate) fn new(challenges: &[Challenge], nonce: Option<&str>) -> Self {
-        let header = |challenge: &Challenge| HeaderValue::try_from(challenge.to_string()).ok();
-        let nonce = nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok());
-        Self { challenges: challenges.iter().filter_map(header).collect(), nonce }
-    }
-}
-
-impl Reason {
-    pub(crate) const ALL: [Self; 25] = [
-        Self::Host,
-        Self::Origin,
-        Self::Path,
-        Self::Method,
-        Self::ContentType,
-        Self::Accept,
-        Self::BodySize,
-        Self::BodyTimeout,
-        Self::Session,
-        Self::Revision,
-        Self::EventId,
-        Self::Upgrade,
-        Self::Rate,
-        Self::InFlight,
-        Self::Sessions,
-        Self::Streams,
-        Self::Connections,
-        Self::Stopping,
-        Self::Fault,
-        Self::Credentials,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::Issuer,
-        Self::Forwarded,
-        Self::Message,
-    ];
-
-    /// As the metrics call it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Origin => "origin",
-            Self::Path => "path",
-            Self::Method => "method",
-            Self::ContentType => "content_type",
-            Self::Accept => "accept",
-            Self::BodySize => "body_size",
-            Self::BodyTimeout => "body_timeout",
-            Self::Session => "session",
-            Self::Revision => "revision",
-            Self::EventId => "event_id",
-            Self::Upgrade => "upgrade",
-            Self::Rate => "rate",
-            Self::InFlight => "in_flight",
-            Self::Sessions => "sessions",
-            Self::Streams => "streams",
-            Self::Connections => "connections",
-            Self::Stopping => "stopping",
-            Self::Fault => "fault",
-            Self::Credentials => "credentials",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::Issuer => "issuer",
-            Self::Forwarded => "forwarded",
-            Self::Message => "message",
+            /// The name in metrics and logs.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
         }
-    }
+    };
+}
+
+reasons! {
+    Host "host",
+    Origin "origin",
+    Path "path",
+    Method "method",
+    ContentType "content_type",
+    Accept "accept",
+    BodySize "body_size",
+    BodyTimeout "body_timeout",
+    Session "session",
+    Revision "revision",
+    EventId "event_id",
+    Upgrade "upgrade",
+    Rate "rate",
+    InFlight "in_flight",
+    Sessions "sessions",
+    Streams "streams",
+    Connections "connections",
+    Stopping "stopping",
+    Fault "fault",
+    Credentials "credentials",
+    Unauthorized "unauthorized",
+    Forbidden "forbidden",
+    Issuer "issuer",
+    Forwarded "forwarded",
+    Message "message",
 }
 
 impl Refusal {
@@ -159,165 +84,157 @@ impl Refusal {
             status,
             reason,
             why: why.into(),
-            retry_after: None,
-            close: false,
-            allow: None,
+            headers: Box::default(),
             detail: None,
             failed_authorization: false,
-            challenged: None,
             answer: None,
         }
     }
 
-    /// A name or a page that is none of ours; the log has which.
+    /// A `Host` or `Origin` that is not allowed; the log has its value.
     #[cold]
-    pub(crate) fn foreign(foreign: GuardError, headers: &HeaderMap) -> Self {
-        let (reason, why, header) = match foreign {
+    pub(crate) fn guard(error: GuardError, headers: &HeaderMap) -> Self {
+        let (reason, why, header) = match error {
             GuardError::Host(why) => (Reason::Host, why, header::HOST),
             GuardError::Origin(why) => (Reason::Origin, why, header::ORIGIN),
         };
         let refusal = Self::new(StatusCode::FORBIDDEN, reason, why);
         match headers.get(header) {
-            Some(value) => refusal.about(excerpt(&String::from_utf8_lossy(value.as_bytes()))),
+            Some(value) => refusal.with_detail(excerpt(&String::from_utf8_lossy(value.as_bytes()))),
             None => refusal,
         }
     }
 
-    /// A name that is none of ours, by which a proxy says that it was called.
     #[cold]
-    pub(crate) fn foreign_forwarded_host(foreign: &'static str, host: &str) -> Self {
-        Self::new(StatusCode::FORBIDDEN, Reason::Host, foreign).about(excerpt(host))
-    }
-
-    /// A request that is wrong in itself.
-    #[cold]
-    pub(crate) fn bad(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn bad_request(reason: Reason, why: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, reason, why)
     }
 
-    /// A message that is refused with this error of JSON-RPC, before any engine saw it.
+    /// There is nothing at this path.
+    #[cold]
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here")
+    }
+
+    #[cold]
+    pub(crate) fn unknown_session(why: &'static str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, Reason::Session, why)
+    }
+
+    /// A message that is refused with this JSON-RPC error before an engine has received it.
     #[cold]
     pub(crate) fn rpc(reason: Reason, id: Option<&RequestId>, error: &RpcError) -> Self {
-        Self::answered(StatusCode::BAD_REQUEST, reason, excerpt(&error.message), response::written(id, error))
+        let why = excerpt(&error.message);
+        Self::answered(StatusCode::BAD_REQUEST, reason, why, response::encode_error(id, error))
     }
 
     /// A message that is refused with this answer.
     #[cold]
     pub(crate) fn answered(status: StatusCode, reason: Reason, why: String, answer: Bytes) -> Self {
-        Self { answer: Some(Box::new(RpcAnswer::Written(answer))), ..Self::new(status, reason, why) }
+        Self { answer: Some(answer), ..Self::new(status, reason, why) }
     }
 
-    /// There is no room now, for anybody.
+    /// A limit of the server is reached.
     #[cold]
-    pub(crate) fn full(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
-        Self { retry_after: Some(retry_after), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why) }
+    pub(crate) fn unavailable(reason: Reason, why: &'static str, retry_after: u64) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why).with_header(header::RETRY_AFTER, retry_after)
     }
 
-    /// This client asks for too much.
     #[cold]
-    pub(crate) fn too_many(reason: Reason, why: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
-        Self { retry_after: Some(retry_after), ..Self::new(StatusCode::TOO_MANY_REQUESTS, reason, why) }
+    pub(crate) fn stopping() -> Self {
+        Self::unavailable(Reason::Stopping, "the server stops", 10)
+    }
+
+    /// A limit of this client is reached.
+    #[cold]
+    pub(crate) fn too_many(reason: Reason, why: &'static str, retry_after: u64) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, reason, why).with_header(header::RETRY_AFTER, retry_after)
     }
 
     /// A method that is not served here.
     #[cold]
     pub(crate) fn method(allowed: &[&str], why: impl Into<Cow<'static, str>>) -> Self {
         let refusal = Self::new(StatusCode::METHOD_NOT_ALLOWED, Reason::Method, why);
-        Self { allow: Some(allowed.join(", ")), ..refusal }
+        refusal.with_header(header::ALLOW, allowed.join(", "))
     }
 
-    /// Something is wrong with us.
+    /// A fault of the server.
     #[cold]
-    pub(crate) fn fault(why: &'static str) -> Self {
+    pub(crate) fn internal(why: &'static str) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Reason::Fault, why)
     }
 
-    /// Somebody is not let in.
+    /// A request without sufficient authorization. The nonce is for the client's next DPoP proof.
     #[cold]
-    pub(crate) fn denied(denied: &AccessError, challenged: Challenges) -> Self {
+    pub(crate) fn denied(denied: &AccessError, challenges: &[Challenge], nonce: Option<String>) -> Self {
         let reason = match denied {
             AccessError::Malformed(_) => Reason::Credentials,
             AccessError::InsufficientScope(_) => Reason::Forbidden,
             AccessError::Undecided => Reason::Issuer,
             _ => Reason::Unauthorized,
         };
-        let retry_after = matches!(denied, AccessError::Undecided).then_some(10);
-        let refusal = Self::new(denied.status(), reason, denied.to_string());
-        // Without a token, or without the server's nonce, a client has only just begun to log in.
+        let mut refusal = Self::new(denied.status(), reason, denied.to_string())
+            .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        for challenge in challenges {
+            refusal = refusal.with_header(header::WWW_AUTHENTICATE, challenge.to_string());
+        }
+        if let Some(nonce) = nonce {
+            refusal = refusal.with_header(DPOP_NONCE, nonce);
+        }
+        if matches!(denied, AccessError::Undecided) {
+            refusal = refusal.with_header(header::RETRY_AFTER, 10);
+        }
+        // Without a token, or without the server's nonce, a client has only begun to log in.
         let begins = matches!(denied, AccessError::NoCredentials | AccessError::Proof(ProofError::Nonce));
-        Self { retry_after, challenged: Some(Box::new(challenged)), failed_authorization: !begins, ..refusal }
+        Self { failed_authorization: !begins, ..refusal }
     }
 
-    /// The same, at the end of its connection.
+    /// Adds a header to the response; a value that no header can have is left out.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: impl TryInto<HeaderValue>) -> Self {
+        if let Ok(value) = value.try_into() {
+            self.headers.append(name, value);
+        }
+        self
+    }
+
+    /// Closes the connection after the response: the rest of an unread body would be taken for the next request.
     pub(crate) fn and_close(self) -> Self {
-        Self { close: true, ..self }
+        self.with_header(header::CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// The same, said in JSON-RPC to whoever sent this message.
-    pub(crate) fn said_to(self, id: Option<&RequestId>) -> Self {
-        Self { answer: Some(Box::new(RpcAnswer::To(id.cloned()))), ..self }
+    /// Answers with a JSON-RPC error for this request.
+    pub(crate) fn as_rpc_error(self, id: Option<&RequestId>) -> Self {
+        let error = RpcError::invalid_request(self.why.clone());
+        Self { answer: Some(response::encode_error(id, &error)), ..self }
     }
 
-    /// The same with more for the log.
-    pub(crate) fn about(self, detail: String) -> Self {
+    /// Adds a detail for the log.
+    pub(crate) fn with_detail(self, detail: String) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// What it is about, for the log.
-    pub(crate) fn detail(&self) -> Option<&str> {
-        self.detail.as_deref()
-    }
-
-    /// Whether an operator should look at it: a token was shown that is not good here or not for this, or something is
-    /// wrong with us.
+    /// Whether an operator should look at it: a token was not accepted, or the server is at fault.
     pub(crate) fn is_warning(&self) -> bool {
         self.failed_authorization || self.reason == Reason::Fault
     }
+}
 
-    /// Whether it is about who calls, or by which name, rather than about what is asked.
-    pub(crate) fn is_about_the_caller(&self) -> bool {
-        matches!(self.reason, Reason::Host | Reason::Origin)
-    }
-
-    /// What is wrong, for a person.
-    pub(crate) fn why(&self) -> &str {
-        &self.why
+/// The backplane cannot be reached.
+impl From<Unavailable> for Refusal {
+    #[cold]
+    fn from(fault: Unavailable) -> Self {
+        let why = "the state of this session cannot be reached now";
+        Self::unavailable(Reason::Fault, why, 1).with_detail(fault.to_string())
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = match self.answer.map(|answer| *answer) {
-            Some(RpcAnswer::Written(json)) => response::json(self.status, json),
-            Some(RpcAnswer::To(id)) => {
-                let error = RpcError::invalid_request(self.why);
-                response::json(self.status, response::written(id.as_ref(), &error))
-            }
+        let mut response = match self.answer {
+            Some(json) => response::json(self.status, json),
             None => (self.status, format!("{}\n", self.why)).into_response(),
         };
-        let headers = response.headers_mut();
-        if let Some(challenged) = self.challenged {
-            for challenge in challenged.challenges {
-                headers.append(header::WWW_AUTHENTICATE, challenge);
-            }
-            if let Some(nonce) = challenged.nonce {
-                headers.insert(DPOP_NONCE, nonce);
-            }
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        }
-        if let Some(seconds) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if let Some(allow) = self.allow.and_then(|allow| HeaderValue::try_from(allow).ok()) {
-            headers.insert(header::ALLOW, allow);
-        }
-        if self.status == StatusCode::UPGRADE_REQUIRED {
-            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-        }
-        // What is left of a body that nobody is going to read would be taken for the next request.
-        if self.close || matches!(self.reason, Reason::BodySize | Reason::BodyTimeout) {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
+        response.headers_mut().extend(*self.headers);
         response
     }
 }
@@ -327,9 +244,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_stand_in_their_own_places() {
-        for (place, reason) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, place, "{reason:?}");
+    fn every_reason_has_its_own_index() {
+        for (place, reason) in Reason::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, place, "{reason:?}");
         }
     }
 }

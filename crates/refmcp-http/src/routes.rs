@@ -1,5 +1,5 @@
-//! What is served where. Everything that has to hold for every route is done for all of them in one place, and tests
-//! of it go through this table.
+//! The table of routes. What holds for every route is done for all of them in one place, and its tests go through this
+//! table.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use refmcp_auth::uri::PROTECTED_RESOURCE;
 
-/// A path and what may be done there.
+/// A path and its methods.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Route {
-    /// The path, from where the endpoint is mounted; the first two are where [`EndpointPath`] has them.
+    /// The path below the mount point; the first two are the defaults of [`EndpointPath`].
     pub path: &'static str,
     /// The methods.
     pub methods: &'static [&'static str],
     pub(crate) target: Target,
 }
 
-/// What a path leads to.
+/// What is served at a path; the index of its route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Mcp,
@@ -28,11 +28,11 @@ pub(crate) enum Target {
     Health,
     Ready,
     Metrics,
-    Document,
+    Metadata,
 }
 
 impl Target {
-    /// Whether it is for those who operate the server.
+    /// Whether it is for operators.
     pub(crate) fn is_ops(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::Metrics)
     }
@@ -42,8 +42,8 @@ const fn route(path: &'static str, methods: &'static [&'static str], target: Tar
     Route { path, methods, target }
 }
 
-/// Every route.
-pub(crate) const ROUTES: [Route; 8] = [
+/// Every route, in the order of [`Target`].
+pub(crate) static ROUTES: [Route; 8] = [
     route("/mcp", &["POST", "GET", "DELETE"], Target::Mcp),
     route("/mcp/ws", &["GET"], Target::WebSocket),
     route("/sse", &["GET"], Target::Events),
@@ -51,17 +51,17 @@ pub(crate) const ROUTES: [Route; 8] = [
     route("/healthz", &["GET", "HEAD"], Target::Health),
     route("/readyz", &["GET", "HEAD"], Target::Ready),
     route("/metrics", &["GET", "HEAD"], Target::Metrics),
-    route(PROTECTED_RESOURCE, &["GET", "HEAD"], Target::Document),
+    route(PROTECTED_RESOURCE, &["GET", "HEAD"], Target::Metadata),
 ];
 
-/// Where the main endpoint is, `/mcp` unless told; its WebSocket is below it, at `/ws`. Everything else stays where it is.
+/// The path of the MCP endpoint, `/mcp` by default; its WebSocket is at `/ws` below it. Other routes are fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointPath {
     main: Arc<str>,
     websocket: Arc<str>,
 }
 
-/// Why a path cannot be that of the main endpoint.
+/// A path that cannot be that of the MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointPathError {
@@ -71,16 +71,16 @@ pub enum EndpointPathError {
     /// It ends with a slash.
     #[error("a path ends without /, as in /mcp")]
     Trailing,
-    /// It has a part that is empty, a dot or two, or has characters that would have to be encoded.
+    /// A part of it is empty or a dot or two, or has characters that would have to be encoded.
     #[error("the parts of a path have letters, digits, - . _ ~, and are neither empty nor dots alone")]
     Part,
-    /// Something else is served there.
+    /// Another route has it.
     #[error("{0} is taken: something else is served there")]
     Taken(String),
 }
 
 impl EndpointPath {
-    /// The path of the main endpoint.
+    /// The path of the MCP endpoint.
     pub fn as_str(&self) -> &str {
         &self.main
     }
@@ -90,36 +90,24 @@ impl EndpointPath {
         &self.websocket
     }
 
-    /// The path that leads to a target.
+    /// The path of a target.
     pub(crate) fn of(&self, target: Target) -> &str {
-        ROUTES.iter().position(|route| route.target == target).map_or("", |place| self.at(place))
-    }
-
-    /// The path of a place in the table.
-    pub(crate) fn at(&self, place: usize) -> &str {
-        match &ROUTES[place] {
-            Route { target: Target::Mcp, .. } => &self.main,
-            Route { target: Target::WebSocket, .. } => &self.websocket,
-            route => route.path,
+        match target {
+            Target::Mcp => &self.main,
+            Target::WebSocket => &self.websocket,
+            target => ROUTES[target as usize].path,
         }
     }
 
-    /// Every path, in the order of the table.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
-        (0..ROUTES.len()).map(|place| self.at(place))
+    /// The route of a path.
+    pub(crate) fn route(&self, path: &str) -> Option<&'static Route> {
+        let metadata = || is_below_metadata(path).then_some(&ROUTES[Target::Metadata as usize]);
+        ROUTES.iter().find(|route| self.of(route.target) == path).or_else(metadata)
     }
 
-    /// What a path leads to; to the main endpoint where it is none of ours.
+    /// The target of a path; the MCP endpoint for unknown paths.
     pub(crate) fn target(&self, path: &str) -> Target {
-        self.place(path).map_or(Target::Mcp, |place| ROUTES[place].target)
-    }
-
-    /// The place in the table of a path.
-    pub(crate) fn place(&self, path: &str) -> Option<usize> {
-        self.all().position(|known| known == path).or_else(|| {
-            let document = || ROUTES.iter().position(|route| route.target == Target::Document);
-            is_below(path).then(document).flatten()
-        })
+        self.route(path).map_or(Target::Mcp, |route| route.target)
     }
 }
 
@@ -159,8 +147,8 @@ impl FromStr for EndpointPath {
     }
 }
 
-/// Whether a path is that of a document about one of several resources.
-fn is_below(path: &str) -> bool {
+/// Whether a path is that of the metadata of one of several resources.
+fn is_below_metadata(path: &str) -> bool {
     path.strip_prefix(PROTECTED_RESOURCE).is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -169,20 +157,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_main_endpoint_can_be_elsewhere() {
+    fn the_mcp_endpoint_can_have_another_path() {
         let paths: EndpointPath = "/api/v1/mcp".parse().unwrap();
         assert_eq!((paths.of(Target::Mcp), paths.of(Target::WebSocket)), ("/api/v1/mcp", "/api/v1/mcp/ws"));
         assert_eq!((paths.of(Target::Events), paths.of(Target::Ready)), ("/sse", "/readyz"));
         assert_eq!(paths.target("/api/v1/mcp/ws"), Target::WebSocket);
-        assert_eq!((paths.place("/mcp"), paths.place("/mcp/ws")), (None, None));
-        assert_eq!(paths.target("/.well-known/oauth-protected-resource/api/v1/mcp"), Target::Document);
+        assert_eq!(
+            (paths.target("/mcp"), paths.route("/mcp").is_none(), paths.route("/mcp/ws").is_none()),
+            (Target::Mcp, true, true)
+        );
+        assert_eq!(paths.target("/.well-known/oauth-protected-resource/api/v1/mcp"), Target::Metadata);
         assert_eq!("/mcp".parse(), Ok(EndpointPath::default()));
         let root: EndpointPath = "/".parse().unwrap();
         assert_eq!((root.as_str(), root.websocket()), ("/", "/ws"));
     }
 
     #[test]
-    fn not_every_path_will_do() {
+    fn routes_have_the_order_of_their_targets() {
+        for (index, route) in ROUTES.iter().enumerate() {
+            assert_eq!(route.target as usize, index, "{route:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_checked() {
         for (path, why) in [
             ("", EndpointPathError::Relative),
             ("mcp", EndpointPathError::Relative),

@@ -1,4 +1,4 @@
-//! Who is at the other end of a request, as far as the network tells.
+//! The caller of a request: the client's address and its access token.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -8,74 +8,72 @@ use refmcp_server::{Connection, Headers};
 
 use crate::access::resource_server::VerifiedToken;
 
-/// The two ends of a connection.
+/// The client of a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Client {
-    /// Where the client is. A server that is mounted into an application may not know.
+    /// The client's address; unknown where an application serves the router without `ConnectInfo`.
     pub(crate) address: Option<IpAddr>,
-    /// The address of ours that it called.
-    pub(crate) called: Option<IpAddr>,
-    /// Whether it came by a Unix socket, and so has no address.
+    /// The server's own address of the connection.
+    pub(crate) local_address: Option<IpAddr>,
+    /// Whether the connection is a Unix socket, which has no address.
     pub(crate) unix: bool,
-    /// Whether a proxy passed its request on; the address is then what that proxy says, or the proxy's own.
+    /// Whether a trusted proxy forwarded the request; the address is what the proxy reports, or its own.
     pub(crate) forwarded: bool,
 }
 
 impl Client {
-    pub(crate) fn new(peer: SocketAddr, called: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(peer: SocketAddr, local: Option<SocketAddr>) -> Self {
         let ip = |address: SocketAddr| address.ip().to_canonical();
-        Self { address: Some(ip(peer)), called: called.map(ip), ..Self::default() }
+        Self { address: Some(ip(peer)), local_address: local.map(ip), ..Self::default() }
     }
 
-    /// Of a Unix socket.
+    /// The client of a Unix socket.
     pub(crate) fn unix() -> Self {
         Self { unix: true, ..Self::default() }
     }
 
-    /// What an application that we are mounted into says.
-    pub(crate) fn of(request: &Request) -> Self {
+    /// The client of a request that an application serves.
+    pub(crate) fn of_request(request: &Request) -> Self {
         let info = request.extensions().get::<ConnectInfo<SocketAddr>>();
         info.map(|ConnectInfo(peer)| Self::new(*peer, None)).unwrap_or_default()
     }
 
-    /// Whether it is known to be on this machine; behind a proxy that cannot be known.
+    /// Whether the client is known to be on this machine; behind a proxy that is unknown.
     pub(crate) fn is_local(&self) -> bool {
         !self.forwarded && self.address.map_or(self.unix, |address| address.is_loopback())
     }
 
-    /// Whose requests are counted together; nothing where it is not known who asks.
-    pub(crate) fn counted_as(&self) -> Option<IpAddr> {
+    /// The address that the rate limit counts by; none if unknown.
+    pub(crate) fn rate_key(&self) -> Option<IpAddr> {
         self.address.or(self.unix.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
 }
 
-/// Who asks: from where, and with what leave, where leave is needed.
+/// The client of a request, with its access token where one is required.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) client: Client,
-    pub(crate) grant: Option<Arc<VerifiedToken>>,
-    /// By which scheme and host, where a proxy says so.
+    pub(crate) token: Option<Arc<VerifiedToken>>,
+    /// The scheme and host that the client used, where a proxy reports them.
     pub(crate) origin: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// Who it is, where anybody asks.
     pub(crate) fn principal(&self) -> Option<&Arc<str>> {
-        self.grant.as_ref().map(|grant| &grant.granted.principal)
+        self.token.as_ref().map(|token| &token.access.principal)
     }
 
-    /// What their token is good for, where anybody asks.
     pub(crate) fn scopes(&self) -> Option<Arc<[Box<str>]>> {
-        self.grant.as_ref().map(|grant| grant.scopes.clone())
+        self.token.as_ref().map(|token| token.scopes.clone())
     }
 
-    /// What handlers are told of the connection.
+    /// The connection as handlers see it.
     pub(crate) fn connection(&self, headers: Headers) -> Connection {
         Connection {
             transport: "http",
             local: self.client.is_local(),
             principal: self.principal().cloned(),
-            // Every request of a session brings a token of its own, and is looked at before anything is done for it.
+            // Every request of a session has its own token, whose scopes are checked before the engine receives it.
             scopes: None,
             origin: self.origin.clone(),
             headers,

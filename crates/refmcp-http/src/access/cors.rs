@@ -1,9 +1,9 @@
-//! What browsers want to hear before they let a page speak to us. Only pages whose origin may use the server get here.
+//! CORS: preflight responses and the headers that let a page read a response. The guard has allowed the origin by then.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
-/// Headers that a page may send; those that mirror a tool's arguments are beside them.
-const SENT: [&str; 10] = [
+/// Headers that a page may send, besides those that mirror arguments of a tool.
+const REQUEST_HEADERS: [&str; 10] = [
     "accept",
     "authorization",
     "content-type",
@@ -20,7 +20,7 @@ const MIRRORED: &str = "mcp-param-";
 /// Headers that a page may read.
 const EXPOSED: &str = "Mcp-Session-Id, MCP-Protocol-Version, Retry-After, WWW-Authenticate, DPoP-Nonce";
 
-/// The answer to a browser that asks beforehand what a page may do where there are these methods.
+/// The response to a preflight request for a path with these methods.
 pub fn preflight<B: Default>(methods: &[&str], asked: &HeaderMap) -> Response<B> {
     let mut response = Response::new(B::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -32,7 +32,7 @@ pub fn preflight<B: Default>(methods: &[&str], asked: &HeaderMap) -> Response<B>
     response
 }
 
-/// Lets the page that asked read the response.
+/// Lets the page of this origin read the response.
 pub fn expose<B>(response: &mut Response<B>, origin: HeaderValue) {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -40,14 +40,14 @@ pub fn expose<B>(response: &mut Response<B>, origin: HeaderValue) {
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
 }
 
-/// Of the headers that a page wants to send, those that it may.
+/// The headers that a page may send, among them those that it asks for.
 fn allowed(asked: &HeaderMap) -> String {
     let wanted = asked.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let wanted = wanted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let names = wanted.map(|name| name.trim().to_ascii_lowercase());
-    let fine = names.filter(|name| SENT.contains(&name.as_str()) || name.starts_with(MIRRORED));
+    let fine = names.filter(|name| REQUEST_HEADERS.contains(&name.as_str()) || name.starts_with(MIRRORED));
     let fine = fine.filter(|name| HeaderName::try_from(name.as_str()).is_ok());
-    let mut all: Vec<String> = SENT.iter().map(ToString::to_string).chain(fine).collect();
+    let mut all: Vec<String> = REQUEST_HEADERS.iter().map(ToString::to_string).chain(fine).collect();
     all.sort_unstable();
     all.dedup();
     all.join(", ")
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mirrored_arguments_may_be_sent_and_nothing_unknown() {
+    fn mirrored_arguments_are_allowed_and_unknown_headers_are_not() {
         let mut asked = HeaderMap::new();
         let wanted = HeaderValue::from_static("Mcp-Param-City, x-evil, CONTENT-TYPE");
         asked.insert(header::ACCESS_CONTROL_REQUEST_HEADERS, wanted);

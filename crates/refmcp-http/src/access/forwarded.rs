@@ -1,242 +1,169 @@
-//! What proxies say of the requests that they pass on: who asked, and by which name. It is believed only of those that
-//! were named as trusted, since everybody can send these headers.
+//! Forwarding headers (`Forwarded`, `X-Forwarded-*`): the address of a client, and the scheme and host it used, as a proxy
+//! reports them. Only trusted proxies are believed, since any client can send these headers.
 //!
-//! Each proxy adds the address that it was called from at the end of a list. So the list is read from its end, past the
-//! addresses of proxies that are trusted, and the first other one is the client's; whatever stands before it is the
-//! client's own word, and worth nothing.
+//! Each proxy appends the address of its peer to a list. So the list is read from its end, past the addresses of trusted
+//! proxies; the first other address is the client's. Entries before it are the client's own claims and are ignored.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::access::caller::Client;
+use crate::access::trusted_proxy::TrustedProxy;
 use crate::refusal::{Reason, Refusal};
 
-/// Addresses that one request may have come by.
+/// Proxies that one request may have passed.
 const MOST_HOPS: usize = 64;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// A proxy, or a network of them, whose word about its clients is taken: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`, or `unix`
-/// for whatever comes by a Unix socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustedProxy(Kind);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Network { address: IpAddr, bits: u32 },
-    Unix,
-}
-
-/// Why a text is no proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected an address, a network such as 10.0.0.0/8, or unix")]
-pub struct TrustedProxyError;
-
-impl TrustedProxy {
-    /// Whatever comes by a Unix socket.
-    pub const UNIX: Self = Self(Kind::Unix);
-
-    fn has(&self, other: IpAddr) -> bool {
-        let Kind::Network { address, bits } = self.0 else { return false };
-        let network = |address: IpAddr| match address {
-            IpAddr::V4(address) => (true, u128::from(address.to_bits()).checked_shr(32 - bits)),
-            IpAddr::V6(address) => (false, address.to_bits().checked_shr(128 - bits)),
-        };
-        address.is_ipv4() == other.is_ipv4() && network(address) == network(other)
-    }
-}
-
-impl FromStr for TrustedProxy {
-    type Err = TrustedProxyError;
-
-    fn from_str(text: &str) -> Result<Self, TrustedProxyError> {
-        if text == "unix" {
-            return Ok(Self::UNIX);
-        }
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (address, Some(bits.parse::<u32>().map_err(|_| TrustedProxyError)?))
-            }
-            Some(_) => return Err(TrustedProxyError),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| TrustedProxyError)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        if bits > most {
-            return Err(TrustedProxyError);
-        }
-        // Addresses are compared as what they are: one of version 4 in the form of version 6 is one of version 4.
-        let (address, bits) = match address.to_canonical() {
-            plain if address.is_ipv6() && plain.is_ipv4() && bits >= 96 => (plain, bits - 96),
-            _ => (address, bits),
-        };
-        Ok(Self(Kind::Network { address, bits }))
-    }
-}
-
-impl fmt::Display for TrustedProxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Kind::Network { address, bits } => write!(f, "{address}/{bits}"),
-            Kind::Unix => f.write_str("unix"),
-        }
-    }
-}
-
-/// By which name and how a client called the proxy, as far as the proxy says; kept with the request.
+/// The scheme and host by which a client called the proxy, as far as the proxy reports them; an extension of the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
     pub(crate) host: Option<String>,
 }
 
-/// What is said of the client.
+/// What a proxy reports about a client.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Claim {
     address: Option<IpAddr>,
-    called: ForwardedOrigin,
+    origin: ForwardedOrigin,
 }
 
-/// Who asks, as far as trusted proxies say; from others nothing is believed, and the request is as it came.
+/// The client of a request, as trusted proxies report it; headers of others are ignored.
 ///
 /// # Errors
-/// A trusted proxy passes on what cannot be read, or contradicts itself.
-pub(crate) fn resolve(
-    trusted: &[TrustedProxy],
-    client: Client,
-    request: &mut Request,
-) -> Result<Client, Refusal> {
+/// The headers of a trusted proxy are malformed or contradict each other.
+pub(crate) fn resolve(trusted: &[TrustedProxy], client: Client, head: &mut Parts) -> Result<Client, Refusal> {
     if !is_trusted(trusted, client) {
         if client.is_local() {
-            warn_of_unknown_proxy(request.headers());
+            warn_of_untrusted_proxy(&head.headers);
         }
         return Ok(client);
     }
-    let refused = |why: &'static str| Refusal::bad(Reason::Forwarded, why);
-    let Some(claim) = claimed(trusted, request.headers()).map_err(refused)? else {
+    let refused = |why: &'static str| Refusal::bad_request(Reason::Forwarded, why);
+    let Some(claim) = read_claim(trusted, &head.headers).map_err(refused)? else {
         warn_of_silent_proxy();
         return Ok(Client { forwarded: true, ..client });
     };
-    request.extensions_mut().insert(claim.called);
+    head.extensions.insert(claim.origin);
     let address = claim.address.or(client.address);
     Ok(Client { address, forwarded: true, ..client })
 }
 
-/// The scheme and the host by which a client called, where a trusted proxy says so; the host was checked by then.
-pub(crate) fn origin(request: &Request) -> Option<Arc<str>> {
-    let called = request.extensions().get::<ForwardedOrigin>()?;
-    let kept = || request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let target = || request.uri().authority().map(Authority::as_str);
-    let host = called.host.as_deref().or_else(kept).or_else(target)?;
-    Some(format!("{}://{host}", called.scheme?).into())
+/// The scheme and the host by which a client called, where a trusted proxy reports them; the host was checked by then.
+pub(crate) fn origin(head: &Parts) -> Option<Arc<str>> {
+    let scheme = head.extensions.get::<ForwardedOrigin>()?.scheme?;
+    Some(format!("{scheme}://{}", requested_host(head)?).into())
 }
 
-/// Says once that a proxy on this machine is not believed: its clients are taken to be on this machine as well.
-fn warn_of_unknown_proxy(headers: &HeaderMap) {
-    static SAID: AtomicBool = AtomicBool::new(false);
+/// The host of a request: as a proxy reports it, as `Host` names it, or as its target does.
+pub(crate) fn requested_host(head: &Parts) -> Option<&str> {
+    let forwarded = head.extensions.get::<ForwardedOrigin>().and_then(|origin| origin.host.as_deref());
+    let header = || head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    forwarded.or_else(header).or_else(|| head.uri.authority().map(Authority::as_str))
+}
+
+/// Warns once of a proxy on this machine that is not trusted: its clients are taken to be local as well.
+fn warn_of_untrusted_proxy(headers: &HeaderMap) {
+    static WARNED: Once = Once::new();
     let is_proxy = || headers.contains_key(&FOR) || headers.contains_key(header::FORWARDED);
-    if !SAID.load(Ordering::Relaxed) && is_proxy() && !SAID.swap(true, Ordering::Relaxed) {
-        tracing::warn!(
-            "a proxy on this machine says who its clients are and is not believed, so they are taken to be on this machine \
-             too; name it as a trusted proxy (--trusted-proxy)"
-        );
+    if !WARNED.is_completed() && is_proxy() {
+        WARNED.call_once(|| {
+            tracing::warn!(
+                "a proxy on this machine says who its clients are and is not believed, so they are taken to be on this \
+                 machine too; name it as a trusted proxy (--trusted-proxy)"
+            );
+        });
     }
 }
 
-/// Warns once that a trusted proxy does not say who its clients are: they are counted together, and none is local.
+/// Warns once of a trusted proxy that does not report its clients: they share one rate limit, and none is local.
 fn warn_of_silent_proxy() {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.load(Ordering::Relaxed) && !SAID.swap(true, Ordering::Relaxed) {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
         tracing::warn!(
             "a request of a trusted proxy says neither in Forwarded nor in X-Forwarded-For who its client is; such clients \
              share one rate limit, and none is taken to be on this machine"
         );
-    }
+    });
 }
 
 fn is_trusted(trusted: &[TrustedProxy], client: Client) -> bool {
     match client.address {
-        Some(address) => trusted.iter().any(|proxy| proxy.has(address)),
+        Some(address) => trusted.iter().any(|proxy| proxy.contains(address)),
         None => client.unix && trusted.contains(&TrustedProxy::UNIX),
     }
 }
 
-/// What the headers say, if they say anything. A proxy that sets one kind of header may pass on the other kind as the
-/// client sent it; which is which cannot be told, so the two must not contradict each other.
-fn claimed(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
-    match (by_x_headers(trusted, headers)?, by_forwarded(trusted, headers)?) {
+/// The claim of the headers, if there is any. A proxy that sets one kind of header may pass on the other kind from the
+/// client; which is which cannot be known, so the two must not contradict each other.
+fn read_claim(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
+    match (read_x_forwarded(trusted, headers)?, read_forwarded(trusted, headers)?) {
         (Some(one), Some(other)) => {
             let contradiction =
                 "Forwarded and X-Forwarded-… contradict each other; the proxy must set or remove both";
-            merged(one, other).ok_or(contradiction).map(Some)
+            merge(one, other).ok_or(contradiction).map(Some)
         }
         (one, other) => Ok(one.or(other)),
     }
 }
 
-fn merged(one: Claim, other: Claim) -> Option<Claim> {
-    fn same<T>(one: Option<T>, other: Option<T>, equal: impl Fn(&T, &T) -> bool) -> Option<Option<T>> {
-        match (one, other) {
-            (Some(one), Some(other)) => equal(&one, &other).then_some(Some(one)),
-            (one, other) => Some(one.or(other)),
-        }
-    }
-    Some(Claim {
-        address: same(one.address, other.address, IpAddr::eq)?,
-        called: ForwardedOrigin {
-            scheme: same(one.called.scheme, other.called.scheme, |one, other| one == other)?,
-            host: same(one.called.host, other.called.host, |one, other| one.eq_ignore_ascii_case(other))?,
+fn merge(one: Claim, other: Claim) -> Option<Claim> {
+    let (origin, other_origin) = (one.origin, other.origin);
+    let hosts = origin.host.as_ref().zip(other_origin.host.as_ref());
+    let contradict = one.address.zip(other.address).is_some_and(|(one, other)| one != other)
+        || origin.scheme.zip(other_origin.scheme).is_some_and(|(one, other)| one != other)
+        || hosts.is_some_and(|(one, other)| !one.eq_ignore_ascii_case(other));
+    (!contradict).then(|| Claim {
+        address: one.address.or(other.address),
+        origin: ForwardedOrigin {
+            scheme: origin.scheme.or(other_origin.scheme),
+            host: origin.host.or(other_origin.host),
         },
     })
 }
 
-fn by_x_headers(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
-    let [addresses, schemes, hosts] = [&FOR, &PROTO, &HOST].map(|name| listed(headers, name));
+fn read_x_forwarded(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
+    let [addresses, schemes, hosts] = [&FOR, &PROTO, &HOST].map(|name| list(headers, name));
     let (addresses, schemes, hosts) = (addresses?, schemes?, hosts?);
     if addresses.is_empty() && schemes.is_empty() && hosts.is_empty() {
         return Ok(None);
     }
-    let (hop, address) = client_of(trusted, addresses.iter().map(|node| address(node)));
-    // Proxies either add to a list, as to that of the addresses, or set the one value.
+    let (hop, address) = find_client(trusted, addresses.iter().map(|node| parse_address(node)));
+    // A proxy either appends to the list, as it does to the addresses, or replaces it by one value.
     let at = |list: &[&str]| {
         list.iter().rev().nth(hop.min(list.len().saturating_sub(1))).copied().map(str::to_owned)
     };
-    let called = ForwardedOrigin { scheme: at(&schemes).and_then(|name| scheme(&name)), host: at(&hosts) };
-    Ok(Some(Claim { address, called }))
+    let scheme = at(&schemes).and_then(|name| known_scheme(&name));
+    Ok(Some(Claim { address, origin: ForwardedOrigin { scheme, host: at(&hosts) } }))
 }
 
-fn by_forwarded(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
+fn read_forwarded(trusted: &[TrustedProxy], headers: &HeaderMap) -> Result<Option<Claim>, &'static str> {
     let mut elements = Vec::new();
     for line in headers.get_all(header::FORWARDED) {
         let line = line.to_str().map_err(|_| "an unreadable Forwarded header")?;
-        parse(line, &mut elements).ok_or("a Forwarded header that is none")?;
+        parse_forwarded(line, &mut elements).ok_or("a Forwarded header that is none")?;
     }
     if elements.is_empty() {
         return Ok(None);
     }
-    let nodes = elements.iter().map(|element| element.node.as_deref().and_then(address));
-    let (hop, address) = client_of(trusted, nodes);
+    let nodes = elements.iter().map(|element| element.node.as_deref().and_then(parse_address));
+    let (hop, address) = find_client(trusted, nodes);
     let element = elements.into_iter().rev().nth(hop).unwrap_or_default();
-    let called = ForwardedOrigin {
-        scheme: element.proto.as_deref().and_then(scheme),
-        host: element.host.map(Cow::into_owned),
-    };
-    Ok(Some(Claim { address, called }))
+    let scheme = element.proto.as_deref().and_then(known_scheme);
+    Ok(Some(Claim { address, origin: ForwardedOrigin { scheme, host: element.host.map(Cow::into_owned) } }))
 }
 
-/// The values of a header that is a list, in order.
-fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Vec<&'a str>, &'static str> {
+/// The values of a list header, in order.
+fn list<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Vec<&'a str>, &'static str> {
     let mut list = Vec::new();
     for line in headers.get_all(name) {
         let line = line.to_str().map_err(|_| "an unreadable X-Forwarded-… header")?;
@@ -248,9 +175,9 @@ fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Vec<&'a str>,
     Ok(list)
 }
 
-/// The client's address, and how many stand behind it: the last one that is not a trusted proxy's, or the first, if all
-/// are. An address that is hidden or is none ends the search; then the last that is known is nearest to it.
-fn client_of(
+/// The client's address and its position from the end: the last one that is not a trusted proxy's, or the first if all
+/// are. An address that is hidden or malformed ends the search; then the nearest known one counts.
+fn find_client(
     trusted: &[TrustedProxy],
     nodes: impl DoubleEndedIterator<Item = Option<IpAddr>>,
 ) -> (usize, Option<IpAddr>) {
@@ -258,7 +185,7 @@ fn client_of(
     for (hop, node) in nodes.rev().enumerate() {
         let Some(address) = node else { return (hop, nearest.1) };
         nearest = (hop, Some(address));
-        if !trusted.iter().any(|proxy| proxy.has(address)) {
+        if !trusted.iter().any(|proxy| proxy.contains(address)) {
             break;
         }
     }
@@ -266,17 +193,17 @@ fn client_of(
 }
 
 /// An address, with or without a port.
-fn address(node: &str) -> Option<IpAddr> {
+fn parse_address(node: &str) -> Option<IpAddr> {
     let bare = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
     let with_port = || node.parse::<SocketAddr>().ok().map(|address| address.ip());
     bare.parse::<IpAddr>().ok().or_else(with_port).map(|address| address.to_canonical())
 }
 
-fn scheme(name: &str) -> Option<&'static str> {
+fn known_scheme(name: &str) -> Option<&'static str> {
     ["http", "https"].into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// What one proxy says in `Forwarded` (RFC 7239).
+/// One element of `Forwarded` (RFC 7239): the parameters of one proxy.
 #[derive(Debug, Default)]
 struct Element<'a> {
     node: Option<Cow<'a, str>>,
@@ -284,8 +211,8 @@ struct Element<'a> {
     host: Option<Cow<'a, str>>,
 }
 
-/// Reads one line; nothing where it is not one.
-fn parse<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option<()> {
+/// Parses one line; none if it is malformed.
+fn parse_forwarded<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option<()> {
     let mut rest = line.trim();
     while !rest.is_empty() {
         let mut element = Element::default();
@@ -299,15 +226,15 @@ fn parse<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option<()> {
                 break;
             }
             let (name, after) = rest.split_once('=')?;
-            let (value, after) = value(after)?;
-            let place = match name {
+            let (value, after) = parse_value(after)?;
+            let slot = match name {
                 _ if name.eq_ignore_ascii_case("for") => &mut element.node,
                 _ if name.eq_ignore_ascii_case("proto") => &mut element.proto,
                 _ if name.eq_ignore_ascii_case("host") => &mut element.host,
                 _ if !name.is_empty() && name.bytes().all(is_token) => &mut None,
                 _ => return None,
             };
-            if place.replace(value).is_some() {
+            if slot.replace(value).is_some() {
                 return None;
             }
             rest = after.trim_start();
@@ -324,8 +251,8 @@ fn parse<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option<()> {
     Some(())
 }
 
-/// A word or a text in quotes, and what follows.
-fn value(text: &str) -> Option<(Cow<'_, str>, &str)> {
+/// A token or a quoted string, and the rest.
+fn parse_value(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.bytes().position(|byte| !is_token(byte)).unwrap_or(text.len());
         return (end > 0).then(|| (Cow::from(&text[..end]), &text[end..]));
@@ -348,7 +275,6 @@ fn is_token(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
     use axum::http::HeaderValue;
 
     use super::*;
@@ -357,17 +283,17 @@ mod tests {
         named.iter().map(|name| name.parse().unwrap()).collect()
     }
 
-    /// What becomes of a request from this address with these headers.
+    /// The client and the origin of a request from this address with these headers.
     fn resolved(peer: &str, headers: &[(&str, &str)]) -> Result<(String, ForwardedOrigin), &'static str> {
         let trusted = proxies(&["10.0.0.0/8", "2001:db8::/32"]);
-        let mut request = Request::new(Body::empty());
+        let (mut head, ()) = axum::http::Request::new(()).into_parts();
         for (name, value) in headers {
             let name: HeaderName = name.parse().unwrap();
-            request.headers_mut().append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            head.headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
         let client = Client::new(SocketAddr::new(peer.parse().unwrap(), 1), None);
-        let client = resolve(&trusted, client, &mut request).map_err(|_| "refused")?;
-        let called = request.extensions().get::<ForwardedOrigin>().cloned().unwrap_or_default();
+        let client = resolve(&trusted, client, &mut head).map_err(|_| "refused")?;
+        let called = head.extensions.get::<ForwardedOrigin>().cloned().unwrap_or_default();
         Ok((client.address.unwrap().to_string(), called))
     }
 
@@ -376,39 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_read_as_they_are_written() {
-        for (network, inside, outside) in [
-            ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
-            ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
-            ("10.1.2.3/8", "10.255.0.1", "::ffff:b00:1"),
-            ("::1", "::1", "127.0.0.1"),
-            ("fd00::/8", "fdff::1", "fe00::1"),
-            ("::ffff:10.0.0.0/104", "10.9.9.9", "11.0.0.1"),
-        ] {
-            let proxy: TrustedProxy = network.parse().unwrap();
-            let has = |text: &str| proxy.has(text.parse::<IpAddr>().unwrap().to_canonical());
-            assert!(has(inside) && !has(outside), "{network}");
-        }
-        assert!(proxies(&["0.0.0.0/0"])[0].has("203.0.113.1".parse().unwrap()));
-        assert!(!proxies(&["0.0.0.0/0"])[0].has("::1".parse().unwrap()));
-        assert!(proxies(&["::/0"])[0].has("2001:db8::1".parse().unwrap()));
-        for bad in [
-            "",
-            "10.0.0.0/33",
-            "::1/129",
-            "10.0.0.0/",
-            "10.0.0.0/-1",
-            "10.0.0.0/+8",
-            "localhost",
-            "/8",
-            "Unix",
-        ] {
-            assert_eq!(bad.parse::<TrustedProxy>(), Err(TrustedProxyError), "{bad}");
-        }
-    }
-
-    #[test]
-    fn strangers_say_nothing_of_others() {
+    fn headers_of_untrusted_peers_are_ignored() {
         let claims = [("x-forwarded-for", "203.0.113.9"), ("forwarded", "for=203.0.113.9;host=evil")];
         assert_eq!(resolved("192.0.2.7", &claims), Ok(("192.0.2.7".to_owned(), ForwardedOrigin::default())));
         assert_eq!(
@@ -418,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_that_is_no_proxy_counts() {
+    fn the_last_address_that_is_no_trusted_proxy_is_the_client() {
         for (header, value, client) in [
             ("x-forwarded-for", "203.0.113.9", "203.0.113.9"),
             ("x-forwarded-for", "1.1.1.1, 203.0.113.9", "203.0.113.9"),
@@ -448,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_the_one_that_this_client_used() {
+    fn scheme_and_host_are_those_of_the_client() {
         let called = |headers: &[(&str, &str)]| resolved("10.0.0.1", headers).unwrap().1;
         let is = |scheme, host: &str| ForwardedOrigin { scheme: Some(scheme), host: Some(host.to_owned()) };
         let set = [
@@ -472,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_nonsense_is_refused() {
+    fn contradictory_and_malformed_headers_are_refused() {
         let long = "1.1.1.1,".repeat(MOST_HOPS + 1);
         let long_forwarded = "for=1.1.1.1,".repeat(MOST_HOPS + 1);
         for headers in [
@@ -501,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_client_says_first_it_is_who_the_proxy_says() {
+    fn entries_of_the_client_never_hide_the_entry_of_the_proxy() {
         const PIECES: [&str; 18] = [
             "for=",
             "1.1.1.1",

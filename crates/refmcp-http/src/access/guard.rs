@@ -1,117 +1,116 @@
-//! Who may speak to us at all. A web page somewhere must not reach a server on this machine through its visitor's
-//! browser, so the name we are called by and the page that calls are looked at before anything else.
+//! The guard against DNS rebinding and foreign web pages: the `Host` and the `Origin` of a request. A web page must not
+//! reach a server on this machine through its visitor's browser, so both are checked before anything else.
 
 use std::net::IpAddr;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
 
-/// Why somebody may not speak to us.
+/// A request that the guard refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
-    /// By the name that we were called by.
+    /// Because of its `Host`.
     #[error("{0}")]
     Host(&'static str),
-    /// By the page that calls.
+    /// Because of its `Origin`.
     #[error("{0}")]
     Origin(&'static str),
 }
 
-const ORIGIN_REFUSED: &str = "this Origin is not allowed here; --allow-origin ORIGIN allows it";
-
-/// Whether the name by which we are called is ours, and the page that calls, if it is one, may: `hosts` and `origins`
-/// are those that were given, beside the names of this machine; `called` is the address that was called.
+/// Checks `Host` and `Origin`: `hosts` and `origins` are allowed beside the names of this machine; `local` is the server's
+/// own address of the connection.
 ///
 /// # Errors
-/// What is foreign.
+/// The header that is not allowed.
 pub fn check(
     hosts: &[String],
     origins: &[String],
-    called: Option<IpAddr>,
+    local: Option<IpAddr>,
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), GuardError> {
-    check_host(hosts, called, uri, headers)?;
-    check_origin(hosts, origins, called, headers)
+    check_host(hosts, local, uri, headers)?;
+    check_origin(hosts, origins, local, headers)
 }
 
-/// The first half of [`check`]: whether the name by which we are called is ours. That is enough where anybody may know
-/// what there is to know: a name that leads here by a trick is none of ours.
-///
-/// # Errors
-/// It is not.
-pub fn check_host(
+/// Checks `Host` alone. That is enough where any page may read the response.
+pub(crate) fn check_host(
     hosts: &[String],
-    called: Option<IpAddr>,
+    local: Option<IpAddr>,
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), GuardError> {
-    let mut named = headers.get_all(header::HOST).iter();
-    let host = match (named.next(), named.next()) {
-        (Some(_), Some(_)) => return Err(GuardError::Host("more than one Host header")),
-        (Some(host), None) => Some(host.to_str().map_err(|_| GuardError::Host("an unreadable Host header"))?),
-        (None, _) => None,
-    };
+    let more = GuardError::Host("more than one Host header");
+    let host = single(headers, &header::HOST, more, GuardError::Host("an unreadable Host header"))?;
     let target = uri.authority().map(Authority::as_str);
     if host.is_none() && target.is_none() {
         return Err(GuardError::Host("no Host header"));
     }
-    // Where both are there, both count: whoever stands between us may have looked at either.
-    if ![host, target].into_iter().flatten().all(|host| is_ours(hosts, called, host)) {
+    // Both count if both are there: an intermediary may have looked at either.
+    if ![host, target].into_iter().flatten().all(|host| is_allowed(hosts, local, host)) {
         return Err(GuardError::Host("this Host is not served here; --allow-host NAME serves it"));
     }
     Ok(())
 }
 
-/// The same of a name that a proxy says it was called by.
+/// Checks the host that a proxy reports.
 pub(crate) fn check_forwarded_host(
     hosts: &[String],
-    called: Option<IpAddr>,
+    local: Option<IpAddr>,
     host: &str,
-) -> Result<(), &'static str> {
+) -> Result<(), GuardError> {
     let foreign = "this forwarded host is not served here; --allow-host NAME serves it";
-    is_ours(hosts, called, host).then_some(()).ok_or(foreign)
+    is_allowed(hosts, local, host).then_some(()).ok_or(GuardError::Host(foreign))
 }
 
-/// The other half of [`check`]: whether the page that calls, if it is one, may.
-///
-/// # Errors
-/// It may not.
-pub fn check_origin(
+/// Checks `Origin` alone.
+pub(crate) fn check_origin(
     hosts: &[String],
     origins: &[String],
-    called: Option<IpAddr>,
+    local: Option<IpAddr>,
     headers: &HeaderMap,
 ) -> Result<(), GuardError> {
-    let mut pages = headers.get_all(header::ORIGIN).iter();
-    match (pages.next(), pages.next()) {
-        (None, _) => Ok(()),
-        (Some(_), Some(_)) => Err(GuardError::Origin("more than one Origin header")),
-        (Some(origin), None) => {
-            let origin = origin.to_str().map_err(|_| GuardError::Origin("an unreadable Origin header"))?;
-            let known = origins.iter().any(|allowed| allowed == origin);
-            let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-            let ours = host.is_some_and(|host| is_ours(hosts, called, host));
-            if known || ours { Ok(()) } else { Err(GuardError::Origin(ORIGIN_REFUSED)) }
-        }
+    let more = GuardError::Origin("more than one Origin header");
+    let unreadable = GuardError::Origin("an unreadable Origin header");
+    let Some(origin) = single(headers, &header::ORIGIN, more, unreadable)? else { return Ok(()) };
+    let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    if origins.iter().any(|allowed| allowed == origin)
+        || host.is_some_and(|host| is_allowed(hosts, local, host))
+    {
+        return Ok(());
+    }
+    Err(GuardError::Origin("this Origin is not allowed here; --allow-origin ORIGIN allows it"))
+}
+
+fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+    more: GuardError,
+    unreadable: GuardError,
+) -> Result<Option<&'a str>, GuardError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(_), Some(_)) => Err(more),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| unreadable),
     }
 }
 
-/// Whether a host, with or without a port, is this machine, one of the names we were given, or the very address that
-/// was called: no page can make a browser call that under another name.
-fn is_ours(hosts: &[String], called: Option<IpAddr>, host: &str) -> bool {
+/// Whether a host, with or without a port, is a name of this machine, an allowed name, or the server's own address: no
+/// page can make a browser call that address by another name.
+fn is_allowed(hosts: &[String], local: Option<IpAddr>, host: &str) -> bool {
     let Some(name) = without_port(host) else { return false };
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| name.eq_ignore_ascii_case(local))
-        || called.is_some_and(|called| is_address(name, called))
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|loopback| name.eq_ignore_ascii_case(loopback))
+        || local.is_some_and(|local| is_address(name, local))
         || hosts.iter().any(|known| known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(name))
 }
 
-fn is_address(name: &str, called: IpAddr) -> bool {
+fn is_address(name: &str, local: IpAddr) -> bool {
     let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == called.to_canonical())
+    bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == local.to_canonical())
 }
 
-/// The name in `name:port`; nothing where the port is none.
+/// The name in `name:port`; none if the port is malformed.
 fn without_port(host: &str) -> Option<&str> {
     let (name, port) = match host.rfind(']') {
         Some(end) => host.split_at(end + 1),
@@ -132,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_from_elsewhere_may_not() {
+    fn foreign_origins_are_refused() {
         let from = |origins: &[&'static str], uri: &'static str| {
             let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static("localhost"))]);
             for origin in origins {
@@ -140,8 +139,8 @@ mod tests {
             }
             check(&[], &["https://known.example".to_owned()], None, &Uri::from_static(uri), &headers)
         };
-        for ours in [&[][..], &["http://localhost:5173"], &["https://known.example"]] {
-            assert_eq!(from(ours, "/mcp"), Ok(()), "{ours:?}");
+        for allowed in [&[][..], &["http://localhost:5173"], &["https://known.example"]] {
+            assert_eq!(from(allowed, "/mcp"), Ok(()), "{allowed:?}");
         }
         for foreign in [
             &["https://evil.com"][..],
@@ -159,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_names_are_ours() {
-        for ours in ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:3000"] {
-            assert!(is_ours(&[], None, ours), "{ours}");
+    fn loopback_names_and_the_own_address_are_allowed() {
+        for allowed in ["localhost", "localhost:3000", "LOCALHOST:1", "127.0.0.1:80", "[::1]", "[::1]:3000"] {
+            assert!(is_allowed(&[], None, allowed), "{allowed}");
         }
         for foreign in [
             "evil.com",
@@ -175,12 +174,14 @@ mod tests {
             "localhost:99999",
             "127.0.0.2",
         ] {
-            assert!(!is_ours(&[], None, foreign), "{foreign}");
+            assert!(!is_allowed(&[], None, foreign), "{foreign}");
         }
-        let called = Some("192.0.2.1".parse().unwrap());
-        assert!(is_ours(&[], called, "192.0.2.1:3000") && !is_ours(&[], called, "192.0.2.2:3000"));
-        let called = Some("2001:db8::1".parse().unwrap());
-        assert!(is_ours(&[], called, "[2001:db8::1]:3000") && !is_ours(&[], called, "2001:db8::1.evil.com"));
-        assert!(is_ours(&["mcp.example.com".to_owned()], None, "mcp.example.com:8080"));
+        let local = Some("192.0.2.1".parse().unwrap());
+        assert!(is_allowed(&[], local, "192.0.2.1:3000") && !is_allowed(&[], local, "192.0.2.2:3000"));
+        let local = Some("2001:db8::1".parse().unwrap());
+        assert!(
+            is_allowed(&[], local, "[2001:db8::1]:3000") && !is_allowed(&[], local, "2001:db8::1.evil.com")
+        );
+        assert!(is_allowed(&["mcp.example.com".to_owned()], None, "mcp.example.com:8080"));
     }
 }

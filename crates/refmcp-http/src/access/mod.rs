@@ -17,3 +17,4 @@ pub mod guard;
 pub(crate) mod rate;
 pub(crate) mod resource_server;
 pub(crate) mod scopes;
+pub(crate) mod trusted_proxy;

@@ -1,4 +1,4 @@
-//! How often one client may ask: a bucket that fills at a steady rate, from which every request takes a drop.
+//! The rate limit of each client: a token bucket.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use parking_lot::Mutex;
 use refmcp_server::Timestamp;
 
-/// Clients that are remembered; when there are more, all start afresh.
+/// Clients that are tracked; beyond that, all buckets are full again.
 const MOST_CLIENTS: usize = 100_000;
 
 /// A rate of requests.
@@ -14,12 +14,12 @@ const MOST_CLIENTS: usize = 100_000;
 pub struct Rate {
     /// Requests per second, in the long run.
     pub per_second: u32,
-    /// Requests at once, after a pause.
+    /// Requests at once after a pause.
     pub burst: u32,
 }
 
 impl Rate {
-    /// So many requests per second, and as many at once as would be fine within ten.
+    /// So many requests per second, and ten times as many at once.
     pub fn per_second(per_second: u32) -> Self {
         Self { per_second, burst: per_second.saturating_mul(10) }
     }
@@ -38,11 +38,11 @@ pub(crate) struct RateLimiter {
     buckets: Mutex<HashMap<IpAddr, Bucket>>,
 }
 
-/// In thousandths of a request, so that nothing is lost in rounding.
+/// Tokens are thousandths of a request, so that rounding loses nothing.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    drops: u64,
-    at: Timestamp,
+    tokens: u64,
+    filled: Timestamp,
 }
 
 const REQUEST: u64 = 1000;
@@ -52,28 +52,31 @@ impl RateLimiter {
         Self { rate, buckets: Mutex::default() }
     }
 
-    /// Takes a drop from a client's bucket, or says in how many seconds there is one.
+    /// Takes one request from a client's bucket.
+    ///
+    /// # Errors
+    /// The bucket is empty; it has a request in so many seconds.
     pub(crate) fn take(&self, client: IpAddr, now: Timestamp) -> Result<(), u64> {
         let full = u64::from(self.rate.burst) * REQUEST;
         let mut buckets = self.buckets.lock();
         if buckets.len() >= MOST_CLIENTS {
             buckets.clear();
         }
-        let bucket = buckets.entry(network(client)).or_insert(Bucket { drops: full, at: now });
-        let passed = now.as_millis().saturating_sub(bucket.at.as_millis());
-        // So many per second are as many thousandths per millisecond.
-        bucket.drops = full.min(bucket.drops.saturating_add(passed * u64::from(self.rate.per_second)));
-        bucket.at = bucket.at.max(now);
-        if bucket.drops >= REQUEST {
-            bucket.drops -= REQUEST;
+        let bucket = buckets.entry(network(client)).or_insert(Bucket { tokens: full, filled: now });
+        let passed = now.as_millis().saturating_sub(bucket.filled.as_millis());
+        // Requests per second are thousandths of a request per millisecond.
+        bucket.tokens = full.min(bucket.tokens.saturating_add(passed * u64::from(self.rate.per_second)));
+        bucket.filled = bucket.filled.max(now);
+        if bucket.tokens >= REQUEST {
+            bucket.tokens -= REQUEST;
             return Ok(());
         }
-        let missing = REQUEST - bucket.drops;
+        let missing = REQUEST - bucket.tokens;
         Err(missing.div_ceil(u64::from(self.rate.per_second.max(1)) * 1000).max(1))
     }
 }
 
-/// Whoever has one address of version 6 has a whole network of them.
+/// The client that an address belongs to: with IPv6 a client has a whole network.
 fn network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_empties_and_fills() {
+    fn a_bucket_is_emptied_and_refilled() {
         let buckets = RateLimiter::new(Rate { per_second: 10, burst: 3 });
         let (one, other): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
         let at = Timestamp::from_millis;
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_version_6_is_one_client() {
+    fn an_ipv6_network_is_one_client() {
         let of = |text: &str| network(text.parse().unwrap());
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));

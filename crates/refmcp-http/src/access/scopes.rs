@@ -1,5 +1,5 @@
-//! Whether a request's token is good for what the request asks for. That is known once its body was read, and looked at
-//! before anything of it is done.
+//! Scopes: whether the access token of a request covers what its messages need. They are known once the body was read, and
+//! checked before the engine receives it.
 
 use std::sync::Arc;
 
@@ -8,21 +8,19 @@ use refmcp_auth::Scopes;
 use refmcp_proto::jsonrpc::{Incoming, Message, Request};
 
 use crate::access::caller::Caller;
-use crate::access::resource_server::Head;
 use crate::endpoint::Inner;
 use crate::refusal::Refusal;
 use crate::session::HttpSession;
 
-/// Refuses a body as a whole when its token is not good for all of it. The session, if there is one, may have tools of
-/// its own.
+/// Refuses a body whose token does not cover all of its messages. The session, if there is one, may have its own tools.
 pub(crate) fn check(
     endpoint: &Inner,
     caller: &Caller,
-    parts: &Parts,
+    head: &Parts,
     session: impl FnOnce() -> Option<Arc<HttpSession>>,
     body: &Incoming<'_>,
 ) -> Result<(), Refusal> {
-    let (Some(resource_server), Some(grant)) = (&endpoint.options.resource_server, &caller.grant) else {
+    let (Some(resource_server), Some(token)) = (&endpoint.options.resource_server, &caller.token) else {
         return Ok(());
     };
     let (requests, id) = match body {
@@ -36,17 +34,16 @@ pub(crate) fn check(
     let session = session();
     let needed = requests.into_iter().flat_map(|request| {
         let (method, params) = (&*request.method, request.params.text);
-        let own = session.as_ref().map(|session| session.conversation.scopes_needed(method, params));
-        // Whichever tool of this name it is going to be, the token is good for it.
+        let own = session.as_ref().map(|session| session.driver.scopes_needed(method, params));
+        // The token covers each tool of this name, of the server and of the session.
         endpoint.server.scopes_needed(method, params).into_iter().chain(own.into_iter().flatten())
     });
     let needed: Vec<Arc<str>> = needed.collect();
     let needed: Scopes = needed.iter().map(|scope| &**scope).collect();
-    if grant.granted.scopes.cover(&needed) {
+    if token.access.scopes.cover(&needed) {
         return Ok(());
     }
-    let head = Head::of(&endpoint.options.path, &parts.method, &parts.uri, &parts.extensions, &parts.headers);
-    Err(resource_server.lacks(grant, needed, &head).said_to(id))
+    Err(resource_server.insufficient_scope(token, needed, head).as_rpc_error(id))
 }
 
 fn request<'a, 'b>(message: &'a Message<'b>) -> Option<&'a Request<'b>> {

@@ -1,6 +1,4 @@
-//! For those who operate the server: whether it lives, whether it takes work, what it has done.
-
-use std::sync::atomic::Ordering;
+//! Health, readiness and metrics: `/healthz`, `/readyz` and `/metrics`.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -11,16 +9,16 @@ use tokio::time::Instant;
 
 use crate::access::caller::Client;
 use crate::access::guard;
-use crate::endpoint::{Endpoint, Inner, nothing_here};
+use crate::endpoint::{Endpoint, Inner};
+use crate::ops::log::logged_path;
 use crate::ops::prometheus::CONTENT_TYPE;
-use crate::ops::refusal_log::logged_path;
-use crate::refusal::{Reason, Refusal};
-use crate::routes::{ROUTES, Target};
+use crate::refusal::Refusal;
+use crate::routes::{ROUTES, Route, Target};
 
 /// Where `/healthz`, `/readyz` and `/metrics` are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpsRoutes {
-    /// Beside the protocol. With an resource_server `/metrics` wants a token, as the protocol does; the other two tell nothing
+    /// Beside the MCP endpoint. With a resource server `/metrics` requires an access token; the other two reveal nothing
     /// that needs one, and load balancers have none.
     #[default]
     Public,
@@ -29,11 +27,11 @@ pub enum OpsRoutes {
 }
 
 impl Endpoint {
-    /// `/healthz`, `/readyz` and `/metrics` alone, for a listener that only operators reach: nothing asks for tokens
-    /// there, nor counts how often a client asks. With [`OpsRoutes::Separate`] they are nowhere else.
+    /// `/healthz`, `/readyz` and `/metrics` alone, for a listener that only operators reach: without access tokens and
+    /// rate limits. With [`OpsRoutes::Separate`] they are nowhere else.
     pub fn ops_router(&self) -> Router {
         let serve = |State(endpoint): State<Self>, request: Request| async move {
-            endpoint.answer_ops(Client::of(&request), &request)
+            endpoint.answer_ops(Client::of_request(&request), &request)
         };
         let routes = ROUTES.iter().filter(|route| route.target.is_ops());
         routes
@@ -45,11 +43,11 @@ impl Endpoint {
     pub(crate) fn answer_ops<B>(&self, client: Client, request: &axum::http::Request<B>) -> Response {
         let (began, inner) = (Instant::now(), &self.inner);
         let path = request.uri().path();
-        let route = inner.options.path.place(path).filter(|place| ROUTES[*place].target.is_ops());
+        let route = inner.options.path.route(path).filter(|route| route.target.is_ops());
         let response = inner.serve_ops(client, route, request).unwrap_or_else(|refusal| {
-            let known = route.map(|place| ROUTES[place].path);
-            let unknown = known.is_none().then(|| logged_path(path));
-            inner.refused(client, Some(request.method()), known.or(unknown.as_deref()), &refusal);
+            let unknown = route.is_none().then(|| logged_path(path));
+            let path = route.map(|route| route.path).or(unknown.as_deref());
+            inner.refused(client, Some(request.method()), path, &refusal);
             refusal.into_response()
         });
         inner.metrics.answered(route, response.status(), began.elapsed());
@@ -58,50 +56,40 @@ impl Endpoint {
 }
 
 impl Inner {
-    /// Serves a request of an operator. A page must not reach a listener on this machine through its visitor's browser,
-    /// so names and origins count here too.
+    /// Serves a request of an operator. A web page must not reach a listener on this machine through its visitor's
+    /// browser, so `Host` and `Origin` are checked here too.
     fn serve_ops<B>(
         &self,
         client: Client,
-        route: Option<usize>,
+        route: Option<&Route>,
         request: &axum::http::Request<B>,
     ) -> Result<Response, Refusal> {
         let (uri, headers) = (request.uri(), request.headers());
-        guard::check(&self.options.hosts, &self.options.origins, client.called, uri, headers)
-            .map_err(|foreign| Refusal::foreign(foreign, headers))?;
-        let route = route.and_then(|place| ROUTES.get(place)).ok_or_else(nothing_here)?;
+        guard::check(&self.options.hosts, &self.options.origins, client.local_address, uri, headers)
+            .map_err(|error| Refusal::guard(error, headers))?;
+        let route = route.ok_or_else(Refusal::not_found)?;
         if !route.methods.contains(&request.method().as_str()) {
             return Err(Refusal::method(route.methods, "this method is not served here"));
         }
-        match route.target {
-            Target::Health => Ok(health()),
-            Target::Ready => ready(self),
-            Target::Metrics => Ok(metrics(self)),
-            _ => Err(nothing_here()),
+        serve(self, route.target)
+    }
+}
+
+/// The response of an operators' route.
+pub(crate) fn serve(endpoint: &Inner, target: Target) -> Result<Response, Refusal> {
+    match target {
+        Target::Health => Ok(plain("alive\n".to_owned())),
+        Target::Ready if endpoint.is_draining() => Err(Refusal::stopping()),
+        Target::Ready => endpoint.check_running().map(|()| plain("ready\n".to_owned())),
+        Target::Metrics => {
+            let sessions = endpoint.sessions.count();
+            let text = endpoint.metrics.text(&endpoint.options.path, &sessions, &endpoint.server);
+            let mut response = plain(text);
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+            Ok(response)
         }
+        _ => Err(Refusal::not_found()),
     }
-}
-
-/// The process answers, so it lives.
-pub(crate) fn health() -> Response {
-    plain("alive\n".to_owned())
-}
-
-/// Whether new work is welcome.
-pub(crate) fn ready(endpoint: &Inner) -> Result<Response, Refusal> {
-    if endpoint.draining.load(Ordering::Relaxed) || endpoint.stop.is_cancelled() {
-        return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
-    }
-    Ok(plain("ready\n".to_owned()))
-}
-
-/// The metrics.
-pub(crate) fn metrics(endpoint: &Inner) -> Response {
-    let sessions = endpoint.sessions.count();
-    let text = endpoint.metrics.text(&endpoint.options.path, &sessions, &endpoint.server);
-    let mut response = plain(text);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
-    response
 }
 
 fn plain(text: String) -> Response {

@@ -1,4 +1,4 @@
-//! What has happened here, in numbers, as Prometheus reads them.
+//! Metrics: counters and gauges of an endpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,14 +10,13 @@ use refmcp_server::{Histogram, Server};
 use crate::ops::process;
 use crate::ops::prometheus::Exposition;
 use crate::refusal::Reason;
-use crate::routes::{EndpointPath, ROUTES};
+use crate::routes::{EndpointPath, ROUTES, Route};
 
-/// Counts since the endpoint was made, and what there is now.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Responses by route and by the first digit of their status.
+    /// Responses by route and first digit of the status.
     responses: [[AtomicU64; 5]; ROUTES.len()],
-    /// How long it took until the head of a response was known.
+    /// The time until the head of a response was known.
     took: Histogram,
     rejections: [AtomicU64; Reason::ALL.len()],
     pub(crate) received: AtomicU64,
@@ -29,11 +28,11 @@ pub(crate) struct Metrics {
     pub(crate) sockets: Gauge,
 }
 
-/// How many there are of something now.
+/// The number of things of a kind that there are now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gauge(Arc<AtomicUsize>);
 
-/// One of what a gauge counts, for as long as it is kept.
+/// Counts in a gauge until it is dropped.
 #[derive(Debug)]
 pub(crate) struct GaugeGuard(Gauge);
 
@@ -42,10 +41,10 @@ impl Gauge {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One more, unless there are so many already.
+    /// Counts one more, unless there are so many already.
     pub(crate) fn enter(&self, most: usize) -> Option<GaugeGuard> {
-        let counted = GaugeGuard(self.clone());
-        (self.0.fetch_add(1, Ordering::Relaxed) < most).then_some(counted)
+        let guard = GaugeGuard(self.clone());
+        (self.0.fetch_add(1, Ordering::Relaxed) < most).then_some(guard)
     }
 }
 
@@ -56,10 +55,10 @@ impl Drop for GaugeGuard {
 }
 
 impl Metrics {
-    pub(crate) fn answered(&self, route: Option<usize>, status: StatusCode, took: Duration) {
+    pub(crate) fn answered(&self, route: Option<&Route>, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
-        if let Some(count) = route.and_then(|route| self.responses.get(route)) {
-            count[class].fetch_add(1, Ordering::Relaxed);
+        if let Some(route) = route {
+            self.responses[route.target as usize][class].fetch_add(1, Ordering::Relaxed);
         }
         self.took.add(took);
     }
@@ -68,86 +67,73 @@ impl Metrics {
         self.rejections[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn rejections(&self, reason: Reason) -> u64 {
-        self.rejections[reason as usize].load(Ordering::Relaxed)
-    }
-
-    /// Everything, in the text format of Prometheus.
+    /// All metrics in the text format of Prometheus.
     pub(crate) fn text(&self, paths: &EndpointPath, sessions: &[(&str, usize)], server: &Server) -> String {
-        let mut page = Exposition::new();
+        let mut out = Exposition::new();
         let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let (info, calls) = (&server.config().server_info, server.statistics());
 
-        page.family("refmcp_build_info", "gauge", "The versions of refmcp and of the server; always 1.");
+        out.family("refmcp_build_info", "gauge", "The versions of refmcp and of the server; always 1.");
         let labels = [
             ("version", env!("CARGO_PKG_VERSION")),
             ("server", &info.name),
             ("server_version", &info.version),
         ];
-        page.sample("refmcp_build_info", &labels, 1);
-        process::write(&mut page);
-        page.family("refmcp_sessions", "gauge", "Sessions that are open, by transport.");
+        out.sample("refmcp_build_info", &labels, 1);
+        process::write(&mut out);
+        out.family("refmcp_sessions", "gauge", "Sessions that are open, by transport.");
         for (transport, number) in sessions {
-            page.sample("refmcp_sessions", &[("transport", transport)], number);
+            out.sample("refmcp_sessions", &[("transport", transport)], number);
         }
-        page.single(
-            "refmcp_sessions_opened_total",
-            "counter",
-            "Sessions opened.",
-            count(&self.sessions_opened),
-        );
-        page.single("refmcp_connections", "gauge", "Connections that are open.", self.connections.get());
-        page.single("refmcp_streams", "gauge", "Streams of events that are read.", self.streams.get());
-        page.single("refmcp_websockets", "gauge", "WebSockets that are open.", self.sockets.get());
-        page.single("refmcp_requests_in_flight", "gauge", "Requests being answered.", self.in_flight.get());
+        out.counter("refmcp_sessions_opened_total", "Sessions opened.", count(&self.sessions_opened));
+        out.gauge("refmcp_connections", "Connections that are open.", self.connections.get());
+        out.gauge("refmcp_streams", "Streams of events that are read.", self.streams.get());
+        out.gauge("refmcp_websockets", "WebSockets that are open.", self.sockets.get());
+        out.gauge("refmcp_requests_in_flight", "Requests being answered.", self.in_flight.get());
 
-        page.family("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");
-        for (path, counts) in paths.all().zip(&self.responses) {
+        out.family("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");
+        for (route, counts) in ROUTES.iter().zip(&self.responses) {
+            let path = paths.of(route.target);
             for (class, value) in ["1xx", "2xx", "3xx", "4xx", "5xx"].into_iter().zip(counts) {
-                page.sample("refmcp_responses_total", &[("route", path), ("status", class)], count(value));
+                out.sample("refmcp_responses_total", &[("route", path), ("status", class)], count(value));
             }
         }
-        page.family("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
-        page.histogram("refmcp_response_seconds", &[], &self.took);
-        page.family("refmcp_rejections_total", "counter", "Requests turned away, by reason.");
-        for reason in Reason::ALL {
-            page.sample("refmcp_rejections_total", &[("reason", reason.name())], self.rejections(reason));
+        out.family("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
+        out.histogram("refmcp_response_seconds", &[], &self.took);
+        out.family("refmcp_rejections_total", "counter", "Requests turned away, by reason.");
+        for (reason, value) in Reason::ALL.iter().zip(&self.rejections) {
+            out.sample("refmcp_rejections_total", &[("reason", reason.name())], count(value));
         }
-        page.single(
-            "refmcp_received_bytes_total",
-            "counter",
-            "Bytes of messages received.",
-            count(&self.received),
-        );
-        page.single("refmcp_sent_bytes_total", "counter", "Bytes of messages sent.", count(&self.sent));
+        out.counter("refmcp_received_bytes_total", "Bytes of messages received.", count(&self.received));
+        out.counter("refmcp_sent_bytes_total", "Bytes of messages sent.", count(&self.sent));
 
-        page.family("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
+        out.family("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
         for (method, statistics) in calls.methods() {
             for (outcome, number) in statistics.outcomes() {
                 let labels = [("method", method), ("ending", outcome.name())];
-                page.sample("refmcp_calls_total", &labels, number);
+                out.sample("refmcp_calls_total", &labels, number);
             }
         }
-        page.family("refmcp_call_seconds", "histogram", "How long handlers ran, by method.");
+        out.family("refmcp_call_seconds", "histogram", "How long handlers ran, by method.");
         for (method, statistics) in calls.methods() {
-            page.histogram("refmcp_call_seconds", &[("method", method)], statistics.took());
+            out.histogram("refmcp_call_seconds", &[("method", method)], statistics.took());
         }
         let tools = server.tool_statistics();
-        page.family("refmcp_tool_calls_total", "counter", "Calls of tools, by tool and ending.");
+        out.family("refmcp_tool_calls_total", "counter", "Calls of tools, by tool and ending.");
         for (tool, statistics) in &tools {
             for (outcome, number) in statistics.outcomes() {
-                page.sample("refmcp_tool_calls_total", &[("tool", tool), ("ending", outcome.name())], number);
+                out.sample("refmcp_tool_calls_total", &[("tool", tool), ("ending", outcome.name())], number);
             }
         }
-        page.family("refmcp_tool_call_seconds", "histogram", "How long calls of tools ran, by tool.");
+        out.family("refmcp_tool_call_seconds", "histogram", "How long calls of tools ran, by tool.");
         for (tool, statistics) in &tools {
-            page.histogram("refmcp_tool_call_seconds", &[("tool", tool)], statistics.took());
+            out.histogram("refmcp_tool_call_seconds", &[("tool", tool)], statistics.took());
         }
-        page.family("refmcp_findings_total", "counter", "Rules of the protocol that clients broke.");
+        out.family("refmcp_findings_total", "counter", "Rules of the protocol that clients broke.");
         for (rule, number) in calls.findings() {
-            page.sample("refmcp_findings_total", &[("rule", rule)], number);
+            out.sample("refmcp_findings_total", &[("rule", rule)], number);
         }
-        page.into_text()
+        out.into_text()
     }
 }
 
@@ -156,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gauges_count_what_is_kept() {
+    fn gauges_count_guards() {
         let gauge = Gauge::default();
         let one = gauge.enter(2).unwrap();
         let two = gauge.enter(2).unwrap();
@@ -169,7 +155,7 @@ mod tests {
     #[test]
     fn every_line_is_a_comment_or_a_number() {
         let metrics = Metrics::default();
-        metrics.answered(Some(0), StatusCode::OK, Duration::from_millis(3));
+        metrics.answered(ROUTES.first(), StatusCode::OK, Duration::from_millis(3));
         metrics.refused(Reason::Rate);
         let server = Server::builder("a \"server\"", "1").build().unwrap();
         let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &server);

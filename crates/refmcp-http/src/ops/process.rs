@@ -1,37 +1,35 @@
-//! The numbers of this process by the names that Prometheus clients give them. Linux tells them under `/proc`; elsewhere
-//! there are none.
+//! Metrics of this process, by the names that Prometheus clients use. Linux has them under `/proc`; elsewhere there are
+//! none.
 
 use std::fs;
 
 use crate::ops::prometheus::Exposition;
 
-/// Clock ticks in a second, as `/proc` counts them: fixed by Linux on every architecture that Rust has a standard library
-/// for.
+/// Clock ticks in a second in `/proc`: fixed by Linux on every architecture that Rust has a standard library for.
 const TICKS: f64 = 100.0;
 
-/// Writes what can be read.
-pub(crate) fn write(page: &mut Exposition) {
+/// Writes the metrics that can be read.
+pub(crate) fn write(out: &mut Exposition) {
     if let Some(stat) = read("/proc/self/stat").as_deref().and_then(Stat::parse) {
         let help = "User and system CPU time spent, in seconds.";
-        page.single("process_cpu_seconds_total", "counter", help, stat.cpu_ticks / TICKS);
-        page.single("process_threads", "gauge", "Threads of this process.", stat.threads);
-        let help = "Virtual memory, in bytes.";
-        page.single("process_virtual_memory_bytes", "gauge", help, stat.virtual_bytes);
+        out.counter("process_cpu_seconds_total", help, stat.cpu_ticks / TICKS);
+        out.gauge("process_threads", "Threads of this process.", stat.threads);
+        out.gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", stat.virtual_bytes);
         if let Some(boot) = read("/proc/stat").as_deref().and_then(boot_time) {
             let help = "When this process was started, in seconds since 1970.";
-            page.single("process_start_time_seconds", "gauge", help, boot + stat.start_ticks / TICKS);
+            out.gauge("process_start_time_seconds", help, boot + stat.start_ticks / TICKS);
         }
     }
     if let Some(bytes) = read("/proc/self/status").as_deref().and_then(resident_bytes) {
-        page.single("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", bytes);
+        out.gauge("process_resident_memory_bytes", "Resident memory, in bytes.", bytes);
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
         // One of them reads the others.
         let count = open.count().saturating_sub(1);
-        page.single("process_open_fds", "gauge", "File descriptors that are open.", count);
+        out.gauge("process_open_fds", "File descriptors that are open.", count);
     }
     if let Some(most) = read("/proc/self/limits").as_deref().and_then(most_fds) {
-        page.single("process_max_fds", "gauge", "File descriptors that may be open.", most);
+        out.gauge("process_max_fds", "File descriptors that may be open.", most);
     }
 }
 
@@ -39,7 +37,7 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// What is needed of `/proc/self/stat`.
+/// Fields of `/proc/self/stat`.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu_ticks: f64,
@@ -50,7 +48,7 @@ struct Stat {
 
 impl Stat {
     fn parse(text: &str) -> Option<Self> {
-        // The second field is the program's name, which may have spaces and parentheses in it. The third follows.
+        // The second field is the program's name, which may contain spaces and parentheses.
         let rest = text.rsplit_once(") ")?.1;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
@@ -64,19 +62,19 @@ impl Stat {
     }
 }
 
-/// When the machine was started, of `/proc/stat`.
+/// When the machine was started, from `/proc/stat`.
 fn boot_time(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
-/// The resident memory, of `/proc/self/status`.
+/// The resident memory, from `/proc/self/status`.
 fn resident_bytes(text: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = value.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// The soft limit of open files, of `/proc/self/limits`; nothing where there is none.
+/// The soft limit of open files, from `/proc/self/limits`; none if unlimited.
 fn most_fds(text: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     value.split_ascii_whitespace().next()?.parse().ok()
@@ -87,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_whatever_the_program_is_called() {
+    fn proc_files_are_parsed() {
         let text = "7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 9 0 12345 4096000 77 18446744073709551615";
         let wanted = Stat { cpu_ticks: 200.0, threads: 9, start_ticks: 12345.0, virtual_bytes: 4_096_000 };
         assert_eq!(Stat::parse(text), Some(wanted));
@@ -103,10 +101,10 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_process_has_all_of_them() {
-        let mut page = Exposition::new();
-        write(&mut page);
-        let text = page.into_text();
+    fn this_process_has_all_metrics() {
+        let mut out = Exposition::new();
+        write(&mut out);
+        let text = out.into_text();
         let value = |name: &str| -> f64 {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()

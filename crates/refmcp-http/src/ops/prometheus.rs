@@ -1,13 +1,13 @@
-//! The text format of Prometheus, version 0.0.4: families of samples with their help and type, labels escaped.
+//! The text exposition format of Prometheus, version 0.0.4: families of samples with their help and type.
 
 use std::fmt::{Display, Write};
 
 use refmcp_server::Histogram;
 
-/// The media type of a page.
+/// The media type of the format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A page that is being written.
+/// Metrics that are being written.
 #[derive(Debug)]
 pub(crate) struct Exposition(String);
 
@@ -20,21 +20,27 @@ impl Exposition {
         self.0
     }
 
-    /// Begins a family; all its samples follow.
+    /// Begins a family; its samples follow.
     pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    /// A family of one sample.
-    pub(crate) fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
-        self.family(name, kind, help);
+    /// A gauge of one sample.
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+
+    /// A counter of one sample.
+    pub(crate) fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "counter", help);
         self.sample(name, &[], value);
     }
 
     pub(crate) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
-        for (place, (label, text)) in labels.iter().enumerate() {
-            let open = if place == 0 { '{' } else { ',' };
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let open = if index == 0 { '{' } else { ',' };
             self.write(format_args!("{open}{label}=\"{}\"", Escaped(text)));
         }
         let close = if labels.is_empty() { "" } else { "}" };
@@ -60,7 +66,7 @@ impl Exposition {
     }
 }
 
-/// The value of a label, between its quotation marks.
+/// The value of a label, escaped.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -82,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_labels_are_escaped() {
-        let mut page = Exposition::new();
-        page.sample("a", &[("x", "quote \" backslash \\ line\nend"), ("y", "")], 1);
-        assert_eq!(page.into_text(), "a{x=\"quote \\\" backslash \\\\ line\\nend\",y=\"\"} 1\n");
+    fn label_values_are_escaped() {
+        let mut out = Exposition::new();
+        out.sample("a", &[("x", "quote \" backslash \\ line\nend"), ("y", "")], 1);
+        assert_eq!(out.into_text(), "a{x=\"quote \\\" backslash \\\\ line\\nend\",y=\"\"} 1\n");
     }
 }

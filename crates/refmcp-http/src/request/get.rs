@@ -1,99 +1,84 @@
-//! `GET`: the standing stream of a session, or one that broke, taken up again.
+//! `GET` and `DELETE` of a session: its GET stream, resuming a stream, and ending the session.
 
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
-use refmcp_proto::jsonrpc::encode::{self, ResponseId};
+use axum::response::{IntoResponse, Response};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
-use refmcp_proto::revision::Revision;
-use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber, Unavailable};
+use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber};
 
 use crate::access::caller::Caller;
 use crate::endpoint::Inner;
-use crate::ops::error_log;
+use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
-use crate::request::headers::AcceptRule;
-use crate::request::post::style;
-use crate::request::{headers, websocket};
+use crate::request::headers::{self, AcceptRule};
+use crate::request::response;
 use crate::session::driver::SessionDriver;
-use crate::session::find_and_note;
 use crate::stream::sse::{self, EventSource, SseFormat};
 
-pub(crate) async fn get(
-    endpoint: &Arc<Inner>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Refusal> {
-    let headers = request.headers();
-    if websocket::is_upgrade(headers) {
-        return websocket::upgrade(endpoint, &caller, request);
-    }
-    if headers::names_stateless(headers) {
+pub(crate) async fn get(endpoint: &Arc<Inner>, caller: Caller, head: Parts) -> Result<Response, Refusal> {
+    let headers = &head.headers;
+    if headers::is_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
-    let session = find_and_note(endpoint, &caller, headers)?;
+    let session = endpoint.session_of_request(&caller, headers)?;
     headers::check_accepts_events(headers, endpoint.options.require_accept)?;
-    let conversation = &session.conversation;
-    if let Some(finding) = headers::absent_accept(headers, AcceptRule::Get) {
-        conversation.note(finding);
-    }
-    let rules = conversation.session_rules().unwrap_or(Revision::LATEST_SESSION.rules());
-    let style = style(endpoint, rules);
-    match last_event(headers)? {
-        None => standing(endpoint, conversation, style).await,
-        Some(event) => resume(endpoint, conversation, event, style).await,
+    let driver = &session.driver;
+    driver.note(headers::missing_accept(headers, AcceptRule::Get));
+    let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
+    match last_event_id(headers)? {
+        None => get_stream(endpoint, driver, format).await,
+        Some(event) => resume(endpoint, driver, event, format).await,
     }
 }
 
-fn last_event(headers: &HeaderMap) -> Result<Option<(StreamNumber, u64)>, Refusal> {
-    let bad = |why: String| Refusal::bad(Reason::EventId, why);
+pub(crate) fn delete(endpoint: &Inner, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
+    if headers::is_stateless(headers) {
+        return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
+    }
+    let session = endpoint.session_of_request(caller, headers)?;
+    endpoint.sessions.close(&session.id);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<(StreamNumber, u64)>, Refusal> {
+    let bad = |why: String| Refusal::bad_request(Reason::EventId, why);
     let Some(text) = headers::value(headers, &headers::LAST_EVENT_ID).map_err(bad)? else { return Ok(None) };
     let unknown = || bad("Last-Event-ID names no event of ours".to_owned());
     sse::parse_event_id(text).map(Some).ok_or_else(unknown)
 }
 
-/// What belongs to no request and was not read before. Whoever asks for it last gets it.
-async fn standing(
+/// Messages that belong to no request and were not read before. The latest request for them gets them.
+async fn get_stream(
     endpoint: &Arc<Inner>,
-    conversation: &Arc<SessionDriver>,
-    style: SseFormat,
+    driver: &Arc<SessionDriver>,
+    format: SseFormat,
 ) -> Result<Response, Refusal> {
-    let held = (endpoint.reads()?, conversation.add_reader());
-    let mut beginning = Vec::new();
-    let read =
-        conversation.read(StreamNumber::GET, ReadFrom::Unread).await.map_err(|fault| unavailable(&fault))?;
-    let source = match read {
-        None => EventSource::ResponseStream(conversation.standing().attach()),
-        Some(Ok(reading)) => {
-            sse::prime(&mut beginning, StreamNumber::GET, style);
-            EventSource::Log(reading)
-        }
-        Some(Err(AttachOutcome::Unknown)) => {
-            return Err(Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "the session has ended"));
-        }
-        Some(Err(_)) => return Err(Refusal::fault("the stream cannot be read")),
+    let held = (endpoint.acquire_stream()?, driver.add_reader());
+    let (source, beginning) = match driver.read(StreamNumber::GET, ReadFrom::Unread).await? {
+        None => (EventSource::Stream(driver.get_stream().attach()), Vec::new()),
+        Some(Ok(reading)) => (EventSource::Log(reading), sse::priming_event(StreamNumber::GET, format)),
+        Some(Err(AttachOutcome::Unknown)) => return Err(Refusal::unknown_session("the session has ended")),
+        Some(Err(_)) => return Err(Refusal::internal("the stream cannot be read")),
     };
-    Ok(sse::response(endpoint, source, style, beginning, sse::held(held)))
+    Ok(sse::response(endpoint, source, format, beginning, held))
 }
 
-/// A stream that broke, from where it broke.
+/// A stream that broke, after the last event that the client received.
 async fn resume(
     endpoint: &Arc<Inner>,
-    conversation: &Arc<SessionDriver>,
+    driver: &Arc<SessionDriver>,
     (number, after): (StreamNumber, u64),
-    style: SseFormat,
+    format: SseFormat,
 ) -> Result<Response, Refusal> {
-    let bad = |why: &'static str| Err(Refusal::bad(Reason::EventId, why));
-    let held = (endpoint.reads()?, conversation.add_reader());
-    match conversation.read(number, ReadFrom::After(after)).await.map_err(|fault| unavailable(&fault))? {
-        Some(Ok(reading)) => {
-            Ok(sse::response(endpoint, EventSource::Log(reading), style, Vec::new(), sse::held(held)))
-        }
-        Some(Err(AttachOutcome::Gone { request })) => lost(request.as_ref()),
+    let bad = |why: &'static str| Err(Refusal::bad_request(Reason::EventId, why));
+    let held = (endpoint.acquire_stream()?, driver.add_reader());
+    match driver.read(number, ReadFrom::After(after)).await? {
+        Some(Ok(reading)) => Ok(sse::response(endpoint, EventSource::Log(reading), format, Vec::new(), held)),
+        Some(Err(AttachOutcome::Gone { request })) => answer_gone(request.as_ref()),
         Some(Err(AttachOutcome::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),
-        // An empty stream would only make the client come back again.
+        // The client would only resume an empty stream again.
         Some(Err(AttachOutcome::Ended)) => bad("the stream has ended with this event; nothing follows"),
         Some(Err(AttachOutcome::Unknown | AttachOutcome::Reading { .. })) => {
             bad("Last-Event-ID names no stream of this session")
@@ -102,19 +87,11 @@ async fn resume(
     }
 }
 
-/// The shared state cannot be reached.
-pub(crate) fn unavailable(fault: &Unavailable) -> Refusal {
-    Refusal::full(Reason::Fault, "the state of this session cannot be reached now", 1)
-        .about(fault.to_string())
-}
-
-/// What should follow is gone: said aloud, as the answer to the request, so that nobody waits for it.
-fn lost(request: Option<&RequestId>) -> Result<Response, Refusal> {
+/// Answers the request of a stream whose messages are no longer kept with an error, so that the client stops waiting.
+fn answer_gone(request: Option<&RequestId>) -> Result<Response, Refusal> {
     let why = "the messages after this event are no longer kept; the outcome is unknown";
-    let Some(id) = request else { return Err(Refusal::bad(Reason::EventId, why)) };
-    let (mut json, error) = (Vec::new(), RpcError::internal(why));
-    error_log::found(&error);
-    let written = encode::error(&mut json, ResponseId::Id(id), &error);
-    written.map_err(|_| Refusal::fault("the answer cannot be written"))?;
-    Ok(sse::single(&String::from_utf8_lossy(&json)))
+    let Some(id) = request else { return Err(Refusal::bad_request(Reason::EventId, why)) };
+    let error = RpcError::internal(why);
+    log::rpc_error_found(&error);
+    Ok(sse::whole(sse::message_event(&response::encode_error(Some(id), &error))))
 }

@@ -1,4 +1,4 @@
-//! What headers say, and whether they agree with the body they mirror.
+//! Headers of a request: `Accept`, `Content-Type`, those of MCP, and whether they agree with the body that they mirror.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// A header's only value, without the white space around it.
+/// The single value of a header, trimmed.
 pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, String> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -31,13 +31,13 @@ pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Opt
     }
 }
 
-/// What may be shown of headers: not what lets somebody in.
-fn shown(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+/// Headers without those that carry credentials.
+fn without_credentials(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     const SECRET: [HeaderName; 6] = [
         header::AUTHORIZATION,
         header::COOKIE,
         header::PROXY_AUTHORIZATION,
-        // A web page's WebSocket has nowhere else to put its token.
+        // The token of a web page's WebSocket.
         header::SEC_WEBSOCKET_PROTOCOL,
         HeaderName::from_static("dpop"),
         SESSION_ID,
@@ -46,46 +46,46 @@ fn shown(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     shown.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())))
 }
 
-/// Headers of a request, for as long as it is served.
+/// The headers of a request, read by a handler if it wants them.
 pub(crate) fn of_request(headers: HeaderMap) -> Headers {
     Headers::read_by(move || {
-        shown(&headers).map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
+        without_credentials(&headers).map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
     })
 }
 
-/// Bytes of headers that are kept with a session; what does not fit is left out.
-const KEPT: usize = 2048;
+/// Bytes of headers that are kept with a session; others are left out.
+const SESSION_BYTES: usize = 2048;
 
-/// Headers to be kept with a session, in little room: those of a request hold on to all the bytes that came with it.
+/// The headers to keep with a session, copied: those of a request keep its whole buffer alive.
 pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
     let mut text = String::new();
-    for (name, value) in shown(headers) {
-        if text.len() + name.len() + value.len() <= KEPT {
-            // Neither names nor values have line breaks.
+    for (name, value) in without_credentials(headers) {
+        if text.len() + name.len() + value.len() <= SESSION_BYTES {
+            // Names and values have no line breaks.
             text.extend([name, ":", &value, "\n"]);
         }
     }
     Headers::from_lines(text)
 }
 
-/// Whether the client takes all of these kinds of content.
+/// Whether `Accept` allows all of these media types.
 pub(crate) fn accepts<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KINDS]) -> bool {
-    let mut taken = [false; KINDS];
-    // Every request passes here; bytes are read faster than characters.
+    let mut accepted = [false; KINDS];
+    // Every request passes here; bytes are faster than characters.
     let listed = headers.get_all(header::ACCEPT).iter();
     for range in listed.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
         let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let name = parts.next().unwrap_or_default();
         if !parts.any(|part| matches!(part, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000")) {
-            for (kind, taken) in kinds.iter().zip(&mut taken) {
-                *taken |= covers(name, kind.as_bytes());
+            for (kind, accepted) in kinds.iter().zip(&mut accepted) {
+                *accepted |= covers(name, kind.as_bytes());
             }
         }
     }
-    taken == [true; KINDS]
+    accepted == [true; KINDS]
 }
 
-/// Whether a range such as `text/*` has this kind of content in it.
+/// Whether a media range such as `text/*` includes this type.
 fn covers(range: &[u8], kind: &[u8]) -> bool {
     let family = range.strip_suffix(b"/*");
     range.eq_ignore_ascii_case(kind)
@@ -95,8 +95,8 @@ fn covers(range: &[u8], kind: &[u8]) -> bool {
         })
 }
 
-/// Refuses a request whose answer the client may not take. Without an `Accept` header it takes anything (RFC 9110,
-/// section 12.5.1); the protocol wants one nevertheless, and `required` says whether we insist.
+/// Refuses a request whose response the client does not accept. A missing `Accept` header allows anything (RFC 9110, section
+/// 12.5.1), but MCP demands one; `required` decides whether that is enforced.
 pub(crate) fn check_accept<const KINDS: usize>(
     headers: &HeaderMap,
     required: bool,
@@ -118,41 +118,35 @@ pub(crate) fn check_accept<const KINDS: usize>(
     Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
 }
 
-/// The same for a request that is answered with a stream of events.
+/// The same for a request that is answered with an SSE stream.
 pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<(), Refusal> {
     check_accept(headers, required, ["text/event-stream"])
 }
 
-/// What is wrong with a request that was served without an `Accept` header, by the rule of its transport.
-pub(crate) fn absent_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Finding> {
+/// The finding about a request that is served without an `Accept` header.
+pub(crate) fn missing_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Finding> {
     if headers.contains_key(header::ACCEPT) {
         return None;
     }
-    Some(match rule {
-        AcceptRule::Post => Finding { rule: "HTTP-03", what: NO_ACCEPT.into() },
-        AcceptRule::PostAlone => Finding { rule: "MHTTP-02", what: NO_ACCEPT.into() },
-        AcceptRule::Get => Finding {
-            rule: "HTTP-13",
-            what: "GET without an Accept header; send Accept: text/event-stream".into(),
-        },
-    })
+    let post = "POST without an Accept header; send Accept: application/json, text/event-stream";
+    let (rule, what) = match rule {
+        AcceptRule::Post => ("HTTP-03", post),
+        AcceptRule::StatelessPost => ("MHTTP-02", post),
+        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
+    };
+    Some(Finding { rule, what: what.into() })
 }
 
-const NO_ACCEPT: &str = "POST without an Accept header; send Accept: application/json, text/event-stream";
-
-/// Which rule asks for an `Accept` header.
+/// The rule that demands an `Accept` header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AcceptRule {
-    /// That of a `POST` in a session.
     Post,
-    /// That of a `POST` without a session.
-    PostAlone,
-    /// That of a `GET` that opens a stream.
+    StatelessPost,
     Get,
 }
 
-/// What is wrong with a request of a session that was served without its revision in the headers.
-pub(crate) fn absent_version(headers: &HeaderMap, rules: &Rules) -> Option<Finding> {
+/// The finding about a request of a session that is served without `MCP-Protocol-Version`.
+pub(crate) fn missing_version(headers: &HeaderMap, rules: &Rules) -> Option<Finding> {
     if !rules.version_header || headers.contains_key(PROTOCOL_VERSION) {
         return None;
     }
@@ -163,14 +157,14 @@ pub(crate) fn absent_version(headers: &HeaderMap, rules: &Rules) -> Option<Findi
     Some(Finding { rule: "LIFE-09", what: what.into() })
 }
 
-/// Whether the headers name a revision without sessions.
-pub(crate) fn names_stateless(headers: &HeaderMap) -> bool {
+/// Whether `MCP-Protocol-Version` names a revision without sessions.
+pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
     let named = value(headers, &PROTOCOL_VERSION).ok().flatten();
     let named = named.and_then(|version| version.parse::<Revision>().ok());
     named.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
-/// Whether the body is JSON, by its own account.
+/// Whether `Content-Type` is JSON in UTF-8.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Ok(Some(kind)) = value(headers, &header::CONTENT_TYPE) else { return false };
     let mut parts = kind.split(';').map(str::trim);
@@ -184,8 +178,8 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     json && utf8
 }
 
-/// Checks the headers of a request that stands for itself against its body: intermediaries read the headers, we read
-/// the body, and both must mean the same.
+/// Checks the headers of a stateless request against its body: intermediaries read the headers, the server reads the
+/// body, and both must mean the same.
 pub(crate) fn check_mirrored(
     headers: &HeaderMap,
     server: &Server,
@@ -193,20 +187,20 @@ pub(crate) fn check_mirrored(
     method: &str,
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
-    same(headers, &PROTOCOL_VERSION, version)?;
-    same(headers, &METHOD, method)?;
+    check_equal(headers, &PROTOCOL_VERSION, version)?;
+    check_equal(headers, &METHOD, method)?;
     if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
         return Ok(());
     }
-    // Parameters that cannot be read are refused by whoever reads them.
+    // The engine refuses malformed parameters.
     let named = if method == "resources/read" { params.uri } else { params.name };
     let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok());
     let Some(name) = named else { return Ok(()) };
-    same(headers, &NAME, &name)?;
+    check_equal(headers, &NAME, &name)?;
     if method == "tools/call" { check_arguments(headers, server, &name, params.arguments) } else { Ok(()) }
 }
 
-/// Checks the headers that mirror a tool's arguments.
+/// Checks the headers that mirror arguments of a tool.
 fn check_arguments(
     headers: &HeaderMap,
     server: &Server,
@@ -227,13 +221,13 @@ fn check_arguments(
         let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.name)) else { continue };
         match argument {
             None | Some(Value::Null) => {}
-            Some(argument) => same_value(headers, &name, argument)?,
+            Some(argument) => check_argument(headers, &name, argument)?,
         }
     }
     Ok(())
 }
 
-fn same(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> Result<(), RpcError> {
+fn check_equal(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> Result<(), RpcError> {
     let found =
         value(headers, name).map_err(mismatch)?.ok_or_else(|| mismatch(format!("no {name} header")))?;
     if decode(found).map_err(|why| mismatch(format!("{name}: {why}")))? == wanted {
@@ -242,14 +236,14 @@ fn same(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> Result<(), RpcE
     Err(mismatch(format!("{name} is {:?}, but the body says {:?}", excerpt(found), excerpt(wanted))))
 }
 
-fn same_value(headers: &HeaderMap, name: &HeaderName, argument: &Value) -> Result<(), RpcError> {
+fn check_argument(headers: &HeaderMap, name: &HeaderName, argument: &Value) -> Result<(), RpcError> {
     match argument {
-        Value::String(text) => same(headers, name, text),
-        Value::Bool(yes) => same(headers, name, if *yes { "true" } else { "false" }),
+        Value::String(text) => check_equal(headers, name, text),
+        Value::Bool(yes) => check_equal(headers, name, if *yes { "true" } else { "false" }),
         Value::Number(number) => {
             let found = value(headers, name).map_err(mismatch)?;
             let found = found.ok_or_else(|| mismatch(format!("no {name} header")))?;
-            // Numbers are compared as such: 42 and 42.0 are the same.
+            // Numbers are compared by value: 42 and 42.0 are equal.
             if found.parse::<f64>().ok() == number.as_f64() {
                 return Ok(());
             }
@@ -263,7 +257,7 @@ fn mismatch(what: String) -> RpcError {
     RpcError::new(code::HEADER_MISMATCH, what)
 }
 
-/// A header's text; what no header can hold comes in base64 between marks.
+/// The text of a header; text that a header cannot hold is encoded as `=?base64?…?=`.
 fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     let Some(coded) = text.strip_prefix("=?base64?").and_then(|text| text.strip_suffix("?=")) else {
         return Ok(text.into());
@@ -286,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_decoded_and_half_marks_are_text() {
+    fn base64_is_decoded_only_between_both_marks() {
         assert_eq!(decode("=?base64?SGVsbG8=?=").as_deref(), Ok("Hello"));
         assert_eq!(decode("SGVsbG8=?=").as_deref(), Ok("SGVsbG8=?="));
         assert_eq!(decode("=?base64?SGVsbG8=").as_deref(), Ok("=?base64?SGVsbG8="));
@@ -295,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn accept_is_read_with_care() {
+    fn accept_allows_media_ranges_and_quality_values() {
         let both = headers(&[("accept", "application/json, text/event-stream")]);
         assert!(accepts(&both, ["application/json", "text/event-stream"]));
         assert!(accepts(&headers(&[("accept", "*/*")]), ["text/event-stream"]));
@@ -309,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_utf8() {
+    fn content_type_is_json_in_utf8() {
         assert!(is_json(&headers(&[("content-type", "application/json")])));
         assert!(is_json(&headers(&[("content-type", "Application/JSON; charset=UTF-8")])));
         assert!(!is_json(&headers(&[("content-type", "application/json; charset=utf-16")])));
@@ -318,10 +312,10 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_exactly() {
+    fn mirrored_values_are_compared_exactly() {
         let found = headers(&[("mcp-method", " tools/list ")]);
-        assert!(same(&found, &METHOD, "tools/list").is_ok());
-        assert!(same(&found, &METHOD, "TOOLS/LIST").is_err());
-        assert!(same(&found, &NAME, "x").is_err());
+        assert!(check_equal(&found, &METHOD, "tools/list").is_ok());
+        assert!(check_equal(&found, &METHOD, "TOOLS/LIST").is_err());
+        assert!(check_equal(&found, &NAME, "x").is_err());
     }
 }

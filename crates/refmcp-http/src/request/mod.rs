@@ -2,15 +2,15 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `post`, `get`, `delete` | the three methods of streamable HTTP |
+//! | `dispatch` | what is done for every request: access, routing, refusals, CORS, metrics |
+//! | `post`, `get` | the methods of streamable HTTP: `POST`; `GET` and `DELETE` |
 //! | `http_sse` | the older HTTP+SSE transport with its two endpoints |
 //! | `websocket` | the upgrade to WebSocket |
-//! | `exchange` | a request that waits for its response: JSON or an SSE stream |
-//! | `headers` | MCP headers, `Accept` and `Content-Type` |
-//! | `response` | status codes and JSON responses |
+//! | `headers`, `body` | reading and checking the headers and the body of a request |
+//! | `response` | a request that waits for its response: JSON or an SSE stream |
 
-pub(crate) mod delete;
-pub(crate) mod exchange;
+pub(crate) mod body;
+mod dispatch;
 pub(crate) mod get;
 pub(crate) mod headers;
 pub(crate) mod http_sse;

@@ -1,16 +1,135 @@
-//! The HTTP status of an answer.
+//! Responses: one JSON object if the answer is the first message, else an SSE stream.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use refmcp_proto::engine::ExchangeId;
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError, code};
 use refmcp_proto::revision::Lifecycle;
+use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
 
-/// The status of an answer that the engine gave. In a session the request was understood, so all is well with HTTP;
-/// without one, some errors have a status of their own, so that whoever only sees HTTP understands them too.
-pub(crate) fn of_answer(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode {
+use crate::endpoint::Inner;
+use crate::refusal::{Reason, Refusal};
+use crate::session::driver::SessionDriver;
+use crate::stream::response_stream::{Message, ResponseStream};
+use crate::stream::sse::{self, EventSource, SseFormat};
+
+/// A request that the engine has received.
+pub(crate) struct Exchange {
+    pub(crate) driver: Arc<SessionDriver>,
+    pub(crate) stream: Arc<ResponseStream>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) format: SseFormat,
+    pub(crate) mode: ResponseMode,
+    pub(crate) guard: Option<CancelOnDrop>,
+}
+
+/// When a response becomes an SSE stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResponseMode {
+    /// At once: progress precedes the answer.
+    Stream,
+    /// With the first message that is not the answer, or after `Options::stream_after`.
+    StreamAfterDelay,
+    /// With the first message that is not the answer, however long the answer takes.
+    StreamOnMessage,
+}
+
+impl Exchange {
+    /// The response, if the answer is there already.
+    pub(crate) fn try_response(&self, endpoint: &Inner) -> Option<Response> {
+        self.stream.try_answer().map(|answer| endpoint.json_answer(self.lifecycle, answer))
+    }
+
+    /// Waits for the first message and responds with JSON if it is the answer, else with a stream. A request that cannot
+    /// be answered is cancelled.
+    pub(crate) async fn response(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
+        let (driver, exchange) = (self.driver.clone(), self.stream.exchange);
+        let response = self.json_or_stream(endpoint).await;
+        if response.is_err() {
+            driver.cancel_exchange(exchange);
+        }
+        response
+    }
+
+    async fn json_or_stream(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
+        let Self { driver, stream, lifecycle, format, mode, guard } = self;
+        let answer = match mode {
+            ResponseMode::Stream => stream.try_answer(),
+            ResponseMode::StreamOnMessage => stream.answer().await,
+            ResponseMode::StreamAfterDelay => {
+                let delay = endpoint.options.stream_after;
+                tokio::time::timeout(delay, stream.answer()).await.ok().flatten()
+            }
+        };
+        if let Some(answer) = answer {
+            return Ok(endpoint.json_answer(lifecycle, answer));
+        }
+        if stream.is_over() {
+            // The request was cancelled.
+            return Ok(sse::whole(Vec::new()));
+        }
+        let held = (endpoint.acquire_stream()?, driver.add_reader(), guard);
+        let number = match driver.attach_log(&stream).await? {
+            Some(OpenStreamOutcome::Opened(number, _)) => number,
+            Some(OpenStreamOutcome::Full) => {
+                return Err(Refusal::too_many(Reason::Streams, "too many streams in this session", 1));
+            }
+            Some(OpenStreamOutcome::Unknown) => {
+                return Err(Refusal::unknown_session("the session has ended"));
+            }
+            None => {
+                let source = EventSource::Stream(stream.attach());
+                return Ok(sse::response(endpoint, source, format, Vec::new(), held));
+            }
+        };
+        let beginning = sse::priming_event(number, format);
+        if stream.is_detached() {
+            return Ok(sse::whole(beginning));
+        }
+        match driver.read(number, ReadFrom::After(0)).await? {
+            Some(Ok(reading)) => {
+                Ok(sse::response(endpoint, EventSource::Log(reading), format, beginning, held))
+            }
+            _ if stream.is_over() => Ok(sse::whole(Vec::new())),
+            _ => Err(Refusal::internal("the stream cannot be read")),
+        }
+    }
+}
+
+/// Dropping a stateless request's connection cancels the request. After the answer this has no effect.
+pub(crate) struct CancelOnDrop {
+    pub(crate) driver: Arc<SessionDriver>,
+    pub(crate) exchange: ExchangeId,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.driver.close_exchange(self.exchange);
+    }
+}
+
+impl Inner {
+    /// A message as the whole response.
+    pub(crate) fn json(&self, status: StatusCode, body: Bytes) -> Response {
+        self.metrics.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
+        json(status, body)
+    }
+
+    /// An answer as the whole response.
+    pub(crate) fn json_answer(&self, lifecycle: Lifecycle, answer: Message) -> Response {
+        self.json(status_of_answer(lifecycle, answer.error_code()), answer.json)
+    }
+}
+
+/// The status of an answer of the engine. In a session it is 200, since the request was understood; without one, some
+/// errors have a status of their own for intermediaries that only see HTTP.
+pub(crate) fn status_of_answer(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode {
     match (lifecycle, error) {
         (Lifecycle::PerRequest, Some(code::METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
         (
@@ -23,26 +142,20 @@ pub(crate) fn of_answer(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode 
 }
 
 /// A response with a JSON body.
-pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response {
-    let mut response = Response::new(Body::from(body.into()));
+pub(crate) fn json(status: StatusCode, body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// An error that was found before any engine saw the message. Its id is null where none could be read, as JSON-RPC wants it.
-pub(crate) fn written(id: Option<&RequestId>, error: &RpcError) -> Bytes {
+/// An error that was found before an engine received the message. Its id is null where none could be read, as JSON-RPC
+/// requires.
+pub(crate) fn encode_error(id: Option<&RequestId>, error: &RpcError) -> Bytes {
     let mut body = Vec::new();
     let to = id.map_or(ResponseId::Null, ResponseId::Id);
     if encode::error(&mut body, to, error).is_err() {
         body.clear();
     }
     body.into()
-}
-
-/// Nothing to say but that it was taken.
-pub(crate) fn accepted() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::ACCEPTED;
-    response
 }

@@ -1,4 +1,4 @@
-//! What connections come in by: a port, with TLS or without, or a Unix socket.
+//! Listeners: a port, with TLS or without, or a Unix socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::Wrapping;
+use super::Encryption;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 #[cfg(unix)]
@@ -18,14 +18,14 @@ pub struct Listener(pub(super) Kind);
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    Tcp(TcpListener, Wrapping),
+    Tcp(TcpListener, Encryption),
     #[cfg(unix)]
     Unix(UnixSocket),
 }
 
 /// A connection that was accepted.
 pub(super) enum Accepted {
-    Tcp(TcpStream, SocketAddr, Wrapping),
+    Tcp(TcpStream, SocketAddr, Encryption),
     #[cfg(unix)]
     Unix(tokio::net::UnixStream),
 }
@@ -34,15 +34,14 @@ impl Listener {
     /// A port with TLS.
     #[cfg(feature = "tls")]
     pub fn tls(listener: TcpListener, tls: Tls) -> Self {
-        Self(Kind::Tcp(listener, Wrapping::Tls(tls)))
+        Self(Kind::Tcp(listener, Encryption::Tls(tls)))
     }
 
-    /// Logs what is listened on.
     pub(super) fn log_listening(&self) {
         match &self.0 {
-            Kind::Tcp(listener, wrapping) => {
+            Kind::Tcp(listener, encryption) => {
                 let address = listener.local_addr().ok().map(tracing::field::display);
-                let tls = !matches!(wrapping, Wrapping::Plain);
+                let tls = !matches!(encryption, Encryption::Plain);
                 tracing::info!(target: "refmcp::http", address, tls, "listening");
             }
             #[cfg(unix)]
@@ -52,9 +51,9 @@ impl Listener {
 
     pub(super) async fn accept(&self) -> io::Result<Accepted> {
         match &self.0 {
-            Kind::Tcp(listener, wrapping) => {
+            Kind::Tcp(listener, encryption) => {
                 let (stream, peer) = listener.accept().await?;
-                Ok(Accepted::Tcp(stream, peer, wrapping.clone()))
+                Ok(Accepted::Tcp(stream, peer, encryption.clone()))
             }
             #[cfg(unix)]
             Kind::Unix(socket) => socket.accept().await.map(Accepted::Unix),
@@ -64,7 +63,7 @@ impl Listener {
 
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
-        Self(Kind::Tcp(listener, Wrapping::Plain))
+        Self(Kind::Tcp(listener, Encryption::Plain))
     }
 }
 
@@ -75,7 +74,7 @@ impl From<UnixSocket> for Listener {
     }
 }
 
-/// A stream whose first bytes can be looked at without taking them.
+/// A stream whose first bytes can be read without consuming them.
 pub(super) trait Peek {
     async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize>;
     async fn is_read_closed(&self) -> io::Result<bool>;

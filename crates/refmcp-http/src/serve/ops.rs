@@ -1,4 +1,4 @@
-//! A listener for operators alone: few connections, one request each, over plain HTTP/1.1.
+//! The operators' listener: few connections, one request each, over plain HTTP/1.1.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{BREATH, is_of_one_connection};
+use super::pause_after;
 use crate::access::caller::Client;
 use crate::endpoint::Endpoint;
 
-/// Connections at once; further ones wait for their turn.
+/// Connections at once; further ones wait.
 const MOST: usize = 64;
 
-/// How long one connection may last, and a head take.
-const WHOLE_WITHIN: Duration = Duration::from_secs(30);
-const HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// How long one connection may last, and how long a head may take.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Endpoint {
-    /// Serves `/healthz`, `/readyz` and `/metrics` on a listener of their own until `stop` is cancelled. Cancelled after
-    /// [`Endpoint::serve`] has returned, it tells operators until the end that the server is not ready any more.
+    /// Serves `/healthz`, `/readyz` and `/metrics` on a listener of their own until `stop` is cancelled. If that is done
+    /// after [`Endpoint::serve`] has returned, operators see until the end that the server is not ready.
     pub async fn serve_ops(&self, listener: TcpListener, stop: CancellationToken) {
         let address = listener.local_addr().ok().map(tracing::field::display);
         tracing::info!(target: "refmcp::http", address, "listening for operators");
@@ -42,17 +42,15 @@ impl Endpoint {
                         let endpoint = self.clone();
                         connections.spawn(async move {
                             let _permit = permit;
-                            let served = timeout(WHOLE_WITHIN, endpoint.speak_ops(stream, client)).await;
+                            let served =
+                                timeout(CONNECTION_TIMEOUT, endpoint.serve_ops_connection(stream, client))
+                                    .await;
                             if !matches!(served, Ok(Ok(()))) {
                                 tracing::debug!(target: "refmcp::http", "an operator's connection broke off");
                             }
                         });
                     }
-                    Err(fault) if is_of_one_connection(&fault) => {}
-                    Err(fault) => {
-                        tracing::warn!(%fault, "no operator's connection can be accepted now");
-                        sleep(BREATH).await;
-                    }
+                    Err(fault) => pause_after(&fault).await,
                 }
             }
         };
@@ -61,17 +59,16 @@ impl Endpoint {
             () = serving => {}
         }
         connections.close();
-        // What is under way is a page of numbers.
         let _ = timeout(Duration::from_secs(1), connections.wait()).await;
     }
 
-    async fn speak_ops(self, stream: TcpStream, client: Client) -> hyper::Result<()> {
+    async fn serve_ops_connection(self, stream: TcpStream, client: Client) -> hyper::Result<()> {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let response = self.answer_ops(client, &request);
             async move { Ok::<_, Infallible>(response) }
         });
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN).keep_alive(false);
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
         builder.serve_connection(TokioIo::new(stream), service).await
     }
 }

@@ -1,4 +1,4 @@
-//! TLS, with rustls.
+//! TLS by rustls, with certificates that can be reloaded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,21 +19,21 @@ use super::HttpVersion;
 /// Bytes of the longest file of a certificate or a key.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A certificate and its key, ready to be used. Clones share them: [`Tls::reload`] of one is for all.
+/// A certificate and its key. Clones share them: [`Tls::reload`] of one is for all.
 #[derive(Clone)]
 pub struct Tls {
     files: Arc<Files>,
     only_http1: bool,
 }
 
-/// Where certificate and key come from, and what was in there.
+/// The files of certificate and key, and their content.
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
     current: RwLock<Acceptors>,
 }
 
-/// The same certificate for listeners that speak both versions of HTTP, and for those that speak the older alone.
+/// Acceptors that offer both versions of HTTP, and HTTP/1.1 alone.
 #[derive(Clone)]
 struct Acceptors {
     any: TlsAcceptor,
@@ -46,43 +46,43 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// Why a certificate cannot be used.
+/// A certificate that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {0}")]
     File(PathBuf, #[source] io::Error),
-    /// A file has no certificate in it, or a broken one.
+    /// A file has no valid certificate.
     #[error("{0} has no readable certificate")]
     Certificate(PathBuf, #[source] pem::Error),
-    /// A file has no private key in it, or a broken one.
+    /// A file has no valid private key.
     #[error("{0} has no readable private key")]
     Key(PathBuf, #[source] pem::Error),
-    /// The two do not belong together, or are of a kind that is not supported.
+    /// They do not belong together, or are not supported.
     #[error("the certificate and the key cannot be used")]
     Pair(#[from] rustls::Error),
 }
 
 impl Tls {
-    /// From two files in PEM: a chain of certificates, the server's own first, and its private key.
+    /// Reads two PEM files: a chain of certificates, the server's own first, and its private key.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let current = RwLock::new(Acceptors::read(certificate, key)?);
         let files = Files { certificate: certificate.to_owned(), key: key.to_owned(), current };
         Ok(Self { files: Arc::new(files), only_http1: false })
     }
 
-    /// Reads the files again. Connections from now on get what is in them; those that are open keep what they have.
+    /// Reads the files again, for new connections.
     ///
     /// # Errors
-    /// The files cannot be used; what was read before stays in use.
+    /// The files cannot be used; the certificate from before stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let read = Acceptors::read(&self.files.certificate, &self.files.key)?;
         *self.files.current.write() = read;
         Ok(())
     }
 
-    /// The same certificate for a listener that speaks HTTP/1.1 and nothing else.
+    /// The same certificate for a listener that offers HTTP/1.1 alone.
     #[must_use]
     pub fn only_http1(&self) -> Self {
         Self { only_http1: true, ..self.clone() }
@@ -93,32 +93,32 @@ impl Tls {
         if self.only_http1 { current.http1.clone() } else { current.any.clone() }
     }
 
-    /// Shakes hands with a client of a listener of one's own.
+    /// The TLS handshake, for a listener of an application.
     ///
     /// # Errors
-    /// The client speaks no TLS, or none that is spoken here, or trusts somebody else.
+    /// The handshake fails.
     pub async fn handshake(
         &self,
         stream: TcpStream,
     ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
-        // Boxed, since it is large.
-        Ok(Box::new(self.acceptor().accept(stream).await?))
+        Ok(self.accept(stream).await?.0)
     }
 
-    /// Shakes hands; the client has chosen its version of HTTP by then.
-    pub(super) async fn accept(
+    /// The TLS handshake, in which the client chooses the version of HTTP.
+    pub(super) async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        stream: TcpStream,
-    ) -> io::Result<(Box<TlsStream<TcpStream>>, HttpVersion)> {
+        stream: S,
+    ) -> io::Result<(Box<TlsStream<S>>, HttpVersion)> {
         // Boxed, since it is large and most connections are plain.
         let stream = Box::new(self.acceptor().accept(stream).await?);
-        let two = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok((stream, if two { HttpVersion::Two } else { HttpVersion::One }))
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        Ok((stream, if http2 { HttpVersion::Http2 } else { HttpVersion::Http1 }))
     }
 }
 
 impl Acceptors {
     fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        // A reload must not hang: a pipe in place of the file would block, and a device has no end.
         let read = |path: &Path| {
             let read = open_regular(path).and_then(|file| read_limited(file, MAX_BYTES));
             read.map_err(|fault| TlsError::File(path.to_owned(), fault))
@@ -136,11 +136,11 @@ impl Acceptors {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
-        let speaking = |protocols: &[&str]| {
+        let offering = |protocols: &[&str]| {
             let mut config = config.clone();
             config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
             TlsAcceptor::from(Arc::new(config))
         };
-        Ok(Self { any: speaking(&["h2", "http/1.1"]), http1: speaking(&["http/1.1"]) })
+        Ok(Self { any: offering(&["h2", "http/1.1"]), http1: offering(&["http/1.1"]) })
     }
 }

@@ -1,5 +1,5 @@
-//! A Unix socket to listen on. Its file is ours alone unless told otherwise, replaces one that a dead server left, and
-//! goes when the server ends.
+//! Unix sockets to listen on. The socket file has its permissions before clients can connect, replaces that of a dead
+//! server, and is removed at the end.
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
@@ -17,50 +17,50 @@ use super::listener::Peek;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// How often, and with which pause, the folder is asked for when another server starts in it.
+/// How often, and with which pause, the folder lock is tried while another server starts in it.
 const TRIES: (u32, Duration) = (200, Duration::from_millis(10));
 
-/// A Unix socket that is listened on; its file is removed when this goes.
+/// A Unix socket that is listened on; dropping it removes its file.
 #[derive(Debug)]
 pub struct UnixSocket {
     listener: UnixListener,
     _file: SocketFile,
 }
 
-/// Why a path cannot be listened on.
+/// A path that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnixSocketError {
-    /// Something listens there.
+    /// A server listens there.
     #[error("{0}: another server is listening there")]
     InUse(PathBuf),
-    /// Something else has that name.
+    /// There is a file that is no socket.
     #[error("{0} is there already and is no socket: remove it, or choose another path")]
     NoSocket(PathBuf),
-    /// Another program holds the folder and does not let go of it.
+    /// Another program keeps the folder locked.
     #[error("{0}: the folder is locked by another program")]
     Locked(PathBuf),
-    /// The system does not let us.
+    /// The system refuses it.
     #[error("{0}")]
     File(PathBuf, #[source] io::Error),
 }
 
 impl UnixSocket {
-    /// Listens at a path whose file has these permissions: `0o600` is for this user alone, and each user who may write
-    /// to the file may connect. A dead socket is replaced; one that a server listens on, or another file, is not.
+    /// Listens at a path with these permissions: users who may write to the file may connect, with `0o600` this user alone.
+    /// A dead socket is replaced; one that a server listens on, or another file, is not.
     ///
     /// # Errors
     /// The path is taken, or the system refuses it.
     pub async fn bind(path: impl AsRef<Path>, mode: u32) -> Result<Self, UnixSocketError> {
         let path = path.as_ref();
         let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
-        // Two servers that find the same dead socket must not both replace it: the second would take away the first's.
+        // Of two servers that find the same dead socket, the second would otherwise replace that of the first.
         let _starting = lock_folder(path).await?;
         remove_dead(path).await?;
         let socket = tokio::net::UnixSocket::new_stream().map_err(failed)?;
         socket.bind(path).map_err(failed)?;
         let file = SocketFile::at(path).map_err(failed)?;
-        // No client can connect before `listen`.
+        // Clients can connect only after `listen`.
         fs::set_permissions(path, Permissions::from_mode(mode & 0o777)).map_err(failed)?;
         let listener = socket.listen(BACKLOG).map_err(failed)?;
         Ok(Self { listener, _file: file })
@@ -71,7 +71,7 @@ impl UnixSocket {
     }
 }
 
-/// Holds the folder of a path for this server.
+/// Locks the folder of a path.
 async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -89,7 +89,7 @@ async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
     Err(UnixSocketError::Locked(folder.to_owned()))
 }
 
-/// Removes the socket of a server that is gone.
+/// Removes the socket of a dead server.
 async fn remove_dead(path: &Path) -> Result<(), UnixSocketError> {
     let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
     match fs::symlink_metadata(path) {
@@ -106,12 +106,12 @@ async fn remove_dead(path: &Path) -> Result<(), UnixSocketError> {
         }
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => Err(failed(fault)),
-        // Also where so many wait already that we could not.
+        // Including a full backlog.
         Ok(_) | Err(_) => Err(UnixSocketError::InUse(path.to_owned())),
     }
 }
 
-/// The file of a socket; removed when this goes, unless it is another's by then.
+/// The file of a socket; dropping it removes the file, unless another server has replaced it.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -134,7 +134,7 @@ impl Drop for SocketFile {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity)
             && let Err(fault) = fs::remove_file(&self.path)
         {
-            tracing::warn!(%fault, path = %self.path.display(), "the socket is left behind");
+            tracing::warn!(%fault, path = %self.path.display(), "the socket file was not removed");
         }
     }
 }

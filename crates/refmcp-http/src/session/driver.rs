@@ -1,7 +1,7 @@
-//! An engine that many exchanges share, and the streams its messages go to.
+//! Drives one engine for many requests, and sends its messages to their streams.
 //!
-//! Messages leave the engine under its lock, into logs that take them at once: their order is the engine's. Handlers
-//! run outside of the lock.
+//! Messages leave the engine under its lock, into streams that take them without waiting, so their order is the
+//! engine's. Handlers run outside of the lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use refmcp_proto::engine::{
 };
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Message, RequestId};
-use refmcp_proto::revision::{Resumption, Rules};
+use refmcp_proto::revision::{Resumption, Revision, Rules};
 use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, ReadFrom, SessionId, StreamKey, StreamNumber, StreamReader,
     Unavailable,
@@ -29,35 +29,32 @@ use refmcp_server::transport::{
 use refmcp_server::{Session, SessionParts, SessionService, Timestamp};
 use tokio::task::{unconstrained, yield_now};
 
-use crate::ops::error_log;
-use crate::stream::response_stream::{self, ResponseStream};
+use crate::ops::log;
+use crate::stream::response_stream::{self, GET_STREAM, ResponseStream};
 
-/// The number of the outlet for what belongs to no request.
-pub(crate) const GET_STREAM: u64 = 0;
-
-/// One engine and everything that hangs on it.
+/// One engine with its calls and streams: that of a session, or of one stateless request.
 pub(crate) struct SessionDriver {
     engine: Mutex<ServerEngine>,
     service: SessionService,
     handle: EngineHandle,
-    /// Exchanges that wait for their answers.
-    outlets: Mutex<HashMap<u64, Arc<ResponseStream>>>,
-    standing: OnceLock<Arc<ResponseStream>>,
-    /// Where what was missed can be read again, in sessions that have that.
+    /// Streams of requests that wait for their answers.
+    streams: Mutex<HashMap<ExchangeId, Arc<ResponseStream>>>,
+    get_stream: OnceLock<Arc<ResponseStream>>,
+    /// Where streams are logged, in sessions whose streams can be resumed.
     log: OnceLock<(Arc<dyn Backplane>, SessionId)>,
     running: Mutex<HashMap<CallId, (Cancellation, ExchangeId)>>,
-    next_outlet: AtomicU64,
-    outlet_bytes: usize,
-    /// How many read what is said here.
+    next_exchange: AtomicU64,
+    stream_bytes: usize,
+    /// The number of streams that are being read.
     readers: AtomicUsize,
-    /// Once nothing is in flight any more, nothing more is said.
+    /// The GET stream ends as soon as no request is in flight.
     winding_down: AtomicBool,
-    /// When the timer rings, in milliseconds of the clock.
-    alarm: AtomicU64,
+    /// When the engine's timer fires, in milliseconds of the clock.
+    timer: AtomicU64,
     me: Weak<Self>,
 }
 
-/// One who reads what a conversation says.
+/// Counts as a reader of the session until it is dropped.
 pub(crate) struct ReaderGuard(Arc<SessionDriver>);
 
 impl Drop for ReaderGuard {
@@ -66,39 +63,39 @@ impl Drop for ReaderGuard {
     }
 }
 
-/// The way from running calls to the engine; it does not keep the conversation alive.
-struct Up(Weak<SessionDriver>);
+/// Passes commands of running calls to the driver, without keeping it alive.
+struct DriverSink(Weak<SessionDriver>);
 
-impl CommandSink for Up {
+impl CommandSink for DriverSink {
     fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        if let Some(conversation) = self.0.upgrade() {
-            conversation.take(command);
+        if let Some(driver) = self.0.upgrade() {
+            driver.take(command);
         }
-        // Nothing waits for a reader here; but whoever writes to it gets a turn before more is said.
+        // Commands never wait for a reader, but the task that writes to the client gets a turn.
         Box::pin(yield_now())
     }
 }
 
 impl SessionDriver {
-    pub(crate) fn new(opened: SessionParts, outlet_bytes: usize) -> Arc<Self> {
+    pub(crate) fn new(opened: SessionParts, stream_bytes: usize) -> Arc<Self> {
         let SessionParts { engine, service } = opened;
-        let conversation = Arc::new_cyclic(|me: &Weak<Self>| Self {
+        let driver = Arc::new_cyclic(|me: &Weak<Self>| Self {
             engine: Mutex::new(engine),
             service,
-            handle: EngineHandle::new(Arc::new(Up(me.clone()))),
-            outlets: Mutex::default(),
-            standing: OnceLock::new(),
+            handle: EngineHandle::new(Arc::new(DriverSink(me.clone()))),
+            streams: Mutex::default(),
+            get_stream: OnceLock::new(),
             log: OnceLock::new(),
             running: Mutex::default(),
-            next_outlet: AtomicU64::new(GET_STREAM + 1),
-            outlet_bytes,
+            next_exchange: AtomicU64::new(GET_STREAM.0 + 1),
+            stream_bytes,
             readers: AtomicUsize::new(0),
             winding_down: AtomicBool::new(false),
-            alarm: AtomicU64::new(u64::MAX),
+            timer: AtomicU64::new(u64::MAX),
             me: me.clone(),
         });
-        conversation.session().connect(conversation.handle.clone());
-        conversation
+        driver.session().connect(driver.handle.clone());
+        driver
     }
 
     fn session(&self) -> &Session {
@@ -113,62 +110,61 @@ impl SessionDriver {
         self.clock().now()
     }
 
-    /// Whether anybody reads what is said here.
-    pub(crate) fn is_read(&self) -> bool {
-        self.readers.load(Ordering::Relaxed) > 0
+    /// Whether a stream is being read or a request is in flight.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0 || self.engine.lock().in_flight() > 0
     }
 
-    /// Somebody reads what is said here, for as long as this is kept.
+    /// Counts a reader for as long as the guard is kept.
     pub(crate) fn add_reader(self: &Arc<Self>) -> ReaderGuard {
         self.readers.fetch_add(1, Ordering::Relaxed);
         ReaderGuard(self.clone())
     }
 
-    /// From now on, streams of this session can be taken up again.
+    /// Makes the streams of this session resumable.
     pub(crate) fn keep_log(&self, backplane: Arc<dyn Backplane>, session: SessionId) {
-        // A conversation is one session's; were it opened twice, the first would stay.
+        // A driver has one session; if it were opened twice, the first would stay.
         let _ = self.log.set((backplane, session));
     }
 
-    /// Opens a way out for the answer to a request.
-    pub(crate) fn open_outlet(&self, request: Option<RequestId>) -> Arc<ResponseStream> {
-        let number = self.next_outlet.fetch_add(1, Ordering::Relaxed);
-        let outlet = ResponseStream::new(number, request, self.outlet_bytes);
-        self.outlets.lock().insert(number, outlet.clone());
-        outlet
+    /// Opens the stream of a request's answer.
+    pub(crate) fn open_stream(&self, request: Option<RequestId>) -> Arc<ResponseStream> {
+        let exchange = ExchangeId(self.next_exchange.fetch_add(1, Ordering::Relaxed));
+        let stream = ResponseStream::new(exchange, request, self.stream_bytes);
+        self.streams.lock().insert(exchange, stream.clone());
+        stream
     }
 
-    /// The way out for what belongs to no request.
-    pub(crate) fn standing(&self) -> &Arc<ResponseStream> {
-        self.standing.get_or_init(|| {
-            let outlet = ResponseStream::new(GET_STREAM, None, self.outlet_bytes);
+    /// The stream of messages that belong to no request.
+    pub(crate) fn get_stream(&self) -> &Arc<ResponseStream> {
+        self.get_stream.get_or_init(|| {
+            let stream = ResponseStream::new(GET_STREAM, None, self.stream_bytes);
             if let Some((backplane, session)) = self.log.get() {
-                outlet.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None);
+                stream.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None);
             }
-            outlet
+            stream
         })
     }
 
-    /// How many exchanges wait for their answers.
-    pub(crate) fn exchanges(&self) -> usize {
-        self.outlets.lock().len()
+    /// The number of requests that wait for their answers.
+    pub(crate) fn open_streams(&self) -> usize {
+        self.streams.lock().len()
     }
 
-    /// The stream of the log that an exchange goes to from now on; none where nothing can be read again.
-    pub(crate) async fn log(
+    /// Opens a stream of the log for a request; none where streams cannot be resumed.
+    pub(crate) async fn attach_log(
         &self,
-        outlet: &Arc<ResponseStream>,
+        stream: &Arc<ResponseStream>,
     ) -> Result<Option<OpenStreamOutcome>, Unavailable> {
         let Some((backplane, session)) = self.log.get() else { return Ok(None) };
-        let opened = backplane.open_stream(session, outlet.request.clone()).await?;
+        let opened = backplane.open_stream(session, stream.request.clone()).await?;
         if let OpenStreamOutcome::Opened(number, epoch) = opened {
-            let stream = StreamKey::new(session.clone(), number);
-            outlet.attach_log(backplane.clone(), stream, Some(epoch));
+            stream.attach_log(backplane.clone(), StreamKey::new(session.clone(), number), Some(epoch));
         }
         Ok(Some(opened))
     }
 
-    /// Reads a stream of the log; none where nothing can be read again.
+    /// Reads a stream of the log; none where streams cannot be resumed.
     pub(crate) async fn read(
         &self,
         number: StreamNumber,
@@ -179,97 +175,99 @@ impl SessionDriver {
         StreamReader::begin(backplane.clone(), stream, from).await.map(Some)
     }
 
-    /// Takes in a message of the client.
-    pub(crate) fn receive(&self, channel: u64, message: Message<'_>) {
+    /// Receives a message of the client.
+    pub(crate) fn receive(&self, exchange: ExchangeId, message: Message<'_>) {
         let now = self.now();
-        self.with_engine(|engine| engine.message(now, ExchangeId(channel), message));
+        self.with_engine(|engine| engine.message(now, exchange, message));
     }
 
-    /// Takes in bytes that may be a batch.
-    pub(crate) fn receive_bytes(&self, channel: u64, bytes: &[u8]) {
+    /// Receives bytes that may be a batch.
+    pub(crate) fn receive_bytes(&self, exchange: ExchangeId, bytes: &[u8]) {
         let now = self.now();
-        self.with_engine(|engine| engine.receive(now, ExchangeId(channel), bytes));
+        self.with_engine(|engine| engine.receive(now, exchange, bytes));
     }
 
-    /// Notes what the client did wrong beside its messages, such as a header that is missing.
-    pub(crate) fn note(&self, finding: Finding) {
-        self.with_engine(|engine| engine.record_finding(finding));
+    /// Records what is wrong with a request beside its message, such as a missing header.
+    pub(crate) fn note(&self, finding: Option<Finding>) {
+        if let Some(finding) = finding {
+            self.with_engine(|engine| engine.record_finding(finding));
+        }
     }
 
-    /// An exchange has broken off.
-    pub(crate) fn close_channel(&self, channel: u64) {
-        self.outlets.lock().remove(&channel);
-        self.with_engine(|engine| engine.close_exchange(ExchangeId(channel)));
+    /// The client has closed the connection of a request.
+    pub(crate) fn close_exchange(&self, exchange: ExchangeId) {
+        self.streams.lock().remove(&exchange);
+        self.with_engine(|engine| engine.close_exchange(exchange));
     }
 
-    /// An exchange cannot be answered: nothing is done for it.
-    pub(crate) fn refuse(&self, channel: u64) {
-        self.outlets.lock().remove(&channel);
-        self.with_engine(|engine| engine.cancel_exchange(ExchangeId(channel)));
+    /// Cancels a request whose answer cannot be sent.
+    pub(crate) fn cancel_exchange(&self, exchange: ExchangeId) {
+        self.streams.lock().remove(&exchange);
+        self.with_engine(|engine| engine.cancel_exchange(exchange));
     }
 
-    /// Tells of a change.
+    /// Notifies the client of a change.
     pub(crate) fn changed(&self, change: &Change) {
         self.with_engine(|engine| engine.changed(change));
     }
 
-    /// Ends everything: listeners properly, calls without answers.
+    /// Ends everything: subscriptions with their last message, calls without answers.
     pub(crate) fn end(&self) {
         self.with_engine(|engine| {
             engine.wind_down();
             engine.cancel_all();
         });
-        for outlet in self.outlets.lock().drain() {
-            outlet.1.end();
+        for stream in self.streams.lock().drain() {
+            stream.1.end();
         }
-        if let Some(standing) = self.standing.get() {
-            standing.end();
+        if let Some(stream) = self.get_stream.get() {
+            stream.end();
         }
     }
 
-    /// Ends what would never end by itself; calls go on, and what carries their answers.
+    /// Ends what would never end by itself; calls go on, and so do the streams of their answers.
     pub(crate) fn wind_down(&self) {
         self.winding_down.store(true, Ordering::Relaxed);
         self.with_engine(ServerEngine::wind_down);
         if self.log.get().is_some() {
-            self.standing().cut();
+            self.get_stream().detach_reader();
         }
     }
 
-    /// Gives back room that a busier time has left behind.
+    /// Frees memory that is not needed while the session is silent.
     pub(crate) fn shrink(&self) {
         self.engine.lock().shrink();
-        self.outlets.lock().shrink_to_fit();
+        self.streams.lock().shrink_to_fit();
         self.running.lock().shrink_to_fit();
     }
 
-    /// The rules of the session, once there is one.
+    /// The rules of the session's revision, once it is initialized.
     pub(crate) fn session_rules(&self) -> Option<&'static Rules> {
         self.engine.lock().peer().map(|peer| peer.rules())
     }
 
-    /// Whether the client has said that it is ready.
+    /// The same, those of the latest revision with sessions until then.
+    pub(crate) fn rules(&self) -> &'static Rules {
+        self.session_rules().unwrap_or(Revision::LATEST_SESSION.rules())
+    }
+
+    /// Whether the client has sent `initialized`.
     pub(crate) fn is_ready(&self) -> bool {
         self.engine.lock().is_ready()
     }
 
-    /// The scopes that a request of this session takes.
+    /// The scopes that a request of this session needs.
     pub(crate) fn scopes_needed(&self, method: &str, params: Option<&str>) -> Vec<Arc<str>> {
         self.session().scopes_needed(method, params)
-    }
-
-    /// How many requests are in flight.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.engine.lock().in_flight()
     }
 
     fn with_engine(&self, act: impl FnOnce(&mut ServerEngine)) {
         let mut engine = self.engine.lock();
         act(&mut engine);
         let (first, more) = self.drain(&mut engine);
-        self.set_alarm(&engine);
+        self.set_timer(&engine);
         if self.winding_down.load(Ordering::Relaxed) && engine.in_flight() == 0 {
-            self.standing().end();
+            self.get_stream().end();
         }
         drop(engine);
         for call in first.into_iter().chain(more) {
@@ -277,7 +275,7 @@ impl SessionDriver {
         }
     }
 
-    /// Delivers what the engine has to say, in its order, and gives the calls to run once the lock is free: mostly none
+    /// Delivers the engine's messages in its order; returns the calls to start once the lock is released: mostly none
     /// or one.
     #[expect(clippy::vec_box, reason = "the engine boxes them, and handlers keep the box")]
     fn drain(&self, engine: &mut ServerEngine) -> (Option<Box<Dispatch>>, Vec<Box<Dispatch>>) {
@@ -292,18 +290,18 @@ impl SessionDriver {
                         cancel.cancel(self.now());
                     }
                 }
-                Output::NoResponse(ExchangeId(number)) => {
-                    if let Some(outlet) = self.outlets.lock().remove(&number) {
-                        outlet.end();
+                Output::NoResponse(exchange) => {
+                    if let Some(stream) = self.streams.lock().remove(&exchange) {
+                        stream.end();
                     }
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
                 Output::Close(CloseReason::Stale) => {
-                    for outlet in self.outlets.lock().values() {
-                        outlet.cut();
+                    for stream in self.streams.lock().values() {
+                        stream.detach_reader();
                     }
-                    self.standing().cut();
+                    self.get_stream().detach_reader();
                 }
             }
         }
@@ -312,30 +310,28 @@ impl SessionDriver {
 
     fn deliver(&self, OutgoingMessage { to, kind, json }: OutgoingMessage) {
         if let MessageKind::Response { error: Some(code) } = kind {
-            error_log::answered(self.session().number(), code, &json);
+            log::rpc_error_answered(self.session().number(), code, &json);
         }
         let message = response_stream::Message { json: json.into(), kind };
         match to {
-            MessageTarget::Session | MessageTarget::Exchange(ExchangeId(GET_STREAM)) => {
-                self.standing().push(message)
-            }
-            MessageTarget::Exchange(ExchangeId(number)) => {
-                let mut outlets = self.outlets.lock();
-                // The answer is the last that is said.
-                let outlet = match kind {
-                    MessageKind::Response { .. } => outlets.remove(&number),
-                    MessageKind::Notification | MessageKind::Request => outlets.get(&number).cloned(),
+            MessageTarget::Session | MessageTarget::Exchange(GET_STREAM) => self.get_stream().push(message),
+            MessageTarget::Exchange(exchange) => {
+                let mut streams = self.streams.lock();
+                // The answer is the last message.
+                let stream = match kind {
+                    MessageKind::Response { .. } => streams.remove(&exchange),
+                    MessageKind::Notification | MessageKind::Request => streams.get(&exchange).cloned(),
                 };
-                drop(outlets);
-                if let Some(outlet) = outlet {
-                    outlet.push(message);
+                drop(streams);
+                if let Some(stream) = stream {
+                    stream.push(message);
                 }
             }
         }
     }
 
     fn start(&self, call: Box<Dispatch>) {
-        let (number, channel) = (call.call, call.exchange);
+        let (number, exchange) = (call.call, call.exchange);
         let RunningCall { inline, cancel, mut work } = self.service.start(call, &self.handle);
         if inline {
             let mut context = Context::from_waker(Waker::noop());
@@ -343,14 +339,14 @@ impl SessionDriver {
                 return self.finish(number, outcome);
             }
         }
-        self.running.lock().insert(number, (cancel.clone(), channel));
+        self.running.lock().insert(number, (cancel.clone(), exchange));
         let me = self.me.clone();
         tokio::spawn(async move {
             tokio::select! {
                 biased;
                 outcome = work => {
-                    if let Some(conversation) = me.upgrade() {
-                        conversation.finish(number, outcome);
+                    if let Some(driver) = me.upgrade() {
+                        driver.finish(number, outcome);
                     }
                 }
                 () = cancel.cancelled() => {}
@@ -378,35 +374,35 @@ impl SessionDriver {
                 if !self.session_rules().is_some_and(polling) {
                     return;
                 }
-                let channel = self.running.lock().get(&call).map(|(_, channel)| channel.0);
-                let outlet = channel.and_then(|channel| self.outlets.lock().get(&channel).cloned());
-                if let Some(outlet) = outlet {
-                    outlet.cut();
+                let exchange = self.running.lock().get(&call).map(|(_, exchange)| *exchange);
+                let stream = exchange.and_then(|exchange| self.streams.lock().get(&exchange).cloned());
+                if let Some(stream) = stream {
+                    stream.detach_reader();
                 }
             }
         }
     }
 
-    /// Sees to it that the engine is called when it wants to be.
-    fn set_alarm(&self, engine: &ServerEngine) {
+    /// Calls the engine again at its deadline.
+    fn set_timer(&self, engine: &ServerEngine) {
         let Some(deadline) = engine.deadline() else { return };
         let millis = deadline.as_millis();
-        if self.alarm.fetch_min(millis, Ordering::Relaxed) <= millis {
+        if self.timer.fetch_min(millis, Ordering::Relaxed) <= millis {
             return;
         }
         let (me, at) = (self.me.clone(), self.clock().instant(deadline));
         tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
-            let Some(conversation) = me.upgrade() else { return };
-            conversation.alarm.store(u64::MAX, Ordering::Relaxed);
-            let now = conversation.now();
-            conversation.with_engine(|engine| engine.tick(now));
+            let Some(driver) = me.upgrade() else { return };
+            driver.timer.store(u64::MAX, Ordering::Relaxed);
+            let now = driver.now();
+            driver.with_engine(|engine| engine.tick(now));
         });
     }
 }
 
 impl Drop for SessionDriver {
-    /// Nobody is left to whom running calls could answer.
+    /// Cancels running calls: their answers have no client any more.
     fn drop(&mut self) {
         let now = self.now();
         for (cancel, _) in self.running.lock().values() {

@@ -1,4 +1,4 @@
-//! The sessions of the revisions that have them.
+//! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session.
 
 pub(crate) mod driver;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use foldhash::HashMap;
@@ -21,37 +21,35 @@ use crate::access::caller::Caller;
 use crate::endpoint::Inner;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
-use crate::request::{get, headers};
+use crate::request::headers;
 use crate::session::driver::SessionDriver;
 use crate::stream::response_stream::drive;
 
-/// A session, as the client names it.
+/// A session over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpSession {
     pub(crate) id: SessionId,
     transport: SessionTransport,
-    /// Whose it is, where anybody asks.
+    /// The principal that it belongs to, where access tokens are required.
     principal: Option<Arc<str>>,
-    pub(crate) conversation: Arc<SessionDriver>,
-    /// When it was last used, in milliseconds of the clock.
+    pub(crate) driver: Arc<SessionDriver>,
+    /// The time of the last request, in milliseconds of the clock.
     used: AtomicU64,
-    /// When the shared state was last told so.
-    told: AtomicU64,
+    /// When the backplane was last told of a request.
+    reported: AtomicU64,
 }
 
-/// By which transport a session is used; its id is good for no other.
+/// The transport of a session; its id is valid for no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionTransport {
-    /// One endpoint, streamable HTTP.
     Streamable,
-    /// Two endpoints, HTTP+SSE.
     HttpSse,
 }
 
-/// Milliseconds after which a silent session keeps no more room than it needs.
-const RESTING: u64 = 1000;
+/// Milliseconds after which a silent session frees memory.
+const SHRINK_AFTER: u64 = 1000;
 
-/// All sessions that are served here.
+/// All sessions of this process.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     clock: Clock,
@@ -65,29 +63,32 @@ impl Sessions {
         Self { clock, idle, backplane, open: RwLock::default() }
     }
 
-    /// The session of this id, if it is the caller's; using it keeps it alive. Nobody learns of one that is somebody
-    /// else's.
+    /// The session of this id, which stays alive by being used. One of another principal is not found.
     pub(crate) fn find(
         &self,
         transport: SessionTransport,
         id: &str,
         caller: &Caller,
-    ) -> Option<Arc<HttpSession>> {
-        let is_meant = |session: &&Arc<HttpSession>| {
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let matches = |session: &&Arc<HttpSession>| {
             session.transport == transport && session.principal.as_ref() == caller.principal()
         };
-        let session = self.open.read().get(id).filter(is_meant).cloned()?;
+        let Some(session) = self.open.read().get(id).filter(matches).cloned() else {
+            return Err(Refusal::unknown_session("there is no such session"));
+        };
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
         self.keep_alive(&session, now);
-        Some(session)
+        Ok(session)
     }
 
-    /// Tells the shared state that a session is in use, now and then.
+    /// Reports to the backplane from time to time that a session is in use.
     fn keep_alive(&self, session: &HttpSession, now: u64) {
-        let seldom = millis(self.idle) / 10;
-        let told = session.told.load(Ordering::Relaxed);
-        if now.saturating_sub(told) < seldom || session.told.swap(now, Ordering::Relaxed) != told {
+        let interval = millis(self.idle) / 10;
+        let reported = session.reported.load(Ordering::Relaxed);
+        if now.saturating_sub(reported) < interval
+            || session.reported.swap(now, Ordering::Relaxed) != reported
+        {
             return;
         }
         let (backplane, id) = (self.backplane.clone(), session.id.clone());
@@ -99,19 +100,20 @@ impl Sessions {
     }
 
     /// Ends a session.
-    pub(crate) fn close(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
-        let session = self.open.write().remove(id)?;
-        session.conversation.end();
-        self.forget(id.clone());
-        Some(session)
+    pub(crate) fn close(&self, id: &SessionId) {
+        let removed = self.open.write().remove(id);
+        if let Some(session) = removed {
+            session.driver.end();
+            self.forget(id.clone());
+        }
     }
 
-    /// Tells the shared state that a session is over.
+    /// Removes a session from the backplane.
     fn forget(&self, id: SessionId) {
         let backplane = self.backplane.clone();
         drive(async move {
             if let Err(fault) = backplane.close_session(&id).await {
-                tracing::warn!(%fault, "a session was not closed; its time will end it");
+                tracing::warn!(%fault, "a session was not closed in the backplane; it expires there");
             }
         });
     }
@@ -121,45 +123,38 @@ impl Sessions {
         self.open.read().values().cloned().collect()
     }
 
-    /// How many there are, by transport.
+    /// The number of sessions of each transport.
     pub(crate) fn count(&self) -> [(&'static str, usize); 2] {
         let open = self.open.read();
-        let http_sse = open.values().filter(|session| session.transport == SessionTransport::HttpSse).count();
+        let is_sse = |session: &&Arc<HttpSession>| session.transport == SessionTransport::HttpSse;
+        let http_sse = open.values().filter(is_sse).count();
         [("streamable", open.len() - http_sse), ("http+sse", http_sse)]
     }
 
-    /// Ends what nobody has used for long.
+    /// Ends sessions that are idle, and frees memory.
     pub(crate) async fn sweep(&self, options: &Options) {
         let now = self.clock.now().as_millis();
-        let (idle, get_ready) = (millis(self.idle), millis(options.initialize_within));
-        let mut stale = Vec::new();
         for session in self.all() {
-            let conversation = &session.conversation;
+            let driver = &session.driver;
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
-            let in_use = conversation.is_read() || conversation.in_flight() > 0;
-            let never_ready = silent >= get_ready && !conversation.is_ready();
-            if never_ready || (silent >= idle && !in_use) {
-                stale.push(session.id.clone());
+            let in_use = driver.is_in_use();
+            let never_ready = silent >= millis(options.initialize_within) && !driver.is_ready();
+            if never_ready || (silent >= millis(self.idle) && !in_use) {
+                self.close(&session.id);
             } else if in_use {
                 self.keep_alive(&session, now);
-            } else if silent >= RESTING {
-                conversation.shrink();
+            } else if silent >= SHRINK_AFTER {
+                driver.shrink();
             }
         }
-        for id in stale {
-            self.close(&id);
+        {
+            let mut open = self.open.write();
+            if open.capacity() > 1024 && open.capacity() / 4 > open.len() {
+                open.shrink_to_fit();
+            }
         }
-        self.give_back();
         if let Err(fault) = self.backplane.sweep().await {
-            tracing::warn!(%fault, "old state was not cleared away");
-        }
-    }
-
-    /// A crowd that has left needs no room any more.
-    fn give_back(&self) {
-        let mut open = self.open.write();
-        if open.capacity() > 1024 && open.capacity() / 4 > open.len() {
-            open.shrink_to_fit();
+            tracing::warn!(%fault, "the backplane was not swept");
         }
     }
 }
@@ -169,42 +164,44 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Inner {
-    /// Opens a session for a conversation, if there is room.
+    /// Opens a session, unless there are too many.
     pub(crate) async fn open_session(
         &self,
         transport: SessionTransport,
         caller: &Caller,
-        conversation: Arc<SessionDriver>,
+        driver: Arc<SessionDriver>,
     ) -> Result<Arc<HttpSession>, Refusal> {
-        if self.stop.is_cancelled() {
-            return Err(Refusal::full(Reason::Stopping, "the server stops", 10));
-        }
-        let full = || Refusal::full(Reason::Sessions, "too many sessions are open", 30);
+        self.check_running()?;
+        let full = || Refusal::unavailable(Reason::Sessions, "too many sessions are open", 30);
         let id = new_id().map_err(|fault| {
-            tracing::error!(%fault, "the system gives nothing to make ids from");
-            Refusal::fault("no session can be opened now")
+            tracing::error!(%fault, "no random bytes for a session id");
+            Refusal::internal("no session can be opened now")
         })?;
         if transport == SessionTransport::Streamable
-            && let Some(rules) = conversation.session_rules()
+            && let Some(rules) = driver.session_rules()
             && rules.resumption != Resumption::Never
         {
             let (principal, revision) = (caller.principal().cloned(), self.revision_name(rules.revision));
             let record = NewSession { principal, revision, ..NewSession::default() };
-            // It hears of the session's use only now and then, so it must not be the first to give up.
+            // The backplane hears of requests only from time to time, so its session must expire later than ours.
             let idle = self.options.session_idle + self.options.session_idle / 5;
-            let created = self.sessions.backplane.create_session(&id, record, idle).await;
-            match created.map_err(|fault| get::unavailable(&fault))? {
-                CreateOutcome::Created => conversation.keep_log(self.sessions.backplane.clone(), id.clone()),
+            match self.sessions.backplane.create_session(&id, record, idle).await? {
+                CreateOutcome::Created => driver.keep_log(self.sessions.backplane.clone(), id.clone()),
                 CreateOutcome::Full => return Err(full()),
                 CreateOutcome::Taken | CreateOutcome::TooLarge => {
-                    return Err(Refusal::fault("the session cannot be kept"));
+                    return Err(Refusal::internal("the session cannot be kept"));
                 }
             }
         }
         let now = self.clock.now().as_millis();
-        let (used, told) = (AtomicU64::new(now), AtomicU64::new(now));
-        let (id_of_it, principal) = (id.clone(), caller.principal().cloned());
-        let session = Arc::new(HttpSession { id: id_of_it, transport, principal, conversation, used, told });
+        let session = Arc::new(HttpSession {
+            id: id.clone(),
+            transport,
+            principal: caller.principal().cloned(),
+            driver,
+            used: AtomicU64::new(now),
+            reported: AtomicU64::new(now),
+        });
         let mut open = self.sessions.open.write();
         if open.len() >= self.options.max_sessions {
             drop(open);
@@ -215,52 +212,48 @@ impl Inner {
         self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed);
         Ok(session)
     }
-}
 
-/// The session that the headers name, if they name it properly.
-pub(crate) fn find(
-    endpoint: &Inner,
-    caller: &Caller,
-    headers: &HeaderMap,
-) -> Result<Arc<HttpSession>, Refusal> {
-    let bad = |why: String| Refusal::bad(Reason::Session, why);
-    let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
-    let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
-    let unknown = || Refusal::new(StatusCode::NOT_FOUND, Reason::Session, "there is no such session");
-    let session = endpoint.sessions.find(SessionTransport::Streamable, id, caller).ok_or_else(unknown)?;
-    let Some(rules) = session.conversation.session_rules() else { return Ok(session) };
-    let agreed = rules.revision;
-    let bad = |why: String| Refusal::bad(Reason::Revision, why);
-    match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {
-        Some(version) if version == agreed.as_str() => Ok(session),
-        Some(version) => {
-            let version = excerpt(version);
-            Err(bad(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}")))
+    /// The session that the headers name.
+    pub(crate) fn find_session(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let bad = |why: String| Refusal::bad_request(Reason::Session, why);
+        let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
+        let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
+        let session = self.sessions.find(SessionTransport::Streamable, id, caller)?;
+        let Some(rules) = session.driver.session_rules() else { return Ok(session) };
+        let agreed = rules.revision;
+        let bad = |why: String| Refusal::bad_request(Reason::Revision, why);
+        match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {
+            Some(version) if version == agreed.as_str() => Ok(session),
+            Some(version) => {
+                let version = excerpt(version);
+                Err(bad(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}")))
+            }
+            None if rules.version_header && self.options.require_version => {
+                let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
+                Err(bad(format!("{why}; {}", Policy::LENIENT_SERVES)))
+            }
+            None => Ok(session),
         }
-        None if rules.version_header && endpoint.options.require_version => {
-            let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
-            Err(bad(format!("{why}; {}", Policy::LENIENT_SERVES)))
-        }
-        None => Ok(session),
+    }
+
+    /// The session of a request. A missing version header that is tolerated is recorded as a finding.
+    pub(crate) fn session_of_request(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let session = self.find_session(caller, headers)?;
+        let rules = session.driver.session_rules();
+        session.driver.note(rules.and_then(|rules| headers::missing_version(headers, rules)));
+        Ok(session)
     }
 }
 
-/// The session that a request is for. What its headers lack, and what is served nevertheless, is noted.
-pub(crate) fn find_and_note(
-    endpoint: &Inner,
-    caller: &Caller,
-    headers: &HeaderMap,
-) -> Result<Arc<HttpSession>, Refusal> {
-    let session = find(endpoint, caller, headers)?;
-    if let Some(rules) = session.conversation.session_rules()
-        && let Some(finding) = headers::absent_version(headers, rules)
-    {
-        session.conversation.note(finding);
-    }
-    Ok(session)
-}
-
-/// An id that nobody can guess: 192 random bits, in visible characters.
+/// A random id of 192 bits, in visible ASCII characters.
 fn new_id() -> Result<SessionId, getrandom::Error> {
     let mut bits = [0; 24];
     getrandom::fill(&mut bits)?;
@@ -272,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_differ_and_are_visible() {
+    fn session_ids_are_unique_and_visible_ascii() {
         let ids: std::collections::HashSet<_> = (0..10_000).map(|_| new_id().unwrap()).collect();
         assert_eq!(ids.len(), 10_000);
         assert!(ids.iter().all(|id: &SessionId| id.reveal().len() == 32

@@ -1,8 +1,7 @@
-//! Where the messages of one exchange go. They wait here until it is decided how the exchange is answered; from then on
-//! a reader takes them from here or, where a reader may come back for what it missed, they go into the shared log and
-//! are read from there.
+//! The messages of one response. They wait here until the kind of response is decided; then a reader takes them from
+//! here or, in a session whose streams can be resumed, they go into the backplane's log and are read from there.
 //!
-//! A writer never waits for a reader: what a reader does not take is kept up to a number of bytes.
+//! A writer never waits for a reader: pending messages are kept up to a number of bytes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use refmcp_proto::engine::MessageKind;
+use refmcp_proto::engine::{ExchangeId, MessageKind};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{
@@ -21,41 +20,42 @@ use refmcp_server::backplane::{
 };
 use tokio::sync::Notify;
 
-use crate::session::driver::GET_STREAM;
+/// The exchange of the GET stream: messages that belong to no request.
+pub(crate) const GET_STREAM: ExchangeId = ExchangeId(0);
 
-/// How long a log that cannot be reached is left alone, at first and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// The delay before a log that was unavailable is tried again, at first and at most.
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// The way out of one exchange.
+/// The messages of one response, or of the GET stream.
 #[derive(Debug)]
 pub(crate) struct ResponseStream {
-    /// Its number within the conversation.
-    pub(crate) number: u64,
-    /// The request that it answers; a standing outlet answers none.
+    pub(crate) exchange: ExchangeId,
+    /// The request that is answered; the GET stream answers none.
     pub(crate) request: Option<RequestId>,
     max_bytes: usize,
     state: Mutex<State>,
-    news: Notify,
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<Message>,
+    pending: VecDeque<Message>,
+    /// Bytes of the pending messages.
     bytes: usize,
-    /// Nothing more is to come.
+    /// No more messages follow.
     ended: bool,
-    /// More was said than could be kept.
+    /// More messages were pending than fit, and were dropped.
     overrun: bool,
-    /// Whoever waits for the answer was sent away and is to come back.
-    cut: bool,
-    /// Counts readers; only the last one may read.
+    /// The client was disconnected and is to resume the stream.
+    detached: bool,
+    /// Counts readers; only the latest may read.
     reader: u64,
     log: Option<Arc<Log>>,
-    /// Somebody is writing to the log.
+    /// A task is writing to the log.
     writing: bool,
 }
 
-/// A message on its way.
+/// A message to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) json: Bytes,
@@ -63,75 +63,74 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// For an answer: the code, when it is an error.
-    pub(crate) fn answer(&self) -> Option<Option<i64>> {
+    fn is_answer(&self) -> bool {
+        matches!(self.kind, MessageKind::Response { .. })
+    }
+
+    /// The error code of an answer that is an error.
+    pub(crate) fn error_code(&self) -> Option<i64> {
         match self.kind {
-            MessageKind::Response { error } => Some(error),
+            MessageKind::Response { error } => error,
             MessageKind::Notification | MessageKind::Request => None,
         }
     }
 }
 
-/// The stream of the shared log that an outlet leads to.
+/// The stream of the backplane's log that messages go to.
 #[derive(Debug)]
 struct Log {
     backplane: Arc<dyn Backplane>,
-    stream: StreamKey,
-    /// The standing stream has many writers and so no epoch.
+    key: StreamKey,
+    /// The GET stream has many writers and therefore no epoch.
     epoch: Option<Epoch>,
-    /// The number of the next event; on the standing stream, the key of the next post.
+    /// The number of the next event; on the GET stream, the key of the next post.
     next: AtomicU64,
 }
 
-/// What is next for a reader.
+/// The result of reading.
 #[derive(Debug)]
 pub(crate) enum Next {
     Message(Message),
-    /// Nothing yet.
+    /// No message yet.
     Wait,
-    /// Nothing more.
+    /// No more messages follow.
     End,
-    /// Another reader has taken over, or more was said than could be kept.
+    /// Another reader has taken over, or messages were dropped.
     Lost,
 }
 
 impl ResponseStream {
-    pub(crate) fn new(number: u64, request: Option<RequestId>, max_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { number, request, max_bytes, state: Mutex::default(), news: Notify::new() })
+    pub(crate) fn new(exchange: ExchangeId, request: Option<RequestId>, max_bytes: usize) -> Arc<Self> {
+        Arc::new(Self { exchange, request, max_bytes, state: Mutex::default(), changed: Notify::new() })
     }
 
-    /// Takes a message.
+    /// Adds a message.
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
         let mut state = self.state.lock();
         if state.overrun || state.ended {
             return;
         }
         state.bytes += message.json.len();
-        state.ended = self.number != GET_STREAM && message.answer().is_some();
-        state.waiting.push_back(message);
-        if state.bytes > self.max_bytes && state.waiting.len() > 1 {
-            state.shed();
+        state.ended = self.exchange != GET_STREAM && message.is_answer();
+        state.pending.push_back(message);
+        if state.bytes > self.max_bytes && state.pending.len() > 1 {
+            state.make_room();
         }
         let logged = state.log.is_some();
         drop(state);
         if logged {
             self.write();
         } else {
-            self.news.notify_waiters();
+            self.changed.notify_waiters();
         }
     }
 
-    /// Nothing more is to come.
+    /// Ends the stream: no more messages follow.
     pub(crate) fn end(&self) {
-        let mut state = self.state.lock();
-        state.ended = true;
-        let log = state.log.clone();
-        drop(state);
-        self.news.notify_waiters();
-        if let Some(log) = log {
+        if let Some(log) = self.change(|state| state.ended = true) {
             drive(async move {
                 if let Some(epoch) = log.epoch
-                    && let Err(fault) = log.backplane.forget(&log.stream, epoch).await
+                    && let Err(fault) = log.backplane.forget(&log.key, epoch).await
                 {
                     tracing::warn!(%fault, "a stream was not ended");
                 }
@@ -139,82 +138,78 @@ impl ResponseStream {
         }
     }
 
-    /// Whether there is nothing left to say, and nothing will be.
+    /// Whether every message was taken and no more follow.
     pub(crate) fn is_over(&self) -> bool {
         let state = self.state.lock();
-        state.ended && state.waiting.is_empty()
+        state.ended && state.pending.is_empty()
     }
 
-    /// Sends away whoever waits for the answer; it comes all the same, to whoever asks for it then.
-    pub(crate) fn cut(&self) {
-        let mut state = self.state.lock();
-        state.cut = true;
-        state.reader += 1;
-        let log = state.log.clone();
-        drop(state);
-        self.news.notify_waiters();
+    /// Disconnects the client, which is to resume the stream later.
+    pub(crate) fn detach_reader(&self) {
+        let log = self.change(|state| {
+            state.detached = true;
+            state.reader += 1;
+        });
         if let Some(log) = log {
             drive(async move {
-                if let Err(fault) = log.backplane.detach(&log.stream).await {
-                    tracing::warn!(%fault, "a reader was not sent away");
+                if let Err(fault) = log.backplane.detach(&log.key).await {
+                    tracing::warn!(%fault, "a reader was not detached");
                 }
             });
         }
     }
 
     pub(crate) fn is_detached(&self) -> bool {
-        self.state.lock().cut
+        self.state.lock().detached
     }
 
-    /// The answer, when it is the first thing there is to say.
+    /// The answer, if it is the first message.
     pub(crate) fn try_answer(&self) -> Option<Message> {
-        let mut state = self.state.lock();
-        state.waiting.front()?.answer()?;
-        state.waiting.pop_front()
+        self.state.lock().pending.pop_front_if(|first| first.is_answer())
     }
 
-    /// Waits for the first thing there is to say; gives it when it is the answer, and leaves it when it is not.
+    /// Waits for the first message and takes it if it is the answer.
     pub(crate) async fn answer(&self) -> Option<Message> {
         loop {
-            let mut news = std::pin::pin!(self.news.notified());
-            news.as_mut().enable();
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
             let decided = {
                 let state = self.state.lock();
-                !state.waiting.is_empty() || state.ended || state.cut || state.overrun
+                !state.pending.is_empty() || state.ended || state.detached || state.overrun
             };
             if decided {
                 return self.try_answer();
             }
-            news.await;
+            changed.await;
         }
     }
 
-    /// Becomes the reader in place of whoever was.
+    /// A new reader, which replaces the one before.
     pub(crate) fn attach(self: &Arc<Self>) -> Reader {
-        let mut state = self.state.lock();
-        state.reader += 1;
-        let turn = state.reader;
-        drop(state);
-        self.news.notify_waiters();
-        Reader { outlet: self.clone(), turn }
+        let mut number = 0;
+        self.change(|state| {
+            state.reader += 1;
+            number = state.reader;
+        });
+        Reader { stream: self.clone(), number }
     }
 
-    /// From here on everything goes into the shared log, beginning with what waits.
+    /// Sends all messages to the log from now on, pending ones first.
     pub(crate) fn attach_log(
         self: &Arc<Self>,
         backplane: Arc<dyn Backplane>,
-        stream: StreamKey,
+        key: StreamKey,
         epoch: Option<Epoch>,
     ) {
         let next = AtomicU64::new(if epoch.is_some() { 1 } else { next_key() });
-        self.state.lock().log = Some(Arc::new(Log { backplane, stream, epoch, next }));
+        self.state.lock().log = Some(Arc::new(Log { backplane, key, epoch, next }));
         if self.is_over() {
             return self.end();
         }
         self.write();
     }
 
-    /// Writes what waits to the log, unless somebody does already.
+    /// Writes pending messages to the log, unless a task does so already.
     fn write(self: &Arc<Self>) {
         if !std::mem::replace(&mut self.state.lock().writing, true) {
             drive(self.clone().write_all());
@@ -222,80 +217,92 @@ impl ResponseStream {
     }
 
     async fn write_all(self: Arc<Self>) {
-        let mut pause = PAUSE.0;
-        while let Some((log, message)) = self.to_write() {
+        let mut delay = RETRY_DELAY.0;
+        while let Some((log, message)) = self.next_to_write() {
             match log.store(&message).await {
-                Ok(Stored::Yes) => self.written(),
+                Ok(Stored::Yes) => drop(self.state.lock().pop()),
                 Ok(Stored::NoRoom) => self.replace_first(&message),
-                // The stream is not ours any more, and neither is what is left to say.
+                // The log has ended this stream, so the pending messages have no reader.
                 Ok(Stored::Over) => return self.abandon(),
                 Err(fault) => {
-                    tracing::warn!(%fault, "an event waits");
-                    tokio::time::sleep(pause).await;
-                    pause = PAUSE.1.min(pause * 2);
+                    tracing::warn!(%fault, "an event was not logged; it is tried again");
+                    tokio::time::sleep(delay).await;
+                    delay = RETRY_DELAY.1.min(delay * 2);
                     continue;
                 }
             }
-            pause = PAUSE.0;
+            delay = RETRY_DELAY.0;
         }
     }
 
-    fn to_write(&self) -> Option<(Arc<Log>, Message)> {
+    fn next_to_write(&self) -> Option<(Arc<Log>, Message)> {
         let mut state = self.state.lock();
-        let found = state.log.clone().zip(state.waiting.front().cloned());
+        let found = state.log.clone().zip(state.pending.front().cloned());
         state.writing = found.is_some();
         found
     }
 
-    fn written(&self) {
-        let mut state = self.state.lock();
-        if let Some(message) = state.waiting.pop_front() {
-            state.bytes -= message.json.len();
-        }
-    }
-
-    /// An answer that finds no room is an error; anything else can be missed.
+    /// Replaces an answer that does not fit into the log by an error; other messages are dropped.
     fn replace_first(&self, message: &Message) {
         let mut json = Vec::new();
         let error = RpcError::internal("the answer finds no room in the log of this stream");
-        let request = self.request.as_ref().filter(|_| message.answer() != Some(Some(error.code)));
+        let request = self.request.as_ref().filter(|_| message.error_code() != Some(error.code));
         let written = request.map(|id| encode::error(&mut json, ResponseId::Id(id), &error));
-        self.written();
-        if message.answer().is_some() && matches!(written, Some(Ok(()))) {
-            let kind = MessageKind::Response { error: Some(error.code) };
-            let mut state = self.state.lock();
+        let mut state = self.state.lock();
+        state.pop();
+        if message.is_answer() && matches!(written, Some(Ok(()))) {
             state.bytes += json.len();
-            state.waiting.push_front(Message { json: json.into(), kind });
+            let kind = MessageKind::Response { error: Some(error.code) };
+            state.pending.push_front(Message { json: json.into(), kind });
         }
     }
 
     fn abandon(&self) {
         let mut state = self.state.lock();
-        state.waiting.clear();
-        state.bytes = 0;
+        state.clear();
         state.ended = true;
         state.writing = false;
+    }
+
+    /// Changes the state and wakes readers; gives the log for what is left to do there.
+    fn change(&self, change: impl FnOnce(&mut State)) -> Option<Arc<Log>> {
+        let mut state = self.state.lock();
+        change(&mut state);
+        let log = state.log.clone();
+        drop(state);
+        self.changed.notify_waiters();
+        log
     }
 }
 
 impl State {
-    /// Makes room. A log that cannot be reached for long costs what can be missed: it has no number yet, so there will
-    /// be no hole. A reader who is too slow is left with nothing, and told so.
-    fn shed(&mut self) {
-        if self.log.is_some() {
-            let before = self.waiting.len();
-            self.waiting.retain(|message| message.kind != MessageKind::Notification);
-            self.bytes = self.waiting.iter().map(|message| message.json.len()).sum();
-            tracing::warn!(dropped = before - self.waiting.len(), "the log is too slow");
-        } else {
-            self.waiting.clear();
-            self.bytes = 0;
+    fn pop(&mut self) -> Option<Message> {
+        let message = self.pending.pop_front()?;
+        self.bytes -= message.json.len();
+        Some(message)
+    }
+
+    fn clear(&mut self) {
+        self.pending.clear();
+        self.bytes = 0;
+    }
+
+    /// Drops messages. While the log is unavailable, only notifications: they have no event number yet, so no gap
+    /// results. A reader that is too slow loses all, and its stream breaks.
+    fn make_room(&mut self) {
+        if self.log.is_none() {
+            self.clear();
             self.overrun = true;
+            return;
         }
+        let before = self.pending.len();
+        self.pending.retain(|message| message.kind != MessageKind::Notification);
+        self.bytes = self.pending.iter().map(|message| message.json.len()).sum();
+        tracing::warn!(dropped = before - self.pending.len(), "the log is too slow");
     }
 }
 
-/// What became of a message.
+/// The result of storing a message in the log.
 enum Stored {
     Yes,
     NoRoom,
@@ -307,7 +314,7 @@ impl Log {
         let json = message.json.clone();
         let next = self.next.load(Ordering::Relaxed);
         let Some(epoch) = self.epoch else {
-            return Ok(match self.backplane.post(&self.stream.session, post_key(next), json).await? {
+            return Ok(match self.backplane.post(&self.key.session, post_key(next), json).await? {
                 PostOutcome::Stored(_) | PostOutcome::Already(_) => {
                     self.next.store(next_key(), Ordering::Relaxed);
                     Stored::Yes
@@ -316,12 +323,9 @@ impl Log {
                 PostOutcome::Unknown => Stored::Over,
             });
         };
-        let kind = if message.answer().is_some() {
-            backplane::EventKind::Final
-        } else {
-            backplane::EventKind::Event
-        };
-        Ok(match self.backplane.append(&self.stream, epoch, next, json, kind).await? {
+        let kind =
+            if message.is_answer() { backplane::EventKind::Final } else { backplane::EventKind::Event };
+        Ok(match self.backplane.append(&self.key, epoch, next, json, kind).await? {
             AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);
                 Stored::Yes
@@ -342,14 +346,14 @@ fn next_key() -> u64 {
     COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A key that no post of any other process has, either.
+/// A key that no post of another process has, either.
 fn post_key(number: u64) -> PostKey {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     let process = *PROCESS.get_or_init(|| getrandom::u64().unwrap_or_default());
     PostKey(u128::from(process) << 64 | u128::from(number))
 }
 
-/// Runs as much of some work as can be done at once, and the rest in the background.
+/// Polls a future once and spawns a task for the rest if it is not done by then.
 pub(crate) fn drive(work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
     if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
@@ -357,37 +361,34 @@ pub(crate) fn drive(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// The one who reads an outlet.
+/// A reader of a stream.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    outlet: Arc<ResponseStream>,
-    turn: u64,
+    stream: Arc<ResponseStream>,
+    number: u64,
 }
 
 impl Reader {
-    /// What is next, without waiting.
+    /// Reads without waiting.
     pub(crate) fn try_next(&self) -> Next {
-        let mut state = self.outlet.state.lock();
-        if state.reader != self.turn || state.overrun {
+        let mut state = self.stream.state.lock();
+        if state.reader != self.number || state.overrun {
             return Next::Lost;
         }
-        match state.waiting.pop_front() {
-            Some(message) => {
-                state.bytes -= message.json.len();
-                Next::Message(message)
-            }
+        match state.pop() {
+            Some(message) => Next::Message(message),
             None if state.ended => Next::End,
             None => Next::Wait,
         }
     }
 
-    /// What is next.
+    /// Waits for the next message, or for the end.
     pub(crate) async fn next(&self) -> Next {
         loop {
-            let mut news = std::pin::pin!(self.outlet.news.notified());
-            news.as_mut().enable();
+            let mut changed = std::pin::pin!(self.stream.changed.notified());
+            changed.as_mut().enable();
             match self.try_next() {
-                Next::Wait => news.await,
+                Next::Wait => changed.await,
                 found => return found,
             }
         }
@@ -402,7 +403,7 @@ mod tests {
 
     use super::*;
 
-    fn note(text: &str) -> Message {
+    fn notification(text: &str) -> Message {
         Message { json: text.to_owned().into(), kind: MessageKind::Notification }
     }
 
@@ -418,43 +419,43 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_comes_first_is_given_and_anything_else_stays() {
-        let outlet = ResponseStream::new(1, Some(RequestId::from(1)), 100);
-        assert!(outlet.try_answer().is_none());
-        outlet.push(answer("a"));
-        assert_eq!(outlet.answer().await.unwrap().json, "a");
-        let outlet = ResponseStream::new(1, Some(RequestId::from(1)), 100);
-        outlet.push(note("n"));
-        outlet.push(answer("a"));
-        assert!(outlet.answer().await.is_none());
-        let reader = outlet.attach();
+    async fn an_answer_is_taken_only_if_it_is_the_first_message() {
+        let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
+        assert!(stream.try_answer().is_none());
+        stream.push(answer("a"));
+        assert_eq!(stream.answer().await.unwrap().json, "a");
+        let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
+        stream.push(notification("n"));
+        stream.push(answer("a"));
+        assert!(stream.answer().await.is_none());
+        let reader = stream.attach();
         assert_eq!(text(reader.next().await), "n");
         assert_eq!(text(reader.next().await), "a");
         assert_eq!(text(reader.next().await), "End");
     }
 
     #[tokio::test]
-    async fn whoever_reads_last_reads() {
-        let outlet = ResponseStream::new(0, None, 100);
-        let first = outlet.attach();
-        outlet.push(note("n"));
-        let second = outlet.attach();
+    async fn the_latest_reader_replaces_the_one_before() {
+        let stream = ResponseStream::new(GET_STREAM, None, 100);
+        let first = stream.attach();
+        stream.push(notification("n"));
+        let second = stream.attach();
         assert_eq!(text(first.try_next()), "Lost");
         assert_eq!(text(second.try_next()), "n");
         assert_eq!(text(second.try_next()), "Wait");
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_too_slow_is_told() {
-        let outlet = ResponseStream::new(0, None, 10);
-        let reader = outlet.attach();
-        outlet.push(note("123456789"));
-        outlet.push(note("123456789"));
+    async fn a_reader_that_is_too_slow_loses_the_stream() {
+        let stream = ResponseStream::new(GET_STREAM, None, 10);
+        let reader = stream.attach();
+        stream.push(notification("123456789"));
+        stream.push(notification("123456789"));
         assert_eq!(text(reader.next().await), "Lost");
     }
 
     #[tokio::test]
-    async fn what_leads_to_the_log_is_there_at_once_and_in_order() {
+    async fn messages_are_in_the_log_at_once_and_in_order() {
         let memory: Arc<dyn Backplane> = Arc::new(MemoryBackplane::new(BackplaneSettings {
             stream_bytes: 1000,
             ..BackplaneSettings::default()
@@ -464,13 +465,13 @@ mod tests {
         let request = Some(RequestId::from(1));
         let opened = memory.open_stream(&session, request.clone()).await.unwrap();
         let OpenStreamOutcome::Opened(number, epoch) = opened else { panic!("{opened:?}") };
-        let stream = StreamKey::new(session, number);
-        let outlet = ResponseStream::new(1, request, 10_000);
-        outlet.push(note("1"));
-        outlet.attach_log(memory.clone(), stream.clone(), Some(epoch));
-        outlet.push(note("2"));
-        outlet.push(answer(&"x".repeat(2000)));
-        let mut reading = StreamReader::begin(memory, stream, ReadFrom::After(0)).await.unwrap().unwrap();
+        let key = StreamKey::new(session, number);
+        let stream = ResponseStream::new(ExchangeId(1), request, 10_000);
+        stream.push(notification("1"));
+        stream.attach_log(memory.clone(), key.clone(), Some(epoch));
+        stream.push(notification("2"));
+        stream.push(answer(&"x".repeat(2000)));
+        let mut reading = StreamReader::begin(memory, key, ReadFrom::After(0)).await.unwrap().unwrap();
         let backplane::ReadOutcome::Events(events) = reading.next().await.unwrap() else {
             panic!("no events")
         };

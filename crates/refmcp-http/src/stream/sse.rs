@@ -1,4 +1,4 @@
-//! A stream as server-sent events.
+//! Server-sent events: a stream as the body of a response, and the ids of its events.
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -7,110 +7,122 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
+use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReader, Unavailable};
 use tokio::time::Instant;
 
 use crate::deadline::Deadline;
 use crate::endpoint::Inner;
-use crate::stream::response_stream::{self, Next};
+use crate::options::Options;
+use crate::stream::response_stream::{Next, Reader};
 
-/// Bytes that are sent in one piece, about.
+/// Bytes that are sent in one chunk, about.
 const CHUNK: usize = 64 << 10;
 
-/// So long that it makes no difference.
+/// The longest interval of keep-alive comments; a timer cannot be set to `Duration::MAX`.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How events are written.
+/// How the events of a stream are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SseFormat {
-    /// Whether events have ids, by which a reader can come back.
-    pub(crate) ids: bool,
-    /// What a reader who is sent away is told to wait, which is also the sign that it may be sent away: the stream
-    /// then begins with an event that has an id and nothing else.
-    pub(crate) retry: Option<Duration>,
-    pub(crate) keep_alive: Duration,
+    /// Whether events have ids, by which the stream can be resumed.
+    ids: bool,
+    /// The retry delay of a stream that the server may close before its end. Such a stream begins with an event that has
+    /// an id and no data.
+    retry: Option<Duration>,
+    keep_alive: Duration,
 }
 
-/// Something to be done when the stream is no longer read, whether it has ended or broken.
-pub(crate) type OnDrop = Box<dyn Send>;
+impl SseFormat {
+    pub(crate) fn new(resumption: Resumption, options: &Options) -> Self {
+        Self {
+            ids: resumption != Resumption::Never,
+            retry: (resumption == Resumption::Polling).then_some(options.retry),
+            keep_alive: options.keep_alive,
+        }
+    }
+}
 
 /// Where events come from.
 #[derive(Debug)]
 pub(crate) enum EventSource {
-    /// Straight from an exchange; what is read is gone.
-    ResponseStream(response_stream::Reader),
-    /// From the shared log.
+    /// A response stream; events that were read are gone.
+    Stream(Reader),
+    /// The backplane's log.
     Log(StreamReader),
 }
 
-/// The first event, which says how to come back for this stream.
-pub(crate) fn prime(out: &mut Vec<u8>, stream: StreamNumber, style: SseFormat) {
-    if let Some(retry) = style.retry {
+/// The first event, from which a client can resume the stream; nothing where the format has none.
+pub(crate) fn priming_event(stream: StreamNumber, format: SseFormat) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(retry) = format.retry {
         let id = event_id(stream, 0);
         let retry = u64::try_from(retry.as_millis()).ok();
-        write(out, &SseEvent { id: Some(&id), retry, ..SseEvent::default() });
+        write(&mut out, &SseEvent { id: Some(&id), retry, ..SseEvent::default() });
     }
+    out
 }
 
-/// The response that sends what there is to read, after a beginning of its own.
+/// The response that sends these bytes and then all events of a source. `held` is dropped when the stream ends or the
+/// client disconnects.
 pub(crate) fn response(
     endpoint: &Arc<Inner>,
     source: EventSource,
-    style: SseFormat,
+    format: SseFormat,
     beginning: Vec<u8>,
-    held: OnDrop,
+    held: impl Send + 'static,
 ) -> Response {
-    let (endpoint, spoke, alarm) = (endpoint.clone(), Instant::now(), Deadline::default());
-    let state = Events { endpoint, source, style, beginning, ended: false, spoke, alarm, _held: held };
+    let (endpoint, sent, deadline) = (endpoint.clone(), Instant::now(), Deadline::default());
+    let _held: Box<dyn Send> = Box::new(held);
+    let state = Events { endpoint, source, format, beginning, ended: false, sent, deadline, _held };
     let chunks = unfold(state, |mut events| async move {
         let chunk = events.next().await?;
-        events.spoke = Instant::now();
+        events.sent = Instant::now();
         events.endpoint.metrics.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         Some((Ok::<Bytes, std::convert::Infallible>(chunk), events))
     });
-    head(Body::from_stream(chunks))
+    with_headers(Body::from_stream(chunks))
 }
 
-/// A response that is being read.
+/// The state of a response body.
 struct Events {
     endpoint: Arc<Inner>,
     source: EventSource,
-    style: SseFormat,
+    format: SseFormat,
     beginning: Vec<u8>,
     ended: bool,
-    /// When something was sent last.
-    spoke: Instant,
-    /// Rings when it is time for a sign of life.
-    alarm: Deadline,
-    _held: OnDrop,
+    /// When a chunk was last sent.
+    sent: Instant,
+    /// Of the next keep-alive comment.
+    deadline: Deadline,
+    _held: Box<dyn Send>,
 }
 
 impl Events {
-    /// What is sent next, in one piece; whatever is there by then, up to a limit.
+    /// The next chunk: all events that are there by then, up to a limit.
     async fn next(&mut self) -> Option<Bytes> {
         let mut chunk = std::mem::take(&mut self.beginning);
         if self.ended {
             return None;
         }
-        // What is known already is sent before anything is waited for.
+        // The beginning is sent before any event is waited for.
         let more = if chunk.is_empty() {
-            // Whoever wants no sign of life sets a time that never comes.
-            let due = self.spoke + self.style.keep_alive.min(YEAR);
+            let due = self.sent + self.format.keep_alive.min(YEAR);
             tokio::select! {
                 biased;
-                more = self.source.next(&mut chunk, self.style) => more,
-                () = poll_fn(|context| self.alarm.poll(due, context)) => {
+                more = self.source.next(&mut chunk, self.format) => more,
+                () = poll_fn(|context| self.deadline.poll(due, context)) => {
                     encode_comment(&mut chunk, "alive");
                     true
                 }
             }
         } else {
-            self.source.try_next(&mut chunk, self.style).await
+            self.source.try_next(&mut chunk, self.format).await
         };
         self.ended = !more;
         (more || !chunk.is_empty()).then(|| chunk.into())
@@ -118,12 +130,12 @@ impl Events {
 }
 
 impl EventSource {
-    /// Writes what there is, without waiting; whether there may be more.
-    async fn try_next(&mut self, out: &mut Vec<u8>, style: SseFormat) -> bool {
+    /// Writes the events that are there; returns whether more may follow.
+    async fn try_next(&mut self, out: &mut Vec<u8>, format: SseFormat) -> bool {
         match self {
-            Self::ResponseStream(reader) => loop {
+            Self::Stream(reader) => loop {
                 match reader.try_next() {
-                    Next::Message(message) => event(out, None, &message.json),
+                    Next::Message(message) => write_message(out, None, &message.json),
                     Next::Wait => return true,
                     Next::End | Next::Lost => return false,
                 }
@@ -133,43 +145,43 @@ impl EventSource {
             },
             Self::Log(reading) => {
                 let read = reading.try_next().await;
-                written(out, reading.stream().number, style, read)
+                write_logged(out, reading.stream().number, format, read)
             }
         }
     }
 
-    /// Waits until there is something and writes it; whether there may be more. Nothing is lost when this is dropped:
-    /// it writes only once it has waited.
-    async fn next(&mut self, out: &mut Vec<u8>, style: SseFormat) -> bool {
+    /// Waits for events and writes them; returns whether more may follow. Dropping the future loses nothing: events are
+    /// written only after waiting.
+    async fn next(&mut self, out: &mut Vec<u8>, format: SseFormat) -> bool {
         match self {
-            Self::ResponseStream(reader) => match reader.next().await {
-                Next::Message(message) => event(out, None, &message.json),
+            Self::Stream(reader) => match reader.next().await {
+                Next::Message(message) => write_message(out, None, &message.json),
                 Next::Wait => return true,
                 Next::End | Next::Lost => return false,
             },
             Self::Log(reading) => {
                 let read = reading.next().await;
-                return written(out, reading.stream().number, style, read);
+                return write_logged(out, reading.stream().number, format, read);
             }
         }
-        self.try_next(out, style).await
+        self.try_next(out, format).await
     }
 }
 
-/// Writes what was read from the log; whether there may be more.
-fn written(
+/// Writes the events read from the log; returns whether more may follow.
+fn write_logged(
     out: &mut Vec<u8>,
     stream: StreamNumber,
-    style: SseFormat,
+    format: SseFormat,
     read: Result<ReadOutcome, Unavailable>,
 ) -> bool {
     match read {
         Ok(ReadOutcome::Events(events)) => {
             let mut more = true;
-            for found in events {
-                let id = style.ids.then(|| event_id(stream, found.seq));
-                event(out, id.as_deref(), &found.bytes);
-                more = found.kind == EventKind::Event;
+            for event in events {
+                let id = format.ids.then(|| event_id(stream, event.seq));
+                write_message(out, id.as_deref(), &event.bytes);
+                more = event.kind == EventKind::Event;
             }
             more
         }
@@ -182,35 +194,27 @@ fn written(
             | ReadOutcome::Unknown,
         ) => false,
         Err(fault) => {
-            // The reader comes back and goes on where it was.
+            // The client resumes where it was.
             tracing::warn!(%fault, "a stream breaks off");
             false
         }
     }
 }
 
-/// A response that says only how to come back.
-pub(crate) fn come_back(stream: StreamNumber, style: SseFormat) -> Response {
-    let mut text = Vec::new();
-    prime(&mut text, stream, style);
-    head(Body::from(text))
+/// A response of these events alone.
+pub(crate) fn whole(events: Vec<u8>) -> Response {
+    with_headers(Body::from(events))
 }
 
-/// A response that is one event and then ends.
-pub(crate) fn single(json: &str) -> Response {
-    let mut text = Vec::new();
-    write(&mut text, &SseEvent { data: json, ..SseEvent::default() });
-    head(Body::from(text))
+/// A message as an event.
+pub(crate) fn message_event(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, &SseEvent { data: &String::from_utf8_lossy(json), ..SseEvent::default() });
+    out
 }
 
-/// A stream that has ended before it began: its request was cancelled, and nobody wants to know more.
-pub(crate) fn nothing() -> Response {
-    head(Body::empty())
-}
-
-fn head(body: Body) -> Response {
+fn with_headers(body: Body) -> Response {
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -218,41 +222,36 @@ fn head(body: Body) -> Response {
     response
 }
 
-fn event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
-    // It is text, which is quickly seen; should it not be, what can be read of it is sent.
+fn write_message(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
+    // Validating is faster than a lossy conversion, and messages are UTF-8.
     let data = std::str::from_utf8(json).map_or_else(|_| String::from_utf8_lossy(json), Cow::Borrowed);
     write(out, &SseEvent { id, event: Some("message"), data: &data, retry: None });
 }
 
-/// The id of an event: its stream, and its place there.
+/// The id of an event: the number of its stream and its position there.
 fn event_id(stream: StreamNumber, seq: u64) -> String {
-    // Quicker than formatting both into one text.
+    // Faster than `format!`.
     [stream.0.to_string(), seq.to_string()].join(".")
 }
 
-/// Reads an event's id back.
+/// The stream and the position of an event id.
 pub(crate) fn parse_event_id(text: &str) -> Option<(StreamNumber, u64)> {
     let (stream, number) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (digits(stream) && digits(number)).then_some((StreamNumber(stream.parse().ok()?), number.parse().ok()?))
 }
 
-/// An event of the endpoint that older clients are told to post to.
+/// The `endpoint` event of HTTP+SSE: the URI that clients post to.
 pub(crate) fn endpoint_event(uri: &str) -> Vec<u8> {
-    let mut text = Vec::new();
-    write(&mut text, &SseEvent { event: Some("endpoint"), data: uri, ..SseEvent::default() });
-    text
+    let mut out = Vec::new();
+    write(&mut out, &SseEvent { event: Some("endpoint"), data: uri, ..SseEvent::default() });
+    out
 }
 
 fn write(out: &mut Vec<u8>, event: &SseEvent<'_>) {
-    // Ids are numbers and names are ours: neither has a line break, the only thing that can be wrong with them.
+    // Encoding fails only for ids and names with a line break; ids are numbers, and names are constants.
     let written = encode_event(out, event);
     debug_assert!(written.is_ok(), "{event:?}");
-}
-
-/// Keeps something alive for as long as a response is read.
-pub(crate) fn held<T: Send + 'static>(value: T) -> OnDrop {
-    Box::new(value)
 }
 
 #[cfg(test)]

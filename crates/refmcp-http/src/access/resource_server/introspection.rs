@@ -1,91 +1,170 @@
-//! IntrospectionQueue an issuer about tokens: about each once for all who present it, and about a few at a time.
+//! Token introspection (RFC 7662): once for all requests that present the same token, and for few tokens at a time.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use parking_lot::Mutex;
-use refmcp_auth::resource::AccessError;
+use refmcp_auth::Secret;
+use refmcp_auth::claims::Claims;
+use refmcp_auth::resource::{AccessError, Introspection};
 use tokio::sync::{Semaphore, watch};
 
+use super::issuer::Issuer;
 use super::token_cache::Digest;
 use super::verification::VerifiedToken;
+use super::{CACHED_INTROSPECTION, ResourceServer, now};
 
-/// Tokens that an issuer is asked about at once.
+/// Introspection requests at once.
 const AT_ONCE: usize = 16;
 
-/// How long somebody waits to be one of them. An issuer that is slow is no reason to pile up whoever comes with yet
-/// another token.
+/// How long a token waits for its turn. Further tokens must not pile up behind a slow issuer.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// What comes of asking; nothing yet.
-type Outcome = Option<Result<Arc<VerifiedToken>, AccessError>>;
+type Outcome = Result<Arc<VerifiedToken>, AccessError>;
 
-/// The tokens that are being asked about.
+/// The tokens that are being introspected.
 #[derive(Debug)]
 pub(super) struct IntrospectionQueue {
-    turns: Semaphore,
-    under_way: Mutex<HashMap<Digest, watch::Receiver<Outcome>>>,
+    permits: Semaphore,
+    pending: Mutex<HashMap<Digest, watch::Receiver<Option<Outcome>>>>,
 }
 
 impl Default for IntrospectionQueue {
     fn default() -> Self {
-        Self { turns: Semaphore::new(AT_ONCE), under_way: Mutex::default() }
+        Self { permits: Semaphore::new(AT_ONCE), pending: Mutex::default() }
     }
 }
 
 impl IntrospectionQueue {
-    /// What comes of asking about a token, by whoever asks first; the others hear the same. What has begun goes on, even
-    /// if the one who began it leaves.
-    pub(super) async fn once<A>(
-        self: &Arc<Self>,
-        token: Digest,
-        ask: impl FnOnce() -> A,
-    ) -> Result<Arc<VerifiedToken>, AccessError>
+    /// The outcome of introspecting a token. The first caller starts it and all get its outcome; it goes on even if the
+    /// first one leaves.
+    async fn once<A>(self: &Arc<Self>, token: Digest, introspect: impl FnOnce() -> A) -> Outcome
     where
-        A: Future<Output = Result<Arc<VerifiedToken>, AccessError>> + Send + 'static,
+        A: Future<Output = Outcome> + Send + 'static,
     {
-        let mut outcome = self.begin(token, ask);
+        let mut outcome = self.start(token, introspect);
         match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Err(AccessError::Undecided)),
             Err(_) => Err(AccessError::Undecided),
         }
     }
 
-    fn begin<A>(self: &Arc<Self>, token: Digest, ask: impl FnOnce() -> A) -> watch::Receiver<Outcome>
+    fn start<A>(
+        self: &Arc<Self>,
+        token: Digest,
+        introspect: impl FnOnce() -> A,
+    ) -> watch::Receiver<Option<Outcome>>
     where
-        A: Future<Output = Result<Arc<VerifiedToken>, AccessError>> + Send + 'static,
+        A: Future<Output = Outcome> + Send + 'static,
     {
-        let mut under_way = self.under_way.lock();
-        if let Some(outcome) = under_way.get(&token) {
+        let mut pending = self.pending.lock();
+        if let Some(outcome) = pending.get(&token) {
             return outcome.clone();
         }
-        let (tell, outcome) = watch::channel(None);
-        under_way.insert(token, outcome.clone());
-        let (ask, over) = (ask(), Over { asking: Arc::clone(self), token });
+        let (sender, outcome) = watch::channel(None);
+        pending.insert(token, outcome.clone());
+        let (introspect, entry) = (introspect(), PendingEntry { queue: Arc::clone(self), token });
         tokio::spawn(async move {
-            let heard = match tokio::time::timeout(WAIT, over.asking.turns.acquire()).await {
-                Ok(Ok(_turn)) => ask.await,
+            let found = match tokio::time::timeout(WAIT, entry.queue.permits.acquire()).await {
+                Ok(Ok(_permit)) => introspect.await,
                 _ => Err(AccessError::Undecided),
             };
-            // Whoever comes from now on looks at what is remembered, or asks again.
-            drop(over);
-            tell.send_replace(Some(heard));
+            // Later callers look into the cache, or start again.
+            drop(entry);
+            sender.send_replace(Some(found));
         });
         outcome
     }
 }
 
-/// Forgets that a token is being asked about, however that ends.
-struct Over {
-    asking: Arc<IntrospectionQueue>,
+/// Removes a token from the queue when it is dropped, also after a panic.
+struct PendingEntry {
+    queue: Arc<IntrospectionQueue>,
     token: Digest,
 }
 
-impl Drop for Over {
+impl Drop for PendingEntry {
     fn drop(&mut self) {
-        self.asking.under_way.lock().remove(&self.token);
+        self.queue.pending.lock().remove(&self.token);
+    }
+}
+
+impl ResourceServer {
+    /// Verifies a token by introspection, together with all requests that present it now.
+    pub(super) async fn introspect_once(
+        &self,
+        introspection: &Introspection,
+        issuer: &Arc<Issuer>,
+        token: &Secret,
+        digest: Digest,
+    ) -> Outcome {
+        let introspect = || {
+            let (server, introspection) = (self.clone(), introspection.clone());
+            let (issuer, token) = (issuer.clone(), token.clone());
+            async move { server.introspect(&introspection, &issuer, &token, digest).await }
+        };
+        self.state.introspections.once(digest, introspect).await
+    }
+
+    async fn introspect(
+        &self,
+        introspection: &Introspection,
+        issuer: &Arc<Issuer>,
+        token: &Secret,
+        digest: Digest,
+    ) -> Outcome {
+        // Another request may have been first.
+        let now = now();
+        if let Some(token) = self.state.cache.valid(&digest, now) {
+            return Ok(token);
+        }
+        if self.state.cache.is_inactive(&digest, now) {
+            return Err(AccessError::Inactive);
+        }
+        let claims = self.request_introspection(introspection, issuer, token).await;
+        if let Err(AccessError::Inactive | AccessError::Token(_)) = claims {
+            self.state.cache.insert_inactive(digest, now + CACHED_INTROSPECTION.as_secs(), now);
+        }
+        let cached = CACHED_INTROSPECTION.min(self.settings.recheck_every);
+        Ok(self.cache(&claims?, digest, Some(token.clone()), cached))
+    }
+
+    async fn request_introspection(
+        &self,
+        introspection: &Introspection,
+        issuer: &Arc<Issuer>,
+        token: &Secret,
+    ) -> Result<Claims, AccessError> {
+        let fetch = &self.settings.fetch;
+        let undecided = |why: String| {
+            // Any client can send tokens, and each is introspected.
+            if let Some(left_out) = self.state.warnings.take(now() * 1000) {
+                let left_out = (left_out > 0).then_some(left_out);
+                tracing::warn!(
+                    issuer = issuer.name,
+                    why,
+                    left_out,
+                    "the issuer cannot be asked about a token"
+                );
+            }
+            AccessError::Undecided
+        };
+        let endpoint = issuer.introspection_endpoint(fetch, now()).await;
+        let endpoint = endpoint.ok_or_else(|| undecided("it has no introspection endpoint".to_owned()))?;
+        let request = introspection.request(&endpoint, token.reveal());
+        let request = request.map_err(|fault| undecided(fault.to_string()))?;
+        let response = fetch.fetch(request).await.map_err(|fault| undecided(fault.to_string()))?;
+        introspection.read(&response, &self.validation(issuer), now()).map_err(|denied| match denied {
+            AccessError::Undecided => undecided(match response.status() {
+                status @ StatusCode::UNAUTHORIZED => format!("it does not take our id and secret: {status}"),
+                status if status.is_success() => "its answer makes no sense".to_owned(),
+                status => format!("its answer is {status}"),
+            }),
+            denied => denied,
+        })
     }
 }
 
@@ -105,23 +184,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_issuer_keeps_nobody_for_long_but_those_it_is_asked_for() {
-        let asking = Arc::new(IntrospectionQueue::default());
+    async fn tokens_wait_for_a_slow_issuer_only_for_a_while() {
+        let queue = Arc::new(IntrospectionQueue::default());
         for number in 0..AT_ONCE {
-            drop(asking.begin(token(number), pending));
+            drop(queue.start(token(number), pending));
         }
         let began = Instant::now();
-        let denied = asking.once(token(AT_ONCE), pending).await.unwrap_err();
+        let denied = queue.once(token(AT_ONCE), pending).await.unwrap_err();
         assert_eq!((denied, began.elapsed()), (AccessError::Undecided, WAIT));
-        assert_eq!(asking.under_way.lock().len(), AT_ONCE, "it can be asked about again");
+        assert_eq!(queue.pending.lock().len(), AT_ONCE, "it can be introspected again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_asks_and_all_hear_that_nobody_answers() {
-        let (asking, asked) = (Arc::new(IntrospectionQueue::default()), Arc::new(AtomicUsize::new(0)));
+    async fn requests_with_one_token_share_one_introspection() {
+        let (queue, asked) = (Arc::new(IntrospectionQueue::default()), Arc::new(AtomicUsize::new(0)));
         let began = Instant::now();
         let all = (0..50).map(|_| {
-            asking.once(token(1), || {
+            queue.once(token(1), || {
                 asked.fetch_add(1, Ordering::SeqCst);
                 async {
                     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -133,14 +212,14 @@ mod tests {
             assert_eq!(heard.unwrap_err(), AccessError::Undecided);
         }
         assert_eq!((asked.load(Ordering::SeqCst), began.elapsed()), (1, Duration::from_secs(10)));
-        assert!(asking.under_way.lock().is_empty());
+        assert!(queue.pending.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_fault_of_whoever_asks_leaves_nobody_waiting() {
-        let asking = Arc::new(IntrospectionQueue::default());
-        let heard = asking.once(token(1), || async { panic!("on purpose") }).await;
+    async fn a_panic_leaves_no_request_waiting() {
+        let queue = Arc::new(IntrospectionQueue::default());
+        let heard = queue.once(token(1), || async { panic!("on purpose") }).await;
         assert_eq!(heard.unwrap_err(), AccessError::Undecided);
-        assert!(asking.under_way.lock().is_empty());
+        assert!(queue.pending.lock().is_empty());
     }
 }

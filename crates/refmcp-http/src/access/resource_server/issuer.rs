@@ -1,4 +1,4 @@
-//! One issuer: its metadata and its keys, fetched once for all who wait for them.
+//! A trusted issuer: its metadata and its keys, fetched once for all requests that wait for them.
 
 use std::sync::Arc;
 
@@ -15,18 +15,17 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 use url::Url;
 
-/// Seconds for which metadata is good.
+/// Seconds for which metadata is fresh.
 const FRESH: Seconds = 600;
 
 /// Seconds between two attempts to fetch it.
-const AGAIN: Seconds = 10;
+const RETRY_AFTER: Seconds = 10;
 
-/// An issuer that is trusted.
 #[derive(Debug)]
 pub(super) struct Issuer {
     pub(super) name: String,
     known: Mutex<Known>,
-    /// Held by whoever fetches.
+    /// Held while metadata or keys are fetched.
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -49,7 +48,7 @@ impl Issuer {
         Arc::new(Self { name, known: Mutex::default(), fetching: Arc::default() })
     }
 
-    /// The keys, among them the one that a token of this algorithm names, if it can be had.
+    /// The keys, among them the one that a token names by its algorithm and `kid`, if it can be fetched.
     pub(super) async fn keys(
         self: &Arc<Self>,
         fetch: &Arc<dyn Fetch>,
@@ -59,36 +58,36 @@ impl Issuer {
     ) -> Result<Arc<Jwks>, AccessError> {
         let should = || self.known.lock().keys.should_fetch(algorithm, kid, now);
         if self.known.lock().keys.has(algorithm, kid, now) {
-            // One that is merely old is good until there are newer ones: nobody waits for those.
+            // Known keys are used while newer ones are fetched.
             if should()
-                && let Ok(turn) = self.fetching.clone().try_lock_owned()
+                && let Ok(permit) = self.fetching.clone().try_lock_owned()
             {
-                self.begin(fetch, turn, now);
+                self.start_fetch(fetch, permit, now);
             }
         } else {
-            // The one that is needed may be on its way.
-            let turn = self.fetching.clone().lock_owned().await;
+            // The missing key may be being fetched.
+            let permit = self.fetching.clone().lock_owned().await;
             if should()
-                && let Err(fault) = self.begin(fetch, turn, now).await
+                && let Err(fault) = self.start_fetch(fetch, permit, now).await
             {
-                tracing::error!(%fault, "keys were not fetched");
+                tracing::error!(%fault, "fetching keys failed");
             }
         }
         let keys = self.known.lock().keys.known(now);
         if keys.keys.is_empty() { Err(AccessError::Undecided) } else { Ok(keys) }
     }
 
-    /// Begins to fetch the keys. That goes on for those who come later, even if the one who began it leaves.
-    fn begin(
+    /// Starts a task that fetches the keys; it goes on even if its request is dropped.
+    fn start_fetch(
         self: &Arc<Self>,
         fetch: &Arc<dyn Fetch>,
-        turn: OwnedMutexGuard<()>,
+        permit: OwnedMutexGuard<()>,
         now: Seconds,
     ) -> JoinHandle<()> {
         let (issuer, fetch) = (self.clone(), fetch.clone());
         tokio::spawn(async move {
             issuer.fetch_keys(&*fetch, now).await;
-            drop(turn);
+            drop(permit);
         })
     }
 
@@ -96,7 +95,7 @@ impl Issuer {
         self.known.lock().keys.trying(now);
         let Some(metadata) = self.metadata(fetch, now).await else { return };
         let Some(address) = &metadata.jwks_uri else {
-            return tracing::warn!(issuer = self.name, "the issuer tells of no keys");
+            return tracing::warn!(issuer = self.name, "the issuer has no jwks_uri");
         };
         let body = match get(fetch, address).await {
             Ok(body) => body,
@@ -107,7 +106,6 @@ impl Issuer {
         }
     }
 
-    /// Where the issuer can be asked about tokens.
     pub(super) async fn introspection_endpoint(
         self: &Arc<Self>,
         fetch: &Arc<dyn Fetch>,
@@ -117,30 +115,30 @@ impl Issuer {
         let metadata = match known {
             Some(metadata) => metadata,
             None => {
-                let _turn = self.fetching.lock().await;
+                let _permit = self.fetching.lock().await;
                 let (issuer, fetch) = (self.clone(), fetch.clone());
                 tokio::spawn(async move { issuer.metadata(&*fetch, now).await }).await.ok()??
             }
         };
-        metadata.introspection_endpoint.as_ref().and_then(|place| Url::parse(place).ok())
+        metadata.introspection_endpoint.as_ref().and_then(|url| Url::parse(url).ok())
     }
 
-    /// The metadata, as fresh as can be.
+    /// The metadata, as fresh as possible.
     async fn metadata(&self, fetch: &dyn Fetch, now: Seconds) -> Option<Arc<ServerMetadata>> {
         {
             let mut known = self.known.lock();
-            let tried = now.saturating_sub(known.tried) < AGAIN;
+            let tried = now.saturating_sub(known.tried) < RETRY_AFTER;
             if tried || known.fresh_metadata(now).is_some() {
                 return known.metadata.clone();
             }
             known.tried = now;
         }
         let Ok(issuer) = Url::parse(&self.name) else {
-            tracing::warn!(issuer = self.name, "the issuer's name is no URL");
+            tracing::warn!(issuer = self.name, "the issuer is no URL");
             return None;
         };
-        for place in uri::server_metadata(&issuer) {
-            let response = match fetch.fetch(request(place.as_str()).ok()?).await {
+        for url in uri::server_metadata(&issuer) {
+            let response = match fetch.fetch(request(url.as_str()).ok()?).await {
                 Ok(response) => response,
                 Err(fault) => {
                     tracing::warn!(issuer = self.name, %fault, "metadata cannot be fetched");
@@ -157,17 +155,17 @@ impl Issuer {
                 Err(fault) => tracing::warn!(issuer = self.name, %fault, "metadata cannot be used"),
             }
         }
-        // What was known before is better than nothing.
+        // Stale metadata is better than none.
         self.known.lock().metadata.clone()
     }
 }
 
-fn request(place: &str) -> Result<Request<Bytes>, axum::http::Error> {
-    Request::get(place).header(header::ACCEPT, "application/json").body(Bytes::new())
+fn request(url: &str) -> Result<Request<Bytes>, axum::http::Error> {
+    Request::get(url).header(header::ACCEPT, "application/json").body(Bytes::new())
 }
 
-async fn get(fetch: &dyn Fetch, place: &str) -> Result<Bytes, String> {
-    let request = request(place).map_err(|fault| fault.to_string())?;
+async fn get(fetch: &dyn Fetch, url: &str) -> Result<Bytes, String> {
+    let request = request(url).map_err(|fault| fault.to_string())?;
     let response = fetch.fetch(request).await.map_err(|fault| fault.to_string())?;
     if !response.status().is_success() {
         return Err(format!("status {}", response.status().as_u16()));
@@ -187,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells of one key; or never answers.
+    /// Serves one key, or never answers.
     #[derive(Debug)]
     struct Web {
         keys: Jwks,
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_whose_key_is_known_waits_for_newer_ones() {
+    async fn a_known_key_is_used_while_newer_ones_are_fetched() {
         let keys = Jwks { keys: vec![PrivateKey::generate().unwrap().public()] };
         let web = Arc::new(Web { keys, silent: AtomicBool::new(false) });
         let (issuer, fetch) = (Issuer::new("https://as".to_owned()), web.clone() as Arc<dyn Fetch>);
@@ -217,7 +215,7 @@ mod tests {
         let ask = |now| issuer.keys(&fetch, Algorithm::Es256, None, now);
         ask(now).await.unwrap();
         web.silent.store(true, Ordering::SeqCst);
-        for later in [FRESH, FRESH, FRESH + AGAIN, 2 * FRESH] {
+        for later in [FRESH, FRESH, FRESH + RETRY_AFTER, 2 * FRESH] {
             let keys = ask(now + later).now_or_never().expect("an answer at once").unwrap();
             assert_eq!(keys.keys.len(), 1);
         }

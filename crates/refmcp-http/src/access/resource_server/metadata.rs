@@ -1,5 +1,6 @@
-//! What the server tells about itself as a protected resource (RFC 9728). Anybody may read it.
+//! The protected resource metadata of the server (RFC 9728), which is public.
 
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_auth::jose::Algorithm;
@@ -7,14 +8,16 @@ use refmcp_auth::metadata::ResourceMetadata;
 use serde_json::Map;
 
 use super::ResourceServer;
-use super::verification::Head;
-use crate::refusal::{Reason, Refusal};
+use super::verification::request_origin;
+use crate::endpoint::original_uri;
+use crate::refusal::Refusal;
 
 impl ResourceServer {
-    /// What it tells of the resource of this name, one of its own.
+    /// The metadata of the resource of this name.
     fn metadata(&self, resource: &str) -> ResourceMetadata {
         let settings = &self.settings;
         let supported: Vec<String> = settings.supported.iter().map(str::to_owned).collect();
+        let algorithms = Algorithm::ALL.map(|algorithm| algorithm.name().to_owned());
         ResourceMetadata {
             resource: resource.to_owned(),
             authorization_servers: self.issuers().map(str::to_owned).collect(),
@@ -22,21 +25,18 @@ impl ResourceServer {
             bearer_methods_supported: Some(vec!["header".to_owned()]),
             resource_name: settings.title.clone(),
             resource_documentation: None,
-            dpop_signing_alg_values_supported: Some(
-                Algorithm::ALL.map(|algorithm| algorithm.name().to_owned()).to_vec(),
-            ),
-            dpop_bound_access_tokens_required: settings.only_bound.then_some(true),
+            dpop_signing_alg_values_supported: Some(algorithms.to_vec()),
+            dpop_bound_access_tokens_required: settings.require_dpop.then_some(true),
             more: Map::new(),
         }
     }
 
-    /// The document that is asked for.
-    pub(crate) fn document(&self, head: &Head<'_>) -> Result<Response, Refusal> {
-        let described = self.settings.names.described(head.uri.path(), head.by());
-        let nothing = || Refusal::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here");
-        let metadata = self.metadata(described.ok_or_else(nothing)?);
+    /// The metadata document that is requested.
+    pub(crate) fn metadata_response(&self, head: &Parts) -> Result<Response, Refusal> {
+        let resource = self.settings.names.described(original_uri(head).path(), request_origin(head));
+        let metadata = self.metadata(resource.ok_or_else(Refusal::not_found)?);
         let json =
-            serde_json::to_vec(&metadata).map_err(|_| Refusal::fault("the document cannot be written"))?;
+            serde_json::to_vec(&metadata).map_err(|_| Refusal::internal("the document cannot be written"))?;
         let kind = (header::CONTENT_TYPE, "application/json");
         Ok((StatusCode::OK, [kind, (header::CACHE_CONTROL, "no-store")], json).into_response())
     }

@@ -1,13 +1,13 @@
-//! Who may use the server: those with a token of an issuer that is trusted, for this server and no other.
+//! Access tokens: the server as a protected resource of OAuth 2.1, which accepts tokens of trusted issuers for itself alone.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `admission` | from the head of a request to what its token grants, or to a refusal |
-//! | `asking` | asking an issuer about tokens, each once |
-//! | `issuer` | the keys of one issuer, fetched once for all who wait for them |
-//! | `verdicts` | tokens that were checked just now |
-//! | `document` | what the server tells about itself as a protected resource |
-//! | `ending` | responses that end with the token |
+//! | `verification` | from the head of a request to its verified token, or to a challenge |
+//! | `introspection` | token introspection, once for each token |
+//! | `issuer` | the metadata and keys of an issuer |
+//! | `token_cache` | tokens that were verified recently |
+//! | `metadata` | the protected resource metadata |
+//! | `expiry` | streams end with their token |
 
 mod expiry;
 mod introspection;
@@ -29,35 +29,28 @@ use url::Url;
 use introspection::IntrospectionQueue;
 use issuer::Issuer;
 use token_cache::TokenCache;
-pub(crate) use verification::{Head, TokenStatus, VerifiedToken};
+pub(crate) use verification::{TokenStatus, VerifiedToken};
 
-use crate::ops::refusal_log::LogLimiter;
+use crate::ops::log::LogLimiter;
 use crate::options::Options;
 use crate::routes::{EndpointPath, Target};
 
-/// Proofs of possession that are remembered, so that none is used twice.
+/// DPoP proofs that are remembered, so that none is used twice.
 const PROOFS: usize = 200_000;
 
 /// The same of one key.
-const PROOFS_OF_ONE: usize = 10_000;
+const PROOFS_OF_ONE_KEY: usize = 10_000;
 
-/// How long a token that was checked is taken to be good.
-const REMEMBERED: Duration = Duration::from_secs(60);
+/// How long a verified token is cached.
+const CACHED: Duration = Duration::from_secs(60);
 
-/// The same where the issuer was asked, who may have changed its mind.
-const REMEMBERED_ANSWER: Duration = Duration::from_secs(10);
+/// The same after introspection: the issuer may revoke the token.
+const CACHED_INTROSPECTION: Duration = Duration::from_secs(10);
 
-/// How often an issuer is asked again about the token of a stream that stays open.
-const ASKED_AGAIN: Duration = Duration::from_secs(30);
-
-/// It is not asked more often than this, about one token.
-const SOONEST_AGAIN: Duration = Duration::from_secs(1);
-
-/// Decides who may use a server: it is a protected resource of OAuth 2.1, and takes tokens of the issuers that it was
-/// told to trust. Tokens that carry their claims are checked by their issuer's keys; where [`introspection`] is set, the
-/// issuer is asked instead, about tokens of any kind.
+/// The resource server of an endpoint: a protected resource of OAuth 2.1 that accepts access tokens of trusted issuers.
+/// JWTs are verified by their issuer's keys; with [`introspection`] the issuer is asked instead, about tokens of any kind.
 ///
-/// Cheap to clone; every clone remembers the same.
+/// Cheap to clone; all clones share one cache.
 ///
 /// [`introspection`]: Self::introspection
 #[derive(Debug, Clone)]
@@ -74,27 +67,27 @@ struct Settings {
     issuers: Vec<Arc<Issuer>>,
     introspection: Option<Introspection>,
     supported: Scopes,
-    asked_for: Scopes,
+    challenge_scopes: Scopes,
     title: Option<String>,
-    only_bound: bool,
+    require_dpop: bool,
     nonces: Option<DpopNonces>,
     allow_other_audiences: bool,
-    skew: Duration,
-    asked_again: Duration,
+    clock_skew: Duration,
+    recheck_every: Duration,
 }
 
 #[derive(Debug)]
 struct State {
-    verdicts: TokenCache,
+    cache: TokenCache,
     replays: Mutex<ReplayCache>,
-    asking: Arc<IntrospectionQueue>,
-    /// How often it is said that an issuer cannot be asked.
+    introspections: Arc<IntrospectionQueue>,
+    /// Limits the warnings about failed introspection.
     warnings: LogLimiter,
 }
 
 impl ResourceServer {
-    /// Takes tokens of an issuer for a resource: the URL of the server's main endpoint, as its clients know it. Its other
-    /// endpoints are named beside it.
+    /// Accepts tokens of an issuer for a resource: the URL of the MCP endpoint, as clients know it. The URLs of the other
+    /// transports are derived from it.
     pub fn new(resource: Url, issuer: impl Into<String>, fetch: Arc<dyn Fetch>) -> Self {
         let path = EndpointPath::default();
         let settings = Settings {
@@ -104,18 +97,18 @@ impl ResourceServer {
             issuers: vec![Issuer::new(issuer.into())],
             introspection: None,
             supported: Scopes::none(),
-            asked_for: Scopes::none(),
+            challenge_scopes: Scopes::none(),
             title: None,
-            only_bound: false,
+            require_dpop: false,
             nonces: None,
             allow_other_audiences: false,
-            skew: Duration::from_secs(60),
-            asked_again: ASKED_AGAIN,
+            clock_skew: Duration::from_secs(60),
+            recheck_every: Duration::from_secs(30),
         };
         let state = State {
-            verdicts: TokenCache::default(),
-            replays: Mutex::new(ReplayCache::new(PROOFS, PROOFS_OF_ONE)),
-            asking: Arc::default(),
+            cache: TokenCache::default(),
+            replays: Mutex::new(ReplayCache::new(PROOFS, PROOFS_OF_ONE_KEY)),
+            introspections: Arc::default(),
             warnings: LogLimiter::default(),
         };
         Self { settings: Arc::new(settings), state: Arc::new(state) }
@@ -126,9 +119,8 @@ impl ResourceServer {
         self
     }
 
-    /// The same for an endpoint with these options. Where proxies are believed about the name that they were called by,
-    /// each name that the server may have is one that tokens may be for.
-    pub(crate) fn at(self, options: &Options) -> Self {
+    /// Adapts it to the options of an endpoint. Behind trusted proxies, tokens may be for each of the allowed hosts.
+    pub(crate) fn for_endpoint(self, options: &Options) -> Self {
         let hosts: &[String] = if options.trusted_proxies.is_empty() { &[] } else { &options.hosts };
         self.set(|settings| {
             let names = names(settings.names.resource().clone(), &options.path);
@@ -137,37 +129,37 @@ impl ResourceServer {
         })
     }
 
-    /// Takes tokens of one more issuer.
+    /// Accepts tokens of one more issuer.
     #[must_use]
     pub fn trust_issuer(self, issuer: impl Into<String>) -> Self {
         let issuer = Issuer::new(issuer.into());
         self.set(|settings| settings.issuers.push(issuer))
     }
 
-    /// Asks the first issuer about every token of its, and so hears when one is revoked; streams end within a minute then.
+    /// Introspects every token of the first issuer, and so notices revocation; streams end within a minute then.
     #[must_use]
     pub fn introspection(self, introspection: Introspection) -> Self {
         self.set(|settings| settings.introspection = Some(introspection))
     }
 
-    /// How often it is asked about the token of a stream that stays open; every 30 seconds unless told, and never more
-    /// often than once in a second: an issuer that is asked without a pause is attacked.
+    /// How often the token of an open stream is introspected again: every 30 seconds by default, and at most once a second,
+    /// which spares the issuer.
     #[must_use]
     pub fn recheck_every(self, time: Duration) -> Self {
-        self.set(|settings| settings.asked_again = time.max(SOONEST_AGAIN))
+        self.set(|settings| settings.recheck_every = time.max(Duration::from_secs(1)))
     }
 
-    /// The scopes that clients may find of use, as the metadata of the resource lists them.
+    /// The `scopes_supported` of the metadata.
     #[must_use]
     pub fn scopes(self, supported: Scopes) -> Self {
         self.set(|settings| settings.supported = supported)
     }
 
-    /// The scopes that a client without a token is told to ask for. None unless told; clients then ask for all that the
-    /// metadata lists.
+    /// The scopes that challenges tell a client without a token to request. None by default; clients then request all that
+    /// the metadata lists.
     #[must_use]
     pub fn challenge_scopes(self, scopes: Scopes) -> Self {
-        self.set(|settings| settings.asked_for = scopes)
+        self.set(|settings| settings.challenge_scopes = scopes)
     }
 
     /// The name of the resource, for people.
@@ -177,13 +169,13 @@ impl ResourceServer {
         self.set(|settings| settings.title = Some(title))
     }
 
-    /// Takes only tokens that are bound to a key, with a proof for every request.
+    /// Accepts only DPoP-bound tokens, with a proof for every request.
     #[must_use]
-    pub fn require_dpop(self, only: bool) -> Self {
-        self.set(|settings| settings.only_bound = only)
+    pub fn require_dpop(self, required: bool) -> Self {
+        self.set(|settings| settings.require_dpop = required)
     }
 
-    /// Wants a nonce of its own in every proof.
+    /// Requires a nonce of the server in every DPoP proof.
     ///
     /// # Errors
     /// The system gives no random bytes.
@@ -192,16 +184,16 @@ impl ResourceServer {
         Ok(self.set(|settings| settings.nonces = Some(nonces)))
     }
 
-    /// Takes tokens that are for others as well. They could use them here, so it is off unless told.
+    /// Accepts tokens that are for other audiences as well. Those could use them here, so it is off by default.
     #[must_use]
     pub fn allow_other_audiences(self, yes: bool) -> Self {
         self.set(|settings| settings.allow_other_audiences = yes)
     }
 
-    /// How far clocks may differ; a minute unless told, and never more.
+    /// How far clocks may differ: a minute by default, and at most.
     #[must_use]
     pub fn clock_skew(self, skew: Duration) -> Self {
-        self.set(|settings| settings.skew = skew.min(Duration::from_secs(60)))
+        self.set(|settings| settings.clock_skew = skew.min(Duration::from_secs(60)))
     }
 
     /// The canonical name of the resource.
@@ -209,19 +201,19 @@ impl ResourceServer {
         self.settings.names.canonical()
     }
 
-    /// The issuers whose tokens are taken.
+    /// The issuers whose tokens are accepted.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         self.settings.issuers.iter().map(|issuer| issuer.name.as_str())
     }
 }
 
-/// The names of a resource and of what belongs to it.
+/// The names of a resource and of its other transports.
 fn names(resource: Url, path: &EndpointPath) -> ResourceNames {
     let siblings = [Target::WebSocket, Target::Events].map(|target| path.of(target));
     ResourceNames::new(resource, path.as_str(), &siblings)
 }
 
-/// The time as tokens count it.
+/// The time in seconds since 1970.
 fn now() -> Seconds {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

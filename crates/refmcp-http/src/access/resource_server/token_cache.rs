@@ -1,74 +1,47 @@
-//! Tokens that were checked just now, by their digests.
+//! The cache of access tokens that were verified recently, by their digests.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use refmcp_auth::Seconds;
+use refmcp_auth::{ExpiringMap, Seconds};
 
 use super::verification::VerifiedToken;
 
-/// Tokens that are remembered, good and bad ones each.
+/// Tokens that are cached, valid and inactive ones each.
 const MOST: usize = 10_000;
 
 /// The digest of a token.
 pub(super) type Digest = [u8; 32];
 
-/// What is remembered of tokens, within bounds and for a short time.
-#[derive(Debug, Default)]
-pub(super) struct TokenCache {
-    good: Shelf<Arc<VerifiedToken>>,
-    /// Of those that an issuer had to be asked about.
-    bad: Shelf<()>,
-}
-
-/// Things that are kept for some time.
 #[derive(Debug)]
-struct Shelf<T>(RwLock<HashMap<Digest, (T, Seconds)>>);
-
-impl<T> Default for Shelf<T> {
-    fn default() -> Self {
-        Self(RwLock::default())
-    }
+pub(super) struct TokenCache {
+    valid: RwLock<ExpiringMap<Digest, Arc<VerifiedToken>>>,
+    /// Tokens that introspection found inactive. In a map of their own, so that a flood of them evicts no valid token.
+    inactive: RwLock<ExpiringMap<Digest, ()>>,
 }
 
-impl<T: Clone> Shelf<T> {
-    fn get(&self, token: &Digest, now: Seconds) -> Option<T> {
-        let kept = self.0.read();
-        kept.get(token).filter(|(_, until)| now < *until).map(|(thing, _)| thing.clone())
-    }
-
-    fn put(&self, token: Digest, thing: T, now: Seconds, until: Seconds) {
-        let mut kept = self.0.write();
-        if kept.len() >= MOST {
-            kept.retain(|_, (_, until)| now < *until);
-        }
-        // Whoever is forgotten is checked again, which does no harm.
-        if kept.len() >= MOST {
-            kept.clear();
-        }
-        kept.insert(token, (thing, until));
+impl Default for TokenCache {
+    fn default() -> Self {
+        Self { valid: RwLock::new(ExpiringMap::new(MOST)), inactive: RwLock::new(ExpiringMap::new(MOST)) }
     }
 }
 
 impl TokenCache {
-    /// What a token grants, if it was found good just now.
-    pub(super) fn good(&self, token: &Digest, now: Seconds) -> Option<Arc<VerifiedToken>> {
-        self.good.get(token, now)
+    pub(super) fn valid(&self, token: &Digest, now: Seconds) -> Option<Arc<VerifiedToken>> {
+        self.valid.read().get(token, now).cloned()
     }
 
-    /// Whether it was found bad just now.
-    pub(super) fn is_bad(&self, token: &Digest, now: Seconds) -> bool {
-        self.bad.get(token, now).is_some()
+    pub(super) fn is_inactive(&self, token: &Digest, now: Seconds) -> bool {
+        self.inactive.read().get(token, now).is_some()
     }
 
-    pub(super) fn found_good(&self, token: Digest, grant: Arc<VerifiedToken>, now: Seconds, until: Seconds) {
-        self.good.put(token, grant, now, until);
+    pub(super) fn insert(&self, digest: Digest, token: Arc<VerifiedToken>, until: Seconds, now: Seconds) {
+        self.valid.write().insert(digest, token, until, now);
     }
 
-    pub(super) fn found_bad(&self, token: Digest, now: Seconds, until: Seconds) {
-        self.good.0.write().remove(&token);
-        self.bad.put(token, (), now, until);
+    pub(super) fn insert_inactive(&self, digest: Digest, until: Seconds, now: Seconds) {
+        self.valid.write().remove(&digest);
+        self.inactive.write().insert(digest, (), until, now);
     }
 }
 
@@ -77,19 +50,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shelf_keeps_things_for_a_while_and_not_too_many() {
-        let shelf = Shelf::<usize>::default();
-        shelf.put([1; 32], 1, 100, 110);
+    fn tokens_are_cached_for_a_while_and_not_too_many() {
+        let cache = TokenCache::default();
+        cache.insert_inactive([1; 32], 110, 100);
         assert_eq!(
-            (shelf.get(&[1; 32], 109), shelf.get(&[1; 32], 110), shelf.get(&[2; 32], 100)),
-            (Some(1), None, None)
+            [(1, 109), (1, 110), (2, 100)].map(|(token, now)| cache.is_inactive(&[token; 32], now)),
+            [true, false, false]
         );
         for number in 0..3 * MOST {
             let mut token = [0; 32];
             token[..8].copy_from_slice(&number.to_be_bytes());
-            shelf.put(token, number, 100, 110);
-            assert_eq!(shelf.get(&token, 100), Some(number));
+            cache.insert_inactive(token, 110, 100);
+            assert!(cache.is_inactive(&token, 100));
         }
-        assert!(shelf.0.read().len() <= MOST);
+        assert!(cache.inactive.read().len() <= MOST);
     }
 }

@@ -1,33 +1,34 @@
-//! The log of refusals: a line for each, with where it came from and why, until there are too many of one kind.
+//! Log lines of refused requests and of JSON-RPC errors.
 //!
-//! A flood must not fill a disk: of each reason, a burst is logged whole and then a line a second, which says how many were
-//! left out before it. Each reason counts for itself, so that no flood hides another kind of refusal.
+//! A flood of refusals must not fill a disk: for each reason a burst is logged, and then a line a second with the number of
+//! lines that were left out. Each reason has its own limit, so that no flood hides refusals for another reason.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Method;
-use refmcp_proto::jsonrpc::excerpt;
+use refmcp_proto::jsonrpc::{RpcError, excerpt};
+use serde::Deserialize;
 use tracing::Level;
 
 use crate::access::caller::Client;
 use crate::endpoint::Inner;
 use crate::refusal::{Reason, Refusal};
 
-/// Lines of one reason at once, after a pause.
+/// Lines of one reason at once after a pause.
 const BURST: u64 = 20;
 
-/// One line more every so many milliseconds.
+/// Milliseconds until one more line is allowed.
 const EVERY: u64 = 1000;
 
 const TARGET: &str = "refmcp::http";
 
-/// What may be logged of each reason.
+/// The limit of each reason.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
     reasons: [LogLimiter; Reason::ALL.len()],
 }
 
-/// How many lines there may be, as a time: that at which all lines so far would have been due at an even pace.
+/// A rate limit of log lines: the time at which all lines so far would have been due at an even pace.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimiter {
     due: AtomicU64,
@@ -39,8 +40,7 @@ impl LogLimiter {
         due.saturating_sub(now) <= (BURST - 1) * EVERY
     }
 
-    /// Whether one line more may be written now; if so, how many were not before it. The
-    /// time is in milliseconds.
+    /// Allows one more line at this time in milliseconds; gives the number of lines that were left out before it.
     pub(crate) fn take(&self, now: u64) -> Option<u64> {
         let taken = self.due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |due| {
             Self::has_room(due, now).then(|| due.max(now) + EVERY)
@@ -52,7 +52,7 @@ impl LogLimiter {
         Some(self.left_out.swap(0, Ordering::Relaxed))
     }
 
-    /// How many were left out, once there is room for a line to say so.
+    /// The number of lines that were left out, once a line may say so.
     fn take_left_out(&self, now: u64) -> u64 {
         let waits = self.left_out.load(Ordering::Relaxed) > 0;
         if waits && Self::has_room(self.due.load(Ordering::Relaxed), now) {
@@ -64,7 +64,7 @@ impl LogLimiter {
 }
 
 impl Inner {
-    /// Counts a refusal and logs it: failed authorization and faults of ours as warnings, everything else as information.
+    /// Counts a refusal and logs it: failed authorization and internal faults as warnings, others as information.
     #[cold]
     pub(crate) fn refused(
         &self,
@@ -82,9 +82,9 @@ impl Inner {
         if !is_wanted {
             return;
         }
-        let allowance = &self.refusal_log.reasons[refusal.reason as usize];
-        let Some(left_out) = allowance.take(self.clock.now().as_millis()) else { return };
-        // Not within the span of the request, which has the same fields, so that lines of all refusals are alike.
+        let limiter = &self.refusal_log.reasons[refusal.reason as usize];
+        let Some(left_out) = limiter.take(self.clock.now().as_millis()) else { return };
+        // Without the span of the request, which has the same fields: lines of all refusals are alike.
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
@@ -96,8 +96,8 @@ impl Inner {
                     path,
                     status = refusal.status.as_u16(),
                     reason = refusal.reason.name(),
-                    why = refusal.why(),
-                    detail = refusal.detail(),
+                    why = &*refusal.why,
+                    detail = refusal.detail.as_deref(),
                     left_out = (left_out > 0).then_some(left_out),
                     "refused"
                 )
@@ -110,11 +110,11 @@ impl Inner {
         }
     }
 
-    /// Tells of refusals that were left out of the log and that no later line has told of.
+    /// Logs the numbers of refusals that were left out and that no later line has reported.
     pub(crate) fn log_left_out(&self) {
         let now = self.clock.now().as_millis();
-        for (reason, allowance) in Reason::ALL.into_iter().zip(&self.refusal_log.reasons) {
-            let left_out = allowance.take_left_out(now);
+        for (reason, limiter) in Reason::ALL.iter().zip(&self.refusal_log.reasons) {
+            let left_out = limiter.take_left_out(now);
             if left_out > 0 {
                 tracing::info!(target: TARGET, reason = reason.name(), left_out, "more were refused");
             }
@@ -122,15 +122,14 @@ impl Inner {
     }
 }
 
-/// A path that is none of ours, as it may be logged: in brief, and without anything that could be a token or an id which
-/// a client has put there by mistake.
+/// An unknown path for the log: shortened, and without parts that may be a token or an id.
 pub(crate) fn logged_path(path: &str) -> String {
     let is_word = |segment: &str| {
         segment.len() < 16 || segment.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_.".contains(&byte))
     };
     let mut logged = String::new();
-    for (place, segment) in path.split('/').enumerate() {
-        if place > 0 {
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
             logged.push('/');
         }
         logged.push_str(if is_word(segment) { segment } else { "…" });
@@ -138,12 +137,45 @@ pub(crate) fn logged_path(path: &str) -> String {
     excerpt(&logged)
 }
 
+/// Logs an error that was found before an engine received the message.
+pub(crate) fn rpc_error_found(error: &RpcError) {
+    if tracing::enabled!(target: TARGET, Level::DEBUG) {
+        log_rpc_error(None, error.code, &error.message);
+    }
+}
+
+/// Logs an error of the engine.
+pub(crate) fn rpc_error_answered(session: u64, code: i64, json: &[u8]) {
+    if tracing::enabled!(target: TARGET, Level::DEBUG)
+        && let Some(message) = rpc_error_message(json)
+    {
+        log_rpc_error(Some(session), code, &message);
+    }
+}
+
+/// The error message of an answer.
+pub(crate) fn rpc_error_message(json: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        error: Fault,
+    }
+    #[derive(Deserialize)]
+    struct Fault {
+        message: String,
+    }
+    serde_json::from_slice::<Answer>(json).ok().map(|answer| answer.error.message)
+}
+
+fn log_rpc_error(session: Option<u64>, code: i64, why: &str) {
+    tracing::debug!(target: TARGET, session, code, why = excerpt(why), "answered with an error");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_path_that_looks_like_a_secret_is_logged() {
+    fn paths_are_logged_without_secrets() {
         for (path, logged) in [
             ("/", "/"),
             ("/mcp/", "/mcp/"),
@@ -158,19 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_logged_in_part_and_counted_whole() {
-        let allowance = LogLimiter::default();
+    fn a_flood_is_logged_in_part_and_counted_in_full() {
+        let limiter = LogLimiter::default();
         let start = 1_000_000;
-        let lines = |now| (0..100).filter_map(|_| allowance.take(now)).collect::<Vec<_>>();
+        let lines = |now| (0..100).filter_map(|_| limiter.take(now)).collect::<Vec<_>>();
         assert_eq!(lines(start), vec![0; 20], "a burst");
-        assert_eq!(allowance.take_left_out(start), 0, "there is no room to say so, either");
+        assert_eq!(limiter.take_left_out(start), 0, "there is no room to say so, either");
         assert_eq!(lines(start + 999).len(), 0);
         assert_eq!(lines(start + 1000), [180], "one line a second, with all that came before it");
         assert_eq!(lines(start + 3000), [99, 0]);
         // The flood is over.
-        assert_eq!(allowance.take_left_out(start + 3500), 0);
-        assert_eq!(allowance.take_left_out(start + 4000), 98);
-        assert_eq!(allowance.take_left_out(start + 4000), 0, "it is told once");
+        assert_eq!(limiter.take_left_out(start + 3500), 0);
+        assert_eq!(limiter.take_left_out(start + 4000), 98);
+        assert_eq!(limiter.take_left_out(start + 4000), 0, "it is reported once");
         assert_eq!(lines(start + 100_000).len(), 20, "after a pause, a burst again");
         assert_eq!(lines(start).len(), 0, "a clock that jumps back gives nothing");
     }
