@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use refmcp_proto::model::{JsonObject, ServerNotification, Tool};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
+use refmcp_proto::schema::SchemaValidator;
 use refmcp_proto::time::Timestamp;
-use refmcp_schema::Schema;
 use serde_json::Value;
 
 /// Bytes of results that are kept at the most.
@@ -38,7 +38,7 @@ struct Kept {
 pub(crate) struct CachedTool {
     mirrored: Vec<ParamHeader>,
     /// What its structured output keeps to; or why that cannot be said.
-    output: Option<Result<Schema, String>>,
+    output: Option<Result<SchemaValidator, String>>,
 }
 
 impl ResponseCache {
@@ -108,7 +108,7 @@ impl ResponseCache {
     pub(crate) fn note(&mut self, tool: &Tool) -> Result<(), String> {
         let mirrored = param_headers(&tool.input_schema)?;
         if self.tools.len() < MOST_TOOLS || self.tools.contains_key(&tool.name) {
-            let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema));
+            let output = tool.output_schema.as_ref().map(|schema| SchemaValidator::compile(schema));
             self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, output }));
         }
         Ok(())
@@ -138,7 +138,7 @@ impl CachedTool {
             (None, _) => Ok(()),
             (Some(_), None) if is_error => Ok(()),
             (Some(_), None) => Err("there is none".to_owned()),
-            (Some(Ok(schema)), Some(output)) => schema.check(output),
+            (Some(Ok(schema)), Some(output)) => schema.validate(output),
             (Some(Err(why)), Some(_)) => Err(format!("the schema cannot be used: {why}")),
         }
     }

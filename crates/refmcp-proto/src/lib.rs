@@ -8,6 +8,8 @@
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
 //! | [`engine`] | the conversation itself: messages and a time in, messages, work and deadlines out |
 //! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
+//! | [`uri_template`] | URI templates, expanded and matched |
+//! | `schema` | validators of JSON Schemas; with the feature of that name |
 //! | [`peer`], [`finding`], [`time`] | who is on the other side, what it did wrong, when |
 
 #![cfg_attr(
@@ -23,4 +25,7 @@ pub mod model;
 pub mod param_headers;
 pub mod peer;
 pub mod revision;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod time;
+pub mod uri_template;

@@ -198,8 +198,8 @@ fn describe(info: Implementation) -> Implementation {
         .description("Every feature of the Model Context Protocol, to test clients against")
 }
 
-impl From<refmcp_server::BadTemplate> for ReferenceError {
-    fn from(fault: refmcp_server::BadTemplate) -> Self {
+impl From<refmcp_server::UriTemplateError> for ReferenceError {
+    fn from(fault: refmcp_server::UriTemplateError) -> Self {
         Self::Build(BuildError(vec![fault.to_string()]))
     }
 }

@@ -230,9 +230,10 @@ mod tests {
         let schema = Value::Object(schema_of::<Wanted>(Side::Output));
         assert_eq!(schema["required"], json!(["size", "colour", "inner", "many"]));
         assert_eq!(schema["properties"]["tag"], json!({ "type": "string" }));
-        let check = refmcp_schema::Schema::compile(&schema_of::<Wanted>(Side::Output)).unwrap();
+        let check =
+            refmcp_proto::schema::SchemaValidator::compile(&schema_of::<Wanted>(Side::Output)).unwrap();
         let nothing = Wanted { tag: None, size: None, colour: None, inner: None, many: vec![None] };
-        check.check(&serde_json::to_value(nothing).unwrap()).unwrap();
+        check.validate(&serde_json::to_value(nothing).unwrap()).unwrap();
     }
 
     #[test]

@@ -10,14 +10,13 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 14] = [
+const ARROWS: [(&str, May); 13] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-auth", May::Use(&[])),
     ("refmcp-issuer", May::Use(&["refmcp-auth"])),
     ("refmcp-transport", May::Use(&["refmcp-proto"])),
-    ("refmcp-schema", May::Use(&["refmcp-proto"])),
-    ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-schema", "refmcp-transport"])),
-    ("refmcp-client", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-schema", "refmcp-transport"])),
+    ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-transport"])),
+    ("refmcp-client", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport"])),
     ("refmcp-http", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-testkit", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),

@@ -8,12 +8,12 @@ mod prompts;
 mod resources;
 mod schemas;
 
-use refmcp_server::{BadTemplate, ServerBuilder};
+use refmcp_server::{ServerBuilder, UriTemplateError};
 
 pub(crate) use resources::WATCHED;
 
 /// Adds every fixture.
-pub(crate) fn add(builder: ServerBuilder) -> Result<ServerBuilder, BadTemplate> {
+pub(crate) fn add(builder: ServerBuilder) -> Result<ServerBuilder, UriTemplateError> {
     let families = [content::tools(), asking::tools(), schemas::tools(), inputs::tools(), lists::tools()];
     let builder = families.into_iter().flatten().fold(builder, ServerBuilder::tool);
     let builder = resources::resources().into_iter().fold(builder, ServerBuilder::resource);

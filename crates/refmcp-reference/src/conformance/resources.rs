@@ -1,7 +1,7 @@
 //! The suite's resources and its template.
 
 use refmcp_server::model::{ResourceContents, Role};
-use refmcp_server::{BadTemplate, Resource, ResourceTemplate};
+use refmcp_server::{Resource, ResourceTemplate, UriTemplateError};
 use serde_json::json;
 
 use crate::media;
@@ -40,7 +40,7 @@ pub(super) fn resources() -> [Resource; 3] {
     ]
 }
 
-pub(super) fn template() -> Result<ResourceTemplate, BadTemplate> {
+pub(super) fn template() -> Result<ResourceTemplate, UriTemplateError> {
     let template = ResourceTemplate::new(
         "test://template/{id}/data",
         "Resource Template",

@@ -13,7 +13,7 @@ use cap_std::fs::Dir;
 use notify::RecursiveMode;
 use parking_lot::Mutex;
 use refmcp_server::model::{Annotations, ResourceContents};
-use refmcp_server::{BadTemplate, CallError, Change, Resource, ResourceTemplate, Server};
+use refmcp_server::{CallError, Change, Resource, ResourceTemplate, Server, UriTemplateError};
 
 use super::kinds::Kind;
 use crate::ReferenceError;
@@ -63,7 +63,7 @@ impl Opened {
     }
 
     /// The family that all of the files belong to, listed or not.
-    pub(crate) fn template(&self) -> Result<ResourceTemplate, BadTemplate> {
+    pub(crate) fn template(&self) -> Result<ResourceTemplate, UriTemplateError> {
         let files = self.files.clone();
         let template =
             ResourceTemplate::new(format!("{PREFIX}{{+path}}"), "files", move |_, uri, values| {

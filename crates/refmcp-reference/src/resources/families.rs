@@ -1,7 +1,7 @@
 //! A family of resources: memos on shelves, with suggestions that depend on what is already known.
 
 use refmcp_server::model::ResourceContents;
-use refmcp_server::{BadTemplate, CallError, ResourceTemplate};
+use refmcp_server::{CallError, ResourceTemplate, UriTemplateError};
 
 const SHELVES: [(&str, &[&str]); 3] = [
     ("office", &["budget", "goals"]),
@@ -10,7 +10,7 @@ const SHELVES: [(&str, &[&str]); 3] = [
 ];
 
 /// `memo://{shelf}/{name}`: which names are suggested depends on the shelf.
-pub(super) fn memos() -> Result<ResourceTemplate, BadTemplate> {
+pub(super) fn memos() -> Result<ResourceTemplate, UriTemplateError> {
     let memos = ResourceTemplate::new("memo://{shelf}/{name}", "memos", |_, uri, values| async move {
         let (shelf, name) = (value(&values, "shelf"), value(&values, "name"));
         if !names(shelf).any(|known| known == name) {

@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::model::{self, Annotations, Icon, ReadResourceResult, ResourceContents};
+use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
 
 use super::prompt::{Completer, CompletionRequest};
 use crate::call::Call;
 use crate::error::CallError;
-use crate::uri_template::{BadTemplate, UriTemplate};
 
 type Work = Pin<Box<dyn Future<Output = Result<ReadResourceResult, CallError>> + Send>>;
 
@@ -81,7 +81,7 @@ impl ResourceTemplate {
         uri_template: impl Into<String>,
         name: impl Into<String>,
         read: F,
-    ) -> Result<Self, BadTemplate>
+    ) -> Result<Self, UriTemplateError>
     where
         O: Into<ResourceOutput>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,
@@ -91,7 +91,7 @@ impl ResourceTemplate {
     }
 
     /// The same with every detail of the definition.
-    pub fn with<O, F, Fut>(definition: model::ResourceTemplate, read: F) -> Result<Self, BadTemplate>
+    pub fn with<O, F, Fut>(definition: model::ResourceTemplate, read: F) -> Result<Self, UriTemplateError>
     where
         O: Into<ResourceOutput>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,

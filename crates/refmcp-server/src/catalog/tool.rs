@@ -9,7 +9,7 @@ use std::sync::Arc;
 use refmcp_proto::jsonrpc::read_member;
 use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
-use refmcp_schema::Schema;
+use refmcp_proto::schema::SchemaValidator;
 use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
 pub struct Tool {
     pub(crate) definition: model::Tool,
     pub(crate) inline: bool,
-    pub(crate) input: Option<Schema>,
-    pub(crate) output: Option<Schema>,
+    pub(crate) input: Option<SchemaValidator>,
+    pub(crate) output: Option<SchemaValidator>,
     pub(crate) mirrored: Vec<ParamHeader>,
     pub(crate) scopes: Vec<Arc<str>>,
     /// The numbers of its calls, once it is in a catalog that has room for them.
@@ -181,10 +181,11 @@ impl Tool {
         }
         self.mirrored =
             param_headers(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
-        let input = Schema::compile(&self.definition.input_schema);
+        let input = SchemaValidator::compile(&self.definition.input_schema);
         self.input = Some(input.map_err(|fault| named("input schema", fault))?);
         if let Some(schema) = &self.definition.output_schema {
-            self.output = Some(Schema::compile(schema).map_err(|fault| named("output schema", fault))?);
+            self.output =
+                Some(SchemaValidator::compile(schema).map_err(|fault| named("output schema", fault))?);
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ async fn run(
     arguments: Value,
 ) -> Result<refmcp_proto::model::ServerResult, CallError> {
     if let Some(schema) = &tool.input {
-        schema.check(&arguments).map_err(|faults| {
+        schema.validate(&arguments).map_err(|faults| {
             CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
         })?;
     }
@@ -118,5 +118,5 @@ fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
         RpcError::internal(format!("tool {} broke its output schema: {what}", tool.definition.name))
     };
     let Some(structured) = &result.structured_content else { return Err(broken("no structured content")) };
-    schema.check(structured).map_err(|faults| broken(&faults))
+    schema.validate(structured).map_err(|faults| broken(&faults))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use refmcp_proto::model::JsonObject;
-use refmcp_schema::Schema;
+use refmcp_proto::schema::SchemaValidator;
 use serde_json::Value;
 
 use super::ArgumentInput;
@@ -118,8 +118,8 @@ impl ParsedArguments {
 
 /// Checks the arguments as a whole. A schema that cannot be applied, or refers to others, is left to the server.
 fn check_schema(schema: &JsonObject, arguments: &JsonObject) -> Option<ArgumentError> {
-    let schema = Schema::compile(schema).ok()?;
-    let error = schema.check(&Value::Object(arguments.clone())).err()?;
+    let schema = SchemaValidator::compile(schema).ok()?;
+    let error = schema.validate(&Value::Object(arguments.clone())).err()?;
     Some(ArgumentError::new("the arguments", error))
 }
 

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
+use refmcp_proto::uri_template::variables;
 use rustyline::completion::Pair;
 
 use super::offer::{self, Offer, Offers};
 use super::parse::COMMANDS;
 use super::servers::Roster;
-use super::template::variables;
 use crate::args::{CompletionReference, join_words, split_words};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema};
 use crate::command::client::requests::reference;

@@ -16,7 +16,6 @@ mod run;
 mod servers;
 pub(crate) mod signals;
 mod state;
-mod template;
 mod watching;
 
 use std::io::{self, IsTerminal};
@@ -25,6 +24,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use parking_lot::Mutex;
 use refmcp_client::RpcError;
+use refmcp_proto::uri_template::variables;
 use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
@@ -46,7 +46,7 @@ use signals::{Heard, Signals, TerminalKept};
 
 /// The names of the variables of a resource template.
 pub(crate) fn template_variables(template: &str) -> Vec<String> {
-    template::variables(template).into_iter().map(|variable| variable.name).collect()
+    variables(template).into_iter().map(|variable| variable.name).collect()
 }
 
 /// Runs until somebody leaves. A script ends as the last of its commands that failed.

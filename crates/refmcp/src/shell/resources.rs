@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use refmcp_client::model::ResourceTemplate;
+use refmcp_proto::uri_template::{expand, variables};
 
 use super::complete::{Ask, values};
 use super::offer::{self, Unresolved};
 use super::run::{Shell, several};
 use super::servers::Connected;
-use super::template::{expand, variables};
 use super::watching::is_stateless;
 use crate::args::{CompletionReference, UsageError};
 use crate::command::client::{fault, requests, watch};
