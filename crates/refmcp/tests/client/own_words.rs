@@ -9,7 +9,7 @@ while read -r line; do
   case "$line" in
   *'"initialize"'*)
     printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18",' "$id"
-    printf '"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' ;;
+    printf '"capabilities":{"x-own":{},"tools":{}},"serverInfo":{"version":"1","x-own":1.0,"name":"s"}}}\n' ;;
   *'"cursor":"2"'*)
     printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"second","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
   *'"tools/list"'*)
@@ -53,6 +53,11 @@ fn members_stay_in_the_order_of_the_server() {
     };
     let came = run(&["list", "tools", "-o", "json"]);
     assert_eq!(came.out, format!("{{\n  \"tools\": [\n{FIRST},\n{SECOND}\n  ]\n}}\n"), "{came:?}");
+    let came = run(&["info", "-o", "json"]);
+    let info =
+        "{\n  \"serverInfo\": {\n    \"version\": \"1\",\n    \"x-own\": 1.0,\n    \"name\": \"s\"\n  },\n";
+    assert!(came.out.starts_with(info), "{came:?}");
+    assert!(came.out.contains("{\n    \"x-own\": {},\n    \"tools\": {}\n  }"), "{came:?}");
     let raw = format!("{{\n  \"nextCursor\": \"2\",\n  \"tools\": [\n{FIRST}\n  ],\n{META}\n}}\n");
     for output in ["text", "json"] {
         let came = run(&["raw", "tools/list", "-o", output]);

@@ -249,6 +249,7 @@ fn discovered(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
         capabilities: result.capabilities,
         instructions: result.instructions,
         versions: result.supported_versions.clone(),
+        answer: text.into(),
     };
     Ok((result.supported_versions, server))
 }
@@ -263,6 +264,7 @@ fn initialized(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
         capabilities: result.capabilities,
         instructions: result.instructions,
         versions: versions.clone(),
+        answer: text.into(),
     };
     Ok((versions, server))
 }

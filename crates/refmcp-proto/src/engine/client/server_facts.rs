@@ -16,6 +16,8 @@ pub struct ServerFacts {
     pub instructions: Option<String>,
     /// The revisions it says it speaks; only the agreed one where a session was opened.
     pub versions: Vec<String>,
+    /// Its answer to `server/discover` or `initialize`, as it was written.
+    pub answer: Box<str>,
 }
 
 impl ServerFacts {

@@ -9,6 +9,7 @@ use refmcp_client::model::{
     CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
     PromptReference, ReadResourceResult, Resource, ResourceTemplate, ResourceTemplateReference,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -135,19 +136,48 @@ pub(crate) fn reference(of: &CompletionReference) -> CompletionRef {
     }
 }
 
+/// The members of the answer to `server/discover` or `initialize` that are shown as the server wrote them.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OpeningAnswer {
+    server_info: Option<Box<RawValue>>,
+    capabilities: Option<Box<RawValue>>,
+    #[serde(rename = "_meta")]
+    meta: Option<OpeningMeta>,
+}
+
+#[derive(Deserialize)]
+struct OpeningMeta {
+    #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+    server_info: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InfoDocument<'a> {
+    server_info: Option<Box<RawValue>>,
+    protocol_version: &'a str,
+    supported_versions: &'a [String],
+    capabilities: Option<Box<RawValue>>,
+    instructions: Option<&'a str>,
+    target: &'a str,
+}
+
 /// `info`: what the server says of itself.
 pub(crate) fn info(session: &Session) -> Result<()> {
     let server = session.client.server();
     let also: Vec<String> =
         server.versions.iter().filter(|version| *version != server.revision.as_str()).cloned().collect();
-    let document = json!({
-        "serverInfo": server.info,
-        "protocolVersion": server.revision.as_str(),
-        "supportedVersions": server.versions,
-        "capabilities": server.capabilities,
-        "instructions": server.instructions,
-        "target": session.client.name(),
-    });
+    let OpeningAnswer { server_info, capabilities, meta } =
+        serde_json::from_str(&server.answer).unwrap_or_default();
+    let document = InfoDocument {
+        server_info: server_info.or_else(|| meta?.server_info),
+        protocol_version: server.revision.as_str(),
+        supported_versions: &server.versions,
+        capabilities,
+        instructions: server.instructions.as_deref(),
+        target: session.client.name(),
+    };
     session.printer.show(&document, |view| {
         let summary = ServerSummary {
             server: server.info.as_ref(),
