@@ -19,7 +19,7 @@
 //! | `models`, `metadata` | methods beyond the protocol |
 //! | `conformance` | the fixtures of the conformance suite |
 //! | `additions`, `work_log`, `watch` | lists that change at run time, work that was cancelled, directories that change |
-//! | `media`, `moment` | pictures and sounds, times as text |
+//! | `media`, `rfc3339` | pictures and sounds, times as text |
 //!
 //! # Files as resources
 //!
@@ -57,10 +57,10 @@ mod conformance;
 mod media;
 mod metadata;
 mod models;
-mod moment;
 mod profile;
 mod prompts;
 mod resources;
+mod rfc3339;
 mod tools;
 mod watch;
 mod work_log;

@@ -18,7 +18,7 @@ use refmcp_server::{CallError, Change, Resource, ResourceTemplate, Server, UriTe
 use super::kinds::Kind;
 use crate::ReferenceError;
 use crate::media::base64;
-use crate::moment::iso_system;
+use crate::rfc3339;
 use crate::watch::Watched;
 
 /// What every URI begins with.
@@ -119,7 +119,7 @@ impl Files {
         let resource =
             Resource::new(uri(path), name, move |_| read(files.clone(), own_path.clone(), uri(&own_path)));
         let modified =
-            Annotations { last_modified: Some(iso_system(seen.modified)), ..Annotations::default() };
+            Annotations { last_modified: Some(rfc3339::of_file(seen.modified)), ..Annotations::default() };
         let resource = resource.title(path).size(seen.size).annotations(modified);
         match Kind::of(path).mime_type() {
             Some(mime_type) => resource.mime_type(mime_type),

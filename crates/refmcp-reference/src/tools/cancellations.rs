@@ -4,7 +4,7 @@ use refmcp_server::{Call, CallError, Json, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::moment::iso;
+use crate::rfc3339::rfc3339;
 use crate::work_log::{self, Cancelled, MOST_TAG};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -60,8 +60,8 @@ fn entry(work: Cancelled) -> Entry {
         tool: about.tool,
         request_id: about.request_id,
         tag: about.tag,
-        cancelled_at: iso(cancelled_at),
-        stopped_at: stopped_at.map(iso),
+        cancelled_at: rfc3339(cancelled_at),
+        stopped_at: stopped_at.map(rfc3339),
         stopped_after_ms: stopped_at.map(|stopped| (stopped - cancelled_at).as_secs_f64() * 1000.0),
     }
 }

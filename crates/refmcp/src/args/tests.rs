@@ -227,6 +227,8 @@ fn words_that_make_no_sense_are_explained() {
         ("raw named", "missing: the request's method"),
         ("bridge --to http://a", "--from"),
         ("bridge --from stdio", "missing: --to"),
+        ("bridge --from http://h/ --to http://a --allow-host http://h/", "a name is no URL; write h"),
+        ("bridge --from http://h/ --to http://a --allow-origin app.example", "write https://app.example"),
         ("bridge --from stdio --to stdio", "needs the server's command"),
         ("bridge --from stdio --to a -- s", "two servers"),
         ("bridge --from named --to http://a", "expected stdio, or an address"),

@@ -5,7 +5,7 @@ use refmcp_client::redact;
 
 use crate::args::{ExitReason, LogQuery, OutputFormat};
 use crate::store::StateFolder;
-use crate::store::log::{CallEntry, read};
+use crate::store::calls::{CallEntry, read};
 use crate::ui::output::print;
 use crate::ui::render::View;
 use crate::ui::table::Table;
@@ -74,7 +74,7 @@ mod tests {
     use refmcp_proto::model::JsonObject;
 
     use super::*;
-    use crate::store::log::Outcome;
+    use crate::store::calls::Outcome;
 
     fn entries() -> Vec<CallEntry> {
         let entry = |target, tool| {

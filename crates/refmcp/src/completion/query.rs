@@ -13,13 +13,14 @@ use tokio::time::Instant;
 
 use super::position::summary;
 use super::{Candidate, Candidates, timeout};
-use crate::args::{CompletionReference, SharedOptions, Target, parse_shared_options};
+use crate::args::{CompletionReference, SharedOptions, Target, parse_shared_options, sha256_hex};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema};
+use crate::command::client::models::ModelList;
 use crate::command::client::requests::reference;
 use crate::command::client::{Person, Server, Servers, remembered};
 use crate::shell::template_variables;
 use crate::store::StateFolder;
-use crate::store::listings::{Key, keep, recall};
+use crate::store::cache::LISTS;
 use crate::ui::progress::Bars;
 
 /// How long a server has to end.
@@ -31,6 +32,7 @@ pub(super) enum Query<'a> {
     Prompts,
     Resources,
     Templates,
+    Models,
     /// Names and values of a tool's arguments.
     ToolArguments {
         tool: &'a str,
@@ -108,6 +110,13 @@ impl<'a> ServerQuery<'a> {
             Query::Templates => {
                 self.named(|template: ResourceTemplate| (template.uri_template, template.name)).await?
             }
+            Query::Models => {
+                let models = self.cached("models/list", async |client: &Client| {
+                    let request = client.raw("models/list", JsonObject::new());
+                    Ok(request.read_as::<ModelList>().await?.models)
+                });
+                named(models.await?, |model| (model.name, model.description.unwrap_or_default()))
+            }
             Query::ToolArguments { tool, given, last } => {
                 let tools: Vec<Tool> = self.listed().await?;
                 let tool = tools.iter().find(|known| known.name == *tool).context("no such tool")?;
@@ -122,8 +131,7 @@ impl<'a> ServerQuery<'a> {
         &mut self,
         name: impl Fn(T) -> (String, String),
     ) -> Result<Candidates> {
-        let listed = self.listed().await?.into_iter().map(name);
-        Ok(Candidates::words(listed.map(|(name, description)| Candidate::new(name, summary(&description)))))
+        Ok(named(self.listed().await?, name))
     }
 
     /// The arguments of a prompt or a template: names from the lists, values from the server.
@@ -157,18 +165,28 @@ impl<'a> ServerQuery<'a> {
         Ok(Candidates::words(values.map(|value| Candidate::new(format!("{name}={value}"), ""))))
     }
 
-    /// A list of the server, as it was a short while ago or as it is now.
+    /// A list of the server.
     async fn listed<T: Listable + Serialize + DeserializeOwned>(&mut self) -> Result<Vec<T>> {
+        self.cached(T::METHOD, async |client: &Client| Ok(client.pages().all().await?)).await
+    }
+
+    /// What a method lists, as it was a short while ago or as it is now.
+    async fn cached<T: Serialize + DeserializeOwned>(
+        &mut self,
+        method: &str,
+        fetch: impl AsyncFnOnce(&Client) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
         let folder = StateFolder::from_env()?;
-        let key = Key::new(&self.key, T::METHOD);
-        if let Some(list) = recall(&folder, &key, SystemTime::now()) {
+        // All that decides which server it is may hold secrets.
+        let key = sha256_hex(format!("{method}\n{}", self.key).as_bytes());
+        if let Some(list) = LISTS.get(&folder, &key, SystemTime::now()) {
             return Ok(list);
         }
         let until = self.until;
         let client = self.client().await?;
-        let list: Vec<T> = tokio::time::timeout_at(until, client.pages().all()).await??;
-        // A list that cannot be kept is asked for again.
-        let _ = keep(&folder, &key, &list, SystemTime::now());
+        let list: Vec<T> = tokio::time::timeout_at(until, fetch(client)).await??;
+        // A list that is not cached is asked for again.
+        let _ = LISTS.put(&folder, &key, &list, SystemTime::now());
         Ok(list)
     }
 
@@ -188,6 +206,11 @@ impl<'a> ServerQuery<'a> {
         }
         self.client.as_ref().context("it is connected")
     }
+}
+
+fn named<T>(items: Vec<T>, name: impl Fn(T) -> (String, String)) -> Candidates {
+    let named = items.into_iter().map(name);
+    Candidates::words(named.map(|(name, description)| Candidate::new(name, summary(&description))))
 }
 
 /// Names of arguments that have no value yet, or the values that the schema allows.

@@ -13,7 +13,7 @@ use crate::ui::redact;
 
 /// Whether values of an option come from files or servers.
 pub(super) fn is_known(option: &str) -> bool {
-    matches!(option, "prompt" | "template" | "to" | "tool")
+    matches!(option, "model" | "prompt" | "template" | "to" | "tool")
 }
 
 /// Candidates from files and servers; `None` where the definition of the command line says it all.
@@ -38,7 +38,8 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
             ListKind::Resources => ask(target, Query::Resources),
             ListKind::Templates => ask(target, Query::Templates),
             ListKind::Prompts => ask(target, Query::Prompts),
-            ListKind::Models | ListKind::All => Some(Candidates::default()),
+            ListKind::Models => ask(target, Query::Models),
+            ListKind::All => Some(Candidates::default()),
         },
         (["models"], []) => {
             let mut found = position.declared();
@@ -51,6 +52,7 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {
             targets()
         }
+        (["models", "select"], [target]) => ask(target, Query::Models),
         (["call"], [target]) => ask(target, Query::Tools),
         (["call"], [target, tool, given @ ..]) => ask(target, Query::ToolArguments { tool, given, last }),
         (["read"], [target]) | (["watch"], [target, ..]) => ask(target, Query::Resources),
@@ -79,6 +81,7 @@ fn option_values(position: &Position<'_>, option: &str) -> Option<Candidates> {
     Some(match (position.path.as_slice(), option) {
         (["complete"], "prompt") => ask(Query::Prompts),
         (["complete"], "template") => ask(Query::Templates),
+        (_, "model") => ask(Query::Models),
         (["trust", _], "tool") => ask(Query::Tools),
         (["bridge"], "to") => servers(position, ""),
         _ => return Some(Candidates::default()),

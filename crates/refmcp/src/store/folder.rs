@@ -1,4 +1,4 @@
-//! The folder of what is kept, and files in it that are replaced as a whole. Several processes may use it at once.
+//! The state folder, and files in it that are replaced as a whole. Several processes may use it at once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -8,25 +8,39 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use refmcp_transport::file::read_limited;
 
-/// Bytes that are read of one file.
-const MOST_BYTES: u64 = 16 << 20;
+/// Bytes of the longest file that is read.
+const MAX_BYTES: u64 = 16 << 20;
 
-/// How long another process may change what is kept, which takes it milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long another process may hold the lock; a change takes milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long between two looks at a lock that another process holds.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long between two attempts to take a lock.
+const LOCK_POLL: Duration = Duration::from_millis(5);
 
-/// The folder of what is kept.
+/// The state folder.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFolder {
     path: PathBuf,
 }
 
-/// Keeps other processes from changing what is kept; they wait.
+/// A lock that ends with its file.
 #[derive(Debug)]
-pub(crate) struct Locked {
-    _file: File,
+pub(crate) struct FolderLock {
+    file: File,
+    pub(super) path: PathBuf,
+}
+
+impl FolderLock {
+    /// Takes the lock; whether no other process has it.
+    pub(super) fn try_lock(&self) -> Result<bool> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(fault)) => {
+                Err(fault).with_context(|| format!("cannot lock {}", self.path.display()))
+            }
+        }
+    }
 }
 
 impl StateFolder {
@@ -64,32 +78,35 @@ impl StateFolder {
         self.path.join(name)
     }
 
-    /// Waits until no other process changes what is kept, and keeps it so. It blocks, though not for ever.
-    pub(crate) fn lock(&self) -> Result<Locked> {
-        self.lock_within(PATIENCE)
+    /// Locks the folder against changes by other processes. It blocks, though not for ever.
+    pub(crate) fn lock(&self) -> Result<FolderLock> {
+        self.lock_within(LOCK_TIMEOUT)
     }
 
     /// The same, for what is not worth a long wait.
-    pub(super) fn lock_within(&self, patience: Duration) -> Result<Locked> {
-        let end = Instant::now() + patience;
+    pub(super) fn lock_within(&self, timeout: Duration) -> Result<FolderLock> {
+        let end = Instant::now() + timeout;
+        let lock = self.lock_file("lock")?;
+        while !lock.try_lock()? {
+            if Instant::now() >= end {
+                let (path, seconds) = (lock.path.display(), timeout.as_secs());
+                bail!(
+                    "another process has kept {path} locked for {seconds} s, and was perhaps stopped; end it, or try \
+                     again later"
+                );
+            }
+            std::thread::sleep(LOCK_POLL);
+        }
+        Ok(lock)
+    }
+
+    /// A file to lock, which is not locked yet.
+    pub(super) fn lock_file(&self, name: &str) -> Result<FolderLock> {
         self.create()?;
-        let path = self.file("lock");
+        let path = self.file(name);
         let file = private(OpenOptions::new().write(true).create(true)).open(&path);
         let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Locked { _file: file }),
-                Err(TryLockError::WouldBlock) if Instant::now() >= end => bail!(
-                    "another process has kept {} locked for {} s, and was perhaps stopped; end it, or try again later",
-                    path.display(),
-                    patience.as_secs()
-                ),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
-                Err(TryLockError::Error(fault)) => {
-                    return Err(fault).with_context(|| format!("cannot lock {}", path.display()));
-                }
-            }
-        }
+        Ok(FolderLock { file, path })
     }
 
     /// The content of a file; `None` when there is none.
@@ -98,7 +115,7 @@ impl StateFolder {
         read_bounded(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// Replaces a file: whoever reads it sees the old or the new content, and a crash leaves one of them.
+    /// Replaces a file: a reader sees the old or the new content, and a crash leaves one of them.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) -> Result<()> {
         self.create()?;
         let path = self.file(name);
@@ -107,7 +124,7 @@ impl StateFolder {
         let beside = self.file(&format!(".{name}.{:016x}", u64::from_le_bytes(random)));
         let written = write_new(&beside, content).and_then(|()| fs::rename(&beside, &path));
         if let Err(fault) = written {
-            // What was begun is of no use to anybody, and may not even be there.
+            // What was begun is of no use, and may not even be there.
             let _ = fs::remove_file(&beside);
             return Err(fault).with_context(|| format!("cannot write {}", path.display()));
         }
@@ -124,7 +141,7 @@ impl StateFolder {
         Ok(())
     }
 
-    /// Makes the folder, for nobody else to look into.
+    /// Makes the folder, private to its owner.
     pub(super) fn create(&self) -> Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -176,7 +193,7 @@ pub(super) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// The content of a file that is open.
 pub(super) fn read_open(file: &File) -> io::Result<Vec<u8>> {
-    read_limited(file, MOST_BYTES)
+    read_limited(file, MAX_BYTES)
 }
 
 #[cfg(test)]

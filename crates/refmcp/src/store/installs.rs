@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use ring::digest;
 use serde::{Deserialize, Serialize};
 
 use super::folder::StateFolder;
+use crate::args::sha256_hex;
 
 /// The file of changes.
 const FILE: &str = "installs.json";
@@ -63,9 +63,10 @@ impl Change {
         after: &str,
         folders: Vec<PathBuf>,
     ) -> Self {
-        let before = before.map(|before| Before { edits: edits(before, after), sha256: sha256(before) });
+        let before = before
+            .map(|before| Before { edits: edits(before, after), sha256: sha256_hex(before.as_bytes()) });
         let (file, server) = (file.to_owned(), server.to_owned());
-        Self { file, server, before, after_sha256: sha256(after), folders }
+        Self { file, server, before, after_sha256: sha256_hex(after.as_bytes()), folders }
     }
 
     /// The text that was there before; `Some(None)` when there was no file, `None` when it cannot be told.
@@ -78,7 +79,7 @@ impl Change {
             end = edit.start.checked_add(edit.length)?;
         }
         text.push_str(after.get(end..)?);
-        (sha256(&text) == before.sha256).then_some(Some(text))
+        (sha256_hex(text.as_bytes()) == before.sha256).then_some(Some(text))
     }
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn of_file(folder: &StateFolder, file: &Path) -> Result<Vec<Change>> 
 
 /// The latest change of a file after which its text was this.
 pub(crate) fn latest<'a>(changes: &'a [Change], text: &str) -> Option<&'a Change> {
-    let sha256 = sha256(text);
+    let sha256 = sha256_hex(text.as_bytes());
     changes.iter().rev().find(|change| change.after_sha256 == sha256)
 }
 
@@ -196,11 +197,6 @@ fn save(folder: &StateFolder, changes: &mut Vec<Change>) -> Result<()> {
         bytes -= size(&changes.remove(0));
     }
     folder.replace(FILE, &serde_json::to_vec(changes).context("cannot write down the change")?)
-}
-
-fn sha256(text: &str) -> String {
-    let hash = digest::digest(&digest::SHA256, text.as_bytes());
-    hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

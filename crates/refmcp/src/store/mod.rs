@@ -1,16 +1,11 @@
-//! What is kept on this machine between two runs: decisions, the calls that were made, how servers speak, and tokens.
+//! The state folder: decisions, the log of calls, changes that can be undone, caches, and tokens.
 
-pub(crate) mod eras;
+pub(crate) mod cache;
+pub(crate) mod calls;
 mod folder;
 pub(crate) mod installs;
-pub(crate) mod keyring;
-pub(crate) mod listings;
-pub(crate) mod log;
-mod moment;
-mod owner;
-mod seal;
+mod timestamp;
 pub(crate) mod tokens;
 pub(crate) mod trust;
-mod vault;
 
 pub(crate) use folder::{StateFolder, append_private};

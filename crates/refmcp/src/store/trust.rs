@@ -9,7 +9,7 @@ use refmcp_client::redact;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{StateFolder, read_bounded};
-use super::moment;
+use super::timestamp::rfc3339;
 use crate::args::sha256_hex;
 
 /// The file of decisions.
@@ -232,7 +232,7 @@ pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision)
     if trust.servers.len() + trust.tools.len() >= MOST {
         bail!("there are {MOST} decisions already; revoke some");
     }
-    let time = moment::text(SystemTime::now());
+    let time = rfc3339(SystemTime::now());
     match subject {
         Subject::Server(server) => trust.servers.push(ServerEntry { server, decision, time }),
         Subject::Tool { target, tool } => trust.tools.push(ToolEntry { target, tool, decision, time }),

@@ -48,6 +48,9 @@ fn what_a_server_at_an_address_offers_is_completed() {
         assert_eq!(user.fish(&["complete", url, "--prompt", "code"]), ["code_review"]);
         assert_eq!(user.fish(&["complete", "--prompt", "code_review", url, "lang"]), ["language="]);
         assert_eq!(user.fish(&["trust", "allow", url, "--tool", "su"]), ["sum"]);
+        assert_eq!(user.fish(&["list", "models", url, "gpt-3"]), ["gpt-3.5-turbo"]);
+        assert_eq!(user.fish(&["models", "select", url, "claude"]), ["claude-v2"]);
+        assert_eq!(user.fish(&["call", url, "--model", "gpt-3"]), ["gpt-3.5-turbo"]);
         assert!(user.fish(&["call", url, "no_such_tool", ""]).is_empty());
         let line = format!("refmcp call {url} ask_user form=c");
         assert_eq!(user.bash(&line), ["choice ", "confirm "]);

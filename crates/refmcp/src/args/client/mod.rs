@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::help::examples;
-use super::value::pair;
+use super::value::{host_name, pair, web_origin};
 use auth::AuthArgs;
 
 pub(crate) use auth::{
@@ -270,10 +270,10 @@ pub(super) struct BridgeArgs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct BridgeListenOptions {
     /// A further name under which clients may address the bridge; can be repeated.
-    #[arg(long, value_name = "NAME", help_heading = "Listening")]
+    #[arg(long, value_name = "NAME", value_parser = host_name, help_heading = "Listening")]
     pub(crate) allow_host: Vec<String>,
     /// A further web origin whose pages may use the bridge; can be repeated.
-    #[arg(long, value_name = "ORIGIN", help_heading = "Listening")]
+    #[arg(long, value_name = "ORIGIN", value_parser = web_origin, help_heading = "Listening")]
     pub(crate) allow_origin: Vec<String>,
     /// A file of certificates in PEM, the bridge's own first; needed to listen at https and wss.
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Listening")]

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::tokens;
 use crate::args::{ExitReason, KeyringAction, SharedOptions, UsageError};
 use crate::command::client::output::Printer;
-use crate::store::keyring::Helper;
+use crate::store::tokens::keyring::CredentialHelper;
 
 pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Result<ExitReason> {
     let tokens = tokens()?;
@@ -14,9 +14,9 @@ pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Re
     let wanted = match action {
         KeyringAction::Show => None,
         KeyringAction::Off => Some(None),
-        KeyringAction::On { helper: None } => Some(Some(Helper::of_this_system())),
+        KeyringAction::On { helper: None } => Some(Some(CredentialHelper::of_this_system())),
         KeyringAction::On { helper: Some(name) } => {
-            Some(Some(Helper::try_from(name).map_err(|fault| UsageError::new(fault.to_string()))?))
+            Some(Some(CredentialHelper::try_from(name).map_err(|fault| UsageError::new(fault.to_string()))?))
         }
     };
     // Somebody may have to unlock the keyring.

@@ -102,7 +102,7 @@ pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::E
 /// What the token for a server is good for, if there is one.
 fn scopes_for(target: &Target) -> Option<String> {
     let Target::Url { url, .. } = target else { return None };
-    let grant = user_store().ok()?.grant_at_hand(&store_key(url))?;
+    let grant = user_store().ok()?.cached_grant(&store_key(url))?;
     (!grant.scope.is_empty()).then(|| grant.scope.to_string())
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::args::LoginOptions;
-use crate::store::tokens::{Entry, Kept, Kind, Tokens};
+use crate::store::tokens::{TokenEntry, TokenEntryKind, TokenFile, Tokens};
 
 /// What was kept for a server that is forgotten.
 #[derive(Debug, Default)]
@@ -58,9 +58,9 @@ impl UserStore {
         self.grants_in(&self.tokens.load()?, server)
     }
 
-    fn grants_in(&self, kept: &Kept, server: Option<&str>) -> Result<Vec<(String, TokenSet)>> {
-        let entries = kept.all(Kind::Grant).iter();
-        let named = |entry: &Entry| Ok((entry.server.clone(), self.read(entry)?));
+    fn grants_in(&self, kept: &TokenFile, server: Option<&str>) -> Result<Vec<(String, TokenSet)>> {
+        let entries = kept.all(TokenEntryKind::Grant).iter();
+        let named = |entry: &TokenEntry| Ok((entry.server.clone(), self.read(entry)?));
         match server {
             Some(server) => entries.filter(|entry| entry.server == server).map(named).collect(),
             None => Ok(entries.filter_map(|entry| told(named(entry))).collect()),
@@ -68,15 +68,16 @@ impl UserStore {
     }
 
     /// The grant of a server, unless the keyring would have to be asked for it.
-    pub(crate) fn grant_at_hand(&self, server: &str) -> Option<TokenSet> {
-        let kept = self.tokens.at_hand().ok()??;
+    pub(crate) fn cached_grant(&self, server: &str) -> Option<TokenSet> {
+        let kept = self.tokens.load_cached().ok()??;
         self.grants_in(&kept, Some(server)).ok()?.pop().map(|(_, grant)| grant)
     }
 
     /// The port that browsers came back to the last time, which an authorization server has registered.
     pub(crate) fn usual_port(&self) -> Option<u16> {
         let kept = self.tokens.load().ok()?;
-        let uri = kept.all(Kind::Registration).last()?.value.get("redirect_uris")?.get(0)?.as_str()?;
+        let uri =
+            kept.all(TokenEntryKind::Registration).last()?.value.get("redirect_uris")?.get(0)?.as_str()?;
         Url::parse(uri).ok()?.port()
     }
 
@@ -95,8 +96,8 @@ impl UserStore {
         self.manner_in(&self.tokens.load()?, server)
     }
 
-    fn manner_in(&self, kept: &Kept, server: &str) -> Result<Option<LoginOptions>> {
-        let found = kept.all(Kind::LoginOptions).iter().rfind(|entry| entry.server == server);
+    fn manner_in(&self, kept: &TokenFile, server: &str) -> Result<Option<LoginOptions>> {
+        let found = kept.all(TokenEntryKind::LoginOptions).iter().rfind(|entry| entry.server == server);
         found.map(|entry| self.read(entry)).transpose()
     }
 
@@ -110,8 +111,10 @@ impl UserStore {
         if let Some(members) = value.as_object_mut() {
             members.retain(|_, value| !value.is_null());
         }
-        self.tokens
-            .keep(Kind::LoginOptions, Entry { server: server.to_owned(), issuer: String::new(), value })
+        self.tokens.keep(
+            TokenEntryKind::LoginOptions,
+            TokenEntry { server: server.to_owned(), issuer: String::new(), value },
+        )
     }
 
     /// Forgets a server; gives its grants.
@@ -120,8 +123,8 @@ impl UserStore {
     ///
     /// The file cannot be read or written.
     pub(crate) fn forget(&self, server: &str) -> Result<Forgotten> {
-        let gone = self.tokens.forget(Kind::Grant, |entry| entry.server == server)?;
-        self.tokens.forget(Kind::LoginOptions, |entry| entry.server == server)?;
+        let gone = self.tokens.forget(TokenEntryKind::Grant, |entry| entry.server == server)?;
+        self.tokens.forget(TokenEntryKind::LoginOptions, |entry| entry.server == server)?;
         let mut forgotten = Forgotten::default();
         for entry in gone {
             match self.read_as(&entry, "was forgotten") {
@@ -142,24 +145,24 @@ impl UserStore {
     }
 
     /// All that is kept, once the keyring has given its key: somebody may have to unlock it.
-    async fn ask_keyring(&self) -> Result<Kept, StoreError> {
+    async fn ask_keyring(&self) -> Result<TokenFile, StoreError> {
         let tokens = self.tokens.clone();
         apart(move || tokens.load()).await
     }
 
     /// The same with all at hand that is kept. What is wrong with it is said when something is looked for in it.
     pub(crate) async fn opened(self) -> Self {
-        if let Ok(None) = self.tokens.at_hand() {
+        if let Ok(None) = self.tokens.load_cached() {
             drop(self.ask_keyring().await);
         }
         self
     }
 
-    fn read<T: DeserializeOwned>(&self, entry: &Entry) -> Result<T> {
+    fn read<T: DeserializeOwned>(&self, entry: &TokenEntry) -> Result<T> {
         self.read_as(entry, "was left as it is; repair it, or remove it and log in again")
     }
 
-    fn read_as<T: DeserializeOwned>(&self, entry: &Entry, what_now: &str) -> Result<T> {
+    fn read_as<T: DeserializeOwned>(&self, entry: &TokenEntry, what_now: &str) -> Result<T> {
         let whose = if entry.server.is_empty() { &entry.issuer } else { &entry.server };
         // The fault itself may quote what it read.
         T::deserialize(&entry.value).map_err(|_| {
@@ -168,10 +171,10 @@ impl UserStore {
         })
     }
 
-    fn known(&self, kept: &Kept, server: &str) -> Result<StoredState> {
+    fn known(&self, kept: &TokenFile, server: &str) -> Result<StoredState> {
         let mut grants = if self.has_new() { self.grants_in(kept, Some(server))? } else { Vec::new() };
         let mut registrations: BTreeMap<String, ClientRegistration> = BTreeMap::new();
-        for entry in kept.all(Kind::Registration) {
+        for entry in kept.all(TokenEntryKind::Registration) {
             // One that is broken is no reason to be known nowhere else.
             if let Some(registered) = told(self.read(entry)) {
                 registrations.insert(entry.issuer.clone(), registered);
@@ -183,7 +186,7 @@ impl UserStore {
 
     /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
     /// does not change it.
-    fn used(&self, kept: &Kept, server: &str) -> Option<LastClient> {
+    fn used(&self, kept: &TokenFile, server: &str) -> Option<LastClient> {
         let settled = |manner: LoginOptions| {
             Some(LastClient { client_id: manner.client_id?, issuer: manner.client_issuer? })
         };
@@ -197,18 +200,19 @@ impl UserStore {
         match save {
             StoreUpdate::Registration { issuer, registered } => {
                 let value = value(serde_json::to_value(registered))?;
-                let entry = Entry { server: String::new(), issuer: issuer.clone(), value };
-                self.tokens.keep(Kind::Registration, entry)
+                let entry = TokenEntry { server: String::new(), issuer: issuer.clone(), value };
+                self.tokens.keep(TokenEntryKind::Registration, entry)
             }
             StoreUpdate::ForgetRegistration { issuer, client_id } => {
-                let meant =
-                    |entry: &Entry| entry.issuer == *issuer && entry.value["client_id"] == client_id.as_str();
-                self.tokens.forget(Kind::Registration, meant).map(drop)
+                let meant = |entry: &TokenEntry| {
+                    entry.issuer == *issuer && entry.value["client_id"] == client_id.as_str()
+                };
+                self.tokens.forget(TokenEntryKind::Registration, meant).map(drop)
             }
             StoreUpdate::Tokens(grant) => {
                 let (server, issuer) = (server.to_owned(), grant.issuer.clone());
                 let value = value(serde_json::to_value(grant))?;
-                self.tokens.keep(Kind::Grant, Entry { server, issuer, value })?;
+                self.tokens.keep(TokenEntryKind::Grant, TokenEntry { server, issuer, value })?;
                 self.anew.store(false, Ordering::Relaxed);
                 Ok(())
             }
@@ -245,7 +249,7 @@ impl Store for UserStore {
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
         Box::pin(async move {
             // A look into a short file takes less than a thread would to begin, and every command begins with one.
-            let kept = match self.tokens.at_hand().map_err(|why| fault(&why))? {
+            let kept = match self.tokens.load_cached().map_err(|why| fault(&why))? {
                 Some(kept) => kept,
                 None => self.ask_keyring().await?,
             };

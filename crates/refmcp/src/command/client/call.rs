@@ -15,7 +15,7 @@ use super::written::Written;
 use crate::args::{ExitReason, UsageError};
 use crate::arguments::ArgumentInput;
 use crate::store::StateFolder;
-use crate::store::log::{CallEntry, Outcome, append};
+use crate::store::calls::{CallEntry, Outcome, append};
 use crate::ui::redact::masked;
 use crate::ui::render;
 use crate::ui::suggest::unknown;

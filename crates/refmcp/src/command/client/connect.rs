@@ -25,8 +25,9 @@ use crate::args::{
 };
 use crate::command::{auth, configured};
 use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
+use crate::store::cache::VERSIONS;
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
-use crate::store::{StateFolder, eras, trust};
+use crate::store::{StateFolder, trust};
 use crate::ui::progress::Bars;
 use crate::ui::redact::add_secrets;
 use crate::ui::suggest::nearest;
@@ -368,13 +369,14 @@ impl Person {
 
 /// What a server spoke when it was last connected from here.
 pub(crate) fn remembered(server: &TargetName) -> Option<Revision> {
-    eras::recall(&StateFolder::from_env().ok()?, server.key(), SystemTime::now())
+    let spoken: String = VERSIONS.get(&StateFolder::from_env().ok()?, server.key(), SystemTime::now())?;
+    spoken.parse().ok()
 }
 
 /// Remembers what a server speaks.
 pub(crate) fn remember(server: &TargetName, client: &Client) {
     let remembered = StateFolder::from_env().and_then(|folder| {
-        eras::remember(&folder, server.key(), client.server().revision, SystemTime::now())
+        VERSIONS.put(&folder, server.key(), client.server().revision.as_str(), SystemTime::now())
     });
     if let Err(fault) = remembered {
         tracing::debug!("what {server} speaks is not remembered: {fault:#}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use refmcp_client::Lifecycle;
 use refmcp_client::model::JsonObject;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl ModelList {
 }
 
 /// One model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Model {
     pub(crate) name: String,

@@ -1,6 +1,5 @@
-//! The system's keyring, by way of a program that speaks to it: one of those that Docker keeps its passwords with
-//! (`docker-credential-secretservice`, `-osxkeychain`, `-wincred`, `-pass`, …). They are there for every keyring, take
-//! secrets on standard input and no other way, and cost no dependency.
+//! The system's keyring, through a credential helper of Docker (`docker-credential-secretservice`, `-osxkeychain`,
+//! `-wincred`, `-pass`, …). Helpers exist for every keyring, take secrets on standard input only, and cost no dependency.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -15,27 +14,27 @@ use serde_json::{Value, json};
 
 use crate::ui::text::one_line;
 
-/// How long a helper may take: somebody may have to unlock the keyring.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a helper may take: its user may have to unlock the keyring.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long between two looks whether it is done.
-const LOOK: Duration = Duration::from_millis(5);
+/// How long between two looks whether the helper has ended.
+const POLL: Duration = Duration::from_millis(5);
 
-/// How long what it said last may take to arrive once it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long its last output may take to arrive once it has ended.
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Bytes of what it says.
-const MOST_BYTES: u64 = 32 << 10;
+/// Bytes of its output that are read.
+const MAX_OUTPUT: u64 = 32 << 10;
 
-/// What every helper says of a name that it does not know.
+/// The output of every helper for a name that it does not know.
 const NOT_FOUND: &str = "credentials not found";
 
 /// A helper, by its name after `docker-credential-`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) struct Helper(String);
+pub(crate) struct CredentialHelper(String);
 
-impl Helper {
+impl CredentialHelper {
     /// The one of this system's own keyring.
     pub(crate) fn of_this_system() -> Self {
         let name = match std::env::consts::OS {
@@ -51,41 +50,40 @@ impl Helper {
         format!("docker-credential-{}", self.0)
     }
 
-    /// Has a secret kept under a name.
+    /// Stores a secret under a name.
     ///
     /// # Errors
     ///
     /// The helper cannot be started, takes too long or refuses; so for the others.
-    pub(super) fn keep(&self, name: &str, secret: &str) -> Result<()> {
+    pub(super) fn store(&self, name: &str, secret: &str) -> Result<()> {
         let entry = json!({ "ServerURL": name, "Username": "refmcp", "Secret": secret });
         self.run("store", &entry.to_string())?.done().map(drop)
     }
 
-    /// The secret that is kept under a name, if there is one.
+    /// The secret of a name, if there is one.
     pub(super) fn get(&self, name: &str) -> Result<Option<String>> {
         let ended = self.run("get", name)?;
-        if !ended.status.success() && String::from_utf8_lossy(&ended.said).contains(NOT_FOUND) {
+        if !ended.status.success() && String::from_utf8_lossy(&ended.output).contains(NOT_FOUND) {
             return Ok(None);
         }
-        let said = ended.done()?;
-        let entry: Value = serde_json::from_slice(&said).unwrap_or_default();
-        // What it said is full of secrets, if it is anything.
+        // The output is not quoted: it holds the secret, if anything.
+        let entry: Value = serde_json::from_slice(&ended.done()?).unwrap_or_default();
         let secret =
             entry["Secret"].as_str().with_context(|| format!("{} gave no secret", self.program()))?;
         Ok(Some(secret.to_owned()))
     }
 
-    /// Has what is kept under a name forgotten.
+    /// Erases the secret of a name.
     pub(super) fn erase(&self, name: &str) -> Result<()> {
         self.run("erase", name)?.done().map(drop)
     }
 
     fn run(&self, action: &str, input: &str) -> Result<Ended> {
-        Ended::of(&self.program(), action, input, PATIENCE)
+        Ended::run(&self.program(), action, input, TIMEOUT)
     }
 }
 
-impl TryFrom<String> for Helper {
+impl TryFrom<String> for CredentialHelper {
     type Error = anyhow::Error;
 
     /// A name, and no path: what is started is looked for where programs are.
@@ -100,92 +98,92 @@ impl TryFrom<String> for Helper {
     }
 }
 
-impl From<Helper> for String {
-    fn from(helper: Helper) -> Self {
+impl From<CredentialHelper> for String {
+    fn from(helper: CredentialHelper) -> Self {
         helper.0
     }
 }
 
-/// A program that was to do something and has ended.
+/// A helper that has ended.
 struct Ended {
+    /// The program and its action, for errors.
     what: String,
     status: ExitStatus,
-    said: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl Ended {
-    fn of(program: &str, action: &str, input: &str, patience: Duration) -> Result<Self> {
+    fn run(program: &str, action: &str, input: &str, timeout: Duration) -> Result<Self> {
         let what = format!("{program} {action}");
         let mut command = Command::new(program);
         command.arg(action).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
-        let ended = speak(&mut child, input, patience).with_context(|| what.clone());
+        let ended = communicate(&mut child, input, timeout).with_context(|| what.clone());
         if ended.is_err() {
             // It may be gone already.
             let _ = child.kill();
             let _ = child.wait();
         }
-        let (status, said) = ended?;
-        Ok(Self { what, status, said })
+        let (status, output) = ended?;
+        Ok(Self { what, status, output })
     }
 
-    /// What it said, if it did what it was to do.
+    /// Its output, if it succeeded.
     fn done(self) -> Result<Vec<u8>> {
-        let Self { what, status, said } = self;
+        let Self { what, status, output } = self;
         if status.success() {
-            return Ok(said);
+            return Ok(output);
         }
-        let why = String::from_utf8_lossy(&said);
-        // One that only repeats what it keeps says nothing that anybody may see.
+        let why = String::from_utf8_lossy(&output);
         let why = if why.contains("Secret") { "for a reason that is not to be shown" } else { why.trim() };
         bail!("{what} failed ({status}): {}", one_line(&excerpt(why)));
     }
 }
 
-/// Tells a helper what it is to do, and waits for its end: how it ended, and what it said.
-fn speak(child: &mut Child, input: &str, patience: Duration) -> Result<(ExitStatus, Vec<u8>)> {
-    let end = Instant::now() + patience;
-    let heard = child.stdout.take().map(listen).context("says nothing")?;
+/// Writes the input of a helper and waits for its end: its status and its output.
+fn communicate(child: &mut Child, input: &str, timeout: Duration) -> Result<(ExitStatus, Vec<u8>)> {
+    let end = Instant::now() + timeout;
+    let chunks = child.stdout.take().map(read_chunks).context("has no output")?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input.as_bytes()) {
-            // One that does not read says why, or does not need to.
+            // One that does not read its input says why, or does not need it.
             Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
-            written => written.context("cannot be spoken to")?,
+            written => written.context("takes no input")?,
         }
     }
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let status = loop {
         match child.try_wait().context("cannot be waited for")? {
             Some(status) => break status,
-            None if Instant::now() >= end => bail!("did not end within {} s", patience.as_secs()),
+            None if Instant::now() >= end => bail!("did not end within {} s", timeout.as_secs()),
             None => {}
         }
-        match heard.recv_timeout(LOOK) {
-            Ok(bytes) => said.extend(bytes),
+        match chunks.recv_timeout(POLL) {
+            Ok(bytes) => output.extend(bytes),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(POLL),
         }
     };
-    // Its last words are on their way. Whoever it has started may keep its output open for ever.
-    while let Ok(bytes) = heard.recv_timeout(LAST_WORDS) {
-        said.extend(bytes);
+    // A process that it has started may keep its output open for ever.
+    while let Ok(bytes) = chunks.recv_timeout(OUTPUT_TIMEOUT) {
+        output.extend(bytes);
     }
-    Ok((status, said))
+    Ok((status, output))
 }
 
-/// What is said, as it comes, until its end or until it is too much; whoever says more is cut off.
-fn listen(stdout: ChildStdout) -> Receiver<Vec<u8>> {
-    let (tell, heard) = mpsc::channel();
+/// Output as it comes, up to a limit; a helper that writes more gets a broken pipe.
+fn read_chunks(stdout: ChildStdout) -> Receiver<Vec<u8>> {
+    let (sender, chunks) = mpsc::channel();
     thread::spawn(move || {
-        let mut stdout = stdout.take(MOST_BYTES);
+        let mut stdout = stdout.take(MAX_OUTPUT);
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = stdout.read(&mut bytes) {
-            if tell.send(bytes[..count].to_vec()).is_err() {
+            if sender.send(bytes[..count].to_vec()).is_err() {
                 break;
             }
         }
     });
-    heard
+    chunks
 }
 
 #[cfg(test)]
@@ -195,13 +193,13 @@ mod tests {
     #[test]
     fn helpers_are_names_and_no_paths() {
         for name in ["secretservice", "osxkeychain", "pass", "a-b_c.d1"] {
-            let helper = Helper::try_from(name.to_owned()).unwrap();
+            let helper = CredentialHelper::try_from(name.to_owned()).unwrap();
             assert_eq!(helper.program(), format!("docker-credential-{name}"));
         }
         for name in ["", "a/b", "/bin/sh", "a b", "a;b", "a\0b", "\u{1b}[2J", "ä"] {
-            let fault = Helper::try_from(name.to_owned()).unwrap_err().to_string();
+            let fault = CredentialHelper::try_from(name.to_owned()).unwrap_err().to_string();
             assert!(fault.contains("is no name of a helper") && !fault.contains('\u{1b}'), "{fault}");
-            assert!(serde_json::from_value::<Helper>(json!(name)).is_err(), "{name}");
+            assert!(serde_json::from_value::<CredentialHelper>(json!(name)).is_err(), "{name}");
         }
     }
 
@@ -217,9 +215,9 @@ mod tests {
             let beside = folder.path().join("beside");
             fs::write(&beside, format!("#!/bin/sh\n{script}\n")).unwrap();
             fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).unwrap();
-            // A file that is open for writing cannot be started, and whoever forks here keeps it open for a moment.
+            // A file that is open for writing cannot be started, and a fork elsewhere keeps it open for a moment.
             assert!(Command::new("cp").args([&beside, &path]).status().unwrap().success());
-            Ended::of(path.to_str().unwrap(), "get", &"x".repeat(200_000), Duration::from_millis(patience))?
+            Ended::run(path.to_str().unwrap(), "get", &"x".repeat(200_000), Duration::from_millis(patience))?
                 .done()
         };
         assert_eq!(does("cat >/dev/null; echo \"$1\"", 20_000).unwrap(), b"get\n");
@@ -244,7 +242,7 @@ mod tests {
             let fault = format!("{:#}", does(stuck, 200).unwrap_err());
             assert!(fault.contains("did not end within"), "{stuck}: {fault}");
         }
-        let fault = format!("{:#}", Ended::of("/nowhere/helper", "get", "", PATIENCE).err().unwrap());
+        let fault = format!("{:#}", Ended::run("/nowhere/helper", "get", "", TIMEOUT).err().unwrap());
         assert!(fault.contains("cannot start /nowhere/helper"), "{fault}");
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::folder::{StateFolder, private};
-use super::moment;
+use super::timestamp::rfc3339;
 
 /// The file that is written to, and the one from before.
 const FILES: [&str; 2] = ["calls.jsonl", "calls.earlier.jsonl"];
@@ -92,7 +92,7 @@ impl CallEntry {
         let arguments = Value::Object(if masked { names() } else { arguments.clone() });
         let length = arguments.to_string().len();
         Self {
-            time: moment::text(began),
+            time: rfc3339(began),
             target: shortened(target),
             tool: shortened(tool),
             arguments: if length > LONGEST_ARGUMENTS {

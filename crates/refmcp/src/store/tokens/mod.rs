@@ -1,99 +1,101 @@
-//! Tokens, and the clients that authorization servers know us as: in one file, keyed by server and issuer. One that is
-//! damaged is never overwritten.
+//! The token store: tokens and client registrations in one file, by server and issuer. A damaged file is never
+//! overwritten.
+
+pub(crate) mod keyring;
+mod sealed_file;
+mod sealing;
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::folder::{StateFolder, private};
-use super::keyring::Helper;
-use super::vault::Vault;
+use self::keyring::CredentialHelper;
+use self::sealed_file::SealedFile;
+use super::folder::{FolderLock, StateFolder};
+use crate::args::sha256_hex;
 
 /// The file.
 const FILE: &str = "tokens.json";
 
 /// Entries of each kind that are kept.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 /// How long another process may get tokens: longer than any exchange with an authorization server takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long between two looks at a lock that another process holds.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long between two attempts to take a lock.
+const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// The tokens of this user.
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
     folder: StateFolder,
-    vault: Vault,
+    file: SealedFile,
 }
 
-/// What is in the file. What is not understood here is a later version's, and kept.
+/// The content of the file. Members that are not known here are a later version's, and kept.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct TokenFile {
     #[serde(default)]
-    grants: Vec<Entry>,
+    grants: Vec<TokenEntry>,
     #[serde(default)]
-    registrations: Vec<Entry>,
+    registrations: Vec<TokenEntry>,
     #[serde(default)]
-    manners: Vec<Entry>,
+    manners: Vec<TokenEntry>,
     #[serde(flatten)]
     more: Map<String, Value>,
 }
 
-/// Something that is kept for a server and an issuer; registrations are kept for an issuer alone, and how somebody logged
-/// in for a server alone.
+/// A value for a server and an issuer; registrations are for an issuer alone, options of a login for a server alone.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct TokenEntry {
     /// The server's canonical address; empty where it does not matter.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) server: String,
     /// Who issued it; empty where it does not matter.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) issuer: String,
-    /// What is kept: full of secrets.
+    /// Full of secrets.
     pub(crate) value: Value,
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for TokenEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, issuer, .. } = self;
-        f.debug_struct("Entry").field("server", server).field("issuer", issuer).finish_non_exhaustive()
+        f.debug_struct("TokenEntry").field("server", server).field("issuer", issuer).finish_non_exhaustive()
     }
 }
 
 /// One of the kinds of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenEntryKind {
     /// Tokens.
     Grant,
     /// A client that an issuer knows.
     Registration,
-    /// How somebody logged in.
+    /// The options of the last login.
     LoginOptions,
 }
 
-impl Kept {
+impl TokenFile {
     /// Everything of one kind, the newest last.
-    pub(crate) fn all(&self, kind: Kind) -> &[Entry] {
+    pub(crate) fn all(&self, kind: TokenEntryKind) -> &[TokenEntry] {
         match kind {
-            Kind::Grant => &self.grants,
-            Kind::Registration => &self.registrations,
-            Kind::LoginOptions => &self.manners,
+            TokenEntryKind::Grant => &self.grants,
+            TokenEntryKind::Registration => &self.registrations,
+            TokenEntryKind::LoginOptions => &self.manners,
         }
     }
 
-    fn entries(&mut self, kind: Kind) -> &mut Vec<Entry> {
+    fn entries(&mut self, kind: TokenEntryKind) -> &mut Vec<TokenEntry> {
         match kind {
-            Kind::Grant => &mut self.grants,
-            Kind::Registration => &mut self.registrations,
-            Kind::LoginOptions => &mut self.manners,
+            TokenEntryKind::Grant => &mut self.grants,
+            TokenEntryKind::Registration => &mut self.registrations,
+            TokenEntryKind::LoginOptions => &mut self.manners,
         }
     }
 }
@@ -101,39 +103,39 @@ impl Kept {
 impl Tokens {
     /// Those in this folder.
     pub(crate) fn new(folder: StateFolder) -> Self {
-        Self { vault: Vault::new(folder.clone(), FILE), folder }
+        Self { file: SealedFile::new(folder.clone(), FILE), folder }
     }
 
     /// The path of the file.
     pub(crate) fn path(&self) -> PathBuf {
-        self.vault.path()
+        self.file.path()
     }
 
-    /// All that is kept. Where it is sealed, the keyring is waited for.
+    /// The whole file. Where it is sealed, the keyring is waited for.
     ///
     /// # Errors
     ///
     /// The file cannot be read, is damaged, or others can read or write it; or the keyring does not give its key.
-    pub(crate) fn load(&self) -> Result<Kept> {
-        self.parse(self.vault.load()?)
+    pub(crate) fn load(&self) -> Result<TokenFile> {
+        self.parse(self.file.load()?)
     }
 
-    /// All that is kept, unless the keyring has to be waited for.
+    /// The whole file, unless the keyring has to be waited for.
     ///
     /// # Errors
     ///
     /// As [`Self::load`].
-    pub(crate) fn at_hand(&self) -> Result<Option<Kept>> {
-        self.vault.at_hand()?.map(|content| self.parse(content)).transpose()
+    pub(crate) fn load_cached(&self) -> Result<Option<TokenFile>> {
+        self.file.load_cached()?.map(|content| self.parse(content)).transpose()
     }
 
-    /// Who keeps the key, where the file is sealed.
+    /// The helper that keeps the key, where the file is sealed.
     ///
     /// # Errors
     ///
     /// The file cannot be read, or others can read or write it.
-    pub(crate) fn helper(&self) -> Result<Option<Helper>> {
-        self.vault.helper()
+    pub(crate) fn helper(&self) -> Result<Option<CredentialHelper>> {
+        self.file.helper()
     }
 
     /// Seals the file with a new key that this helper keeps, or with none.
@@ -141,8 +143,8 @@ impl Tokens {
     /// # Errors
     ///
     /// The file cannot be read or written, or a helper gives no key. What is kept is still there.
-    pub(crate) fn seal(&self, helper: Option<&Helper>) -> Result<()> {
-        self.vault.seal(helper)
+    pub(crate) fn seal(&self, helper: Option<&CredentialHelper>) -> Result<()> {
+        self.file.seal(helper)
     }
 
     /// Keeps an entry, instead of any for the same server and issuer.
@@ -150,12 +152,12 @@ impl Tokens {
     /// # Errors
     ///
     /// The file cannot be read or written; nothing has changed then.
-    pub(crate) fn keep(&self, kind: Kind, entry: Entry) -> Result<()> {
+    pub(crate) fn keep(&self, kind: TokenEntryKind, entry: TokenEntry) -> Result<()> {
         self.change(|kept| {
             let entries = kept.entries(kind);
             entries.retain(|known| (&known.server, &known.issuer) != (&entry.server, &entry.issuer));
-            if entries.len() >= MOST {
-                bail!("there are {MOST} entries already; log out somewhere");
+            if entries.len() >= MAX_ENTRIES {
+                bail!("there are {MAX_ENTRIES} entries already; log out somewhere");
             }
             entries.push(entry);
             Ok(())
@@ -167,7 +169,11 @@ impl Tokens {
     /// # Errors
     ///
     /// The file cannot be read or written; nothing has changed then.
-    pub(crate) fn forget(&self, kind: Kind, meant: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
+    pub(crate) fn forget(
+        &self,
+        kind: TokenEntryKind,
+        meant: impl Fn(&TokenEntry) -> bool,
+    ) -> Result<Vec<TokenEntry>> {
         self.change(|kept| {
             let entries = kept.entries(kind);
             let (gone, left) = std::mem::take(entries).into_iter().partition(|entry| meant(entry));
@@ -176,48 +182,35 @@ impl Tokens {
         })
     }
 
-    /// Waits until no other process gets tokens for this server, and keeps it so. This is a lock of its own: tokens that
-    /// were got meanwhile can be kept.
+    /// Locks out other processes that get tokens for this server. The file of tokens stays unlocked.
     ///
     /// # Errors
     ///
     /// There cannot be a lock, or another process has it for too long.
-    pub(crate) async fn lock(&self, server: &str) -> Result<File> {
-        self.lock_within(server, PATIENCE).await
+    pub(crate) async fn lock(&self, server: &str) -> Result<FolderLock> {
+        self.lock_within(server, LOCK_TIMEOUT).await
     }
 
-    async fn lock_within(&self, server: &str, patience: Duration) -> Result<File> {
-        let end = Instant::now() + patience;
-        let path = self.lock_path(server);
-        self.folder.create()?;
-        let file = private(OpenOptions::new().write(true).create(true)).open(&path);
-        let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if Instant::now() >= end => bail!(
-                    "another process has been getting tokens for {server} for {} s: it waits for somebody to log in, or \
-                     was stopped; end it (it holds {}), or try again later",
-                    patience.as_secs(),
-                    path.display()
-                ),
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
-                Err(TryLockError::Error(fault)) => {
-                    return Err(fault).with_context(|| format!("cannot lock {}", path.display()));
-                }
+    async fn lock_within(&self, server: &str, timeout: Duration) -> Result<FolderLock> {
+        let end = Instant::now() + timeout;
+        // The name of a server is no name of a file; its hash is.
+        let hash = sha256_hex(server.as_bytes());
+        let lock = self.folder.lock_file(&format!("tokens.{}.lock", hash.get(..16).unwrap_or_default()))?;
+        while !lock.try_lock()? {
+            if Instant::now() >= end {
+                let (path, seconds) = (lock.path.display(), timeout.as_secs());
+                bail!(
+                    "another process has been getting tokens for {server} for {seconds} s: it waits for a login, or was \
+                     stopped; end it (it holds {path}), or try again later"
+                );
             }
+            tokio::time::sleep(LOCK_POLL).await;
         }
+        Ok(lock)
     }
 
-    /// The same lock again for the next who comes: the name of a server is no name of a file, its hash is.
-    fn lock_path(&self, server: &str) -> PathBuf {
-        let hash = digest::digest(&digest::SHA256, server.as_bytes());
-        let name: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        self.folder.file(&format!("tokens.{name}.lock"))
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T>) -> Result<T> {
-        self.vault.change(|content| {
+    fn change<T>(&self, change: impl FnOnce(&mut TokenFile) -> Result<T>) -> Result<T> {
+        self.file.change(|content| {
             let mut kept = self.parse(content)?;
             let done = change(&mut kept)?;
             let mut content = serde_json::to_vec_pretty(&kept).context("cannot write the tokens")?;
@@ -226,8 +219,8 @@ impl Tokens {
         })
     }
 
-    fn parse(&self, content: Option<Vec<u8>>) -> Result<Kept> {
-        let Some(content) = content else { return Ok(Kept::default()) };
+    fn parse(&self, content: Option<Vec<u8>>) -> Result<TokenFile> {
+        let Some(content) = content else { return Ok(TokenFile::default()) };
         // The fault of a parser may quote what it read, so only where it is told.
         serde_json::from_slice(&content).map_err(|fault| {
             anyhow::anyhow!(
@@ -249,8 +242,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(server: &str, issuer: &str, value: &str) -> Entry {
-        Entry { server: server.to_owned(), issuer: issuer.to_owned(), value: json!({ "token": value }) }
+    fn entry(server: &str, issuer: &str, value: &str) -> TokenEntry {
+        TokenEntry { server: server.to_owned(), issuer: issuer.to_owned(), value: json!({ "token": value }) }
     }
 
     fn tokens() -> (tempfile::TempDir, Tokens) {
@@ -261,7 +254,7 @@ mod tests {
 
     fn names(tokens: &Tokens) -> Vec<String> {
         let kept = tokens.load().unwrap();
-        kept.all(Kind::Grant)
+        kept.all(TokenEntryKind::Grant)
             .iter()
             .map(|entry| format!("{} {} {}", entry.server, entry.issuer, entry.value["token"]))
             .collect()
@@ -272,14 +265,14 @@ mod tests {
         let (_folder, tokens) = tokens();
         assert!(names(&tokens).is_empty());
         for (server, issuer, value) in [("s", "i", "1"), ("s", "j", "2"), ("t", "i", "3"), ("s", "i", "4")] {
-            tokens.keep(Kind::Grant, entry(server, issuer, value)).unwrap();
+            tokens.keep(TokenEntryKind::Grant, entry(server, issuer, value)).unwrap();
         }
-        tokens.keep(Kind::Registration, entry("", "i", "5")).unwrap();
+        tokens.keep(TokenEntryKind::Registration, entry("", "i", "5")).unwrap();
         assert_eq!(names(&tokens), ["s j \"2\"", "t i \"3\"", "s i \"4\""]);
-        let gone = tokens.forget(Kind::Grant, |entry| entry.server == "s").unwrap();
+        let gone = tokens.forget(TokenEntryKind::Grant, |entry| entry.server == "s").unwrap();
         assert_eq!(gone.len(), 2);
         assert_eq!(names(&tokens), ["t i \"3\""]);
-        assert_eq!(tokens.load().unwrap().all(Kind::Registration).len(), 1);
+        assert_eq!(tokens.load().unwrap().all(TokenEntryKind::Registration).len(), 1);
     }
 
     #[test]
@@ -290,14 +283,14 @@ mod tests {
     #[test]
     fn a_damaged_file_is_named_not_quoted_and_left_as_it_is() {
         let (_folder, tokens) = tokens();
-        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         for damaged in ["", "{\"grants\": [\"hush", "[]", "{\"grants\": 3}", "\0\0\0\0"] {
             fs::write(&path, damaged).unwrap();
             for fault in [
                 tokens.load().err().unwrap(),
-                tokens.keep(Kind::Grant, entry("s", "i", "2")).unwrap_err(),
-                tokens.forget(Kind::Grant, |_| true).unwrap_err(),
+                tokens.keep(TokenEntryKind::Grant, entry("s", "i", "2")).unwrap_err(),
+                tokens.forget(TokenEntryKind::Grant, |_| true).unwrap_err(),
             ] {
                 let fault = format!("{fault:#}");
                 assert!(fault.contains("tokens.json is damaged"), "{fault}");
@@ -310,12 +303,12 @@ mod tests {
     #[test]
     fn what_a_later_version_keeps_is_kept() {
         let (_folder, tokens) = tokens();
-        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         let mut content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         content["later"] = json!([1]);
         fs::write(&path, content.to_string()).unwrap();
-        tokens.keep(Kind::Grant, entry("t", "i", "1")).unwrap();
+        tokens.keep(TokenEntryKind::Grant, entry("t", "i", "1")).unwrap();
         let content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(content["later"], json!([1]));
     }
@@ -327,7 +320,7 @@ mod tests {
         use std::path::Path;
 
         let (_folder, tokens) = tokens();
-        tokens.keep(Kind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -335,7 +328,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
             let fault = format!("{:#}", tokens.load().err().unwrap());
             assert!(fault.contains("others can get at") && fault.contains("tokens.json"), "{fault}");
-            assert!(tokens.keep(Kind::Grant, entry("t", "i", "2")).is_err());
+            assert!(tokens.keep(TokenEntryKind::Grant, entry("t", "i", "2")).is_err());
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -353,7 +346,9 @@ mod tests {
                 let tokens = &tokens;
                 scope.spawn(move || {
                     for number in 0..10 {
-                        tokens.keep(Kind::Grant, entry(&format!("{writer}.{number}"), "i", "1")).unwrap();
+                        tokens
+                            .keep(TokenEntryKind::Grant, entry(&format!("{writer}.{number}"), "i", "1"))
+                            .unwrap();
                     }
                 });
             }
@@ -362,10 +357,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_holds_a_lock_for_too_long_is_told_of() {
+    async fn a_lock_that_is_held_for_too_long_is_told_of() {
         let (_folder, tokens) = tokens();
         let held = tokens.lock("https://s").await.unwrap();
-        let fault = tokens.lock_within("https://s", LOOK).await.unwrap_err().to_string();
+        let fault = tokens.lock_within("https://s", LOCK_POLL).await.unwrap_err().to_string();
         assert!(fault.contains("another process has been getting tokens for https://s"), "{fault}");
         drop(held);
         tokens.lock_within("https://s", Duration::ZERO).await.unwrap();
@@ -378,7 +373,7 @@ mod tests {
         drop(tokens.lock("https://t").await.unwrap());
         let waiting = Arc::new(tokens.clone());
         let second = tokio::spawn(async move { waiting.lock("https://s").await.unwrap() });
-        let still = tokio::time::timeout(LOOK * 3, tokens.lock("https://s")).await;
+        let still = tokio::time::timeout(LOCK_POLL * 3, tokens.lock("https://s")).await;
         assert!(still.is_err(), "it was given twice");
         drop(held);
         second.await.unwrap();
