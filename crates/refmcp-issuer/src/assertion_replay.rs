@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use refmcp_auth::Seconds;
 
+use crate::respond::ErrorResponse;
+
 /// Used assertion ids by signer. None is evicted while its assertion is valid: when the cache is full, the next assertion is
 /// refused.
 pub(crate) struct AssertionReplayCache {
@@ -21,6 +23,16 @@ pub(crate) enum AssertionError {
     Before,
     /// The cache is full, so its reuse could not be detected.
     Full,
+}
+
+impl AssertionError {
+    /// The error response; `bad` makes that of an assertion which is not valid.
+    pub(crate) fn answer(self, bad: impl Fn(&str) -> ErrorResponse) -> ErrorResponse {
+        match self {
+            Self::Before => bad("it was used before"),
+            Self::Full => ErrorResponse::new("temporarily_unavailable", "too many assertions are in use"),
+        }
+    }
 }
 
 impl AssertionReplayCache {

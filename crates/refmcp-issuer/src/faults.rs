@@ -3,98 +3,48 @@
 use std::fmt;
 use std::time::Duration;
 
-/// One fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Access tokens expire after seconds.
-    ShortExpiry,
-    /// The metadata names another issuer.
-    WrongIssuerMetadata,
-    /// Access tokens name another issuer.
-    WrongIssuerToken,
-    /// Access tokens name another resource.
-    WrongAudience,
-    /// Authorization responses lack `iss`.
-    MissingIss,
-    /// Authorization responses carry another `iss`.
-    ForeignIss,
-    /// Authorization responses carry another `state`.
-    WrongState,
-    /// Codes have expired when they arrive.
-    ExpiredCode,
-    /// Every token is signed with a new key.
-    RotatedKeys,
-    /// Tokens are signed with an unpublished key.
-    UnknownKid,
-    /// The metadata does not announce PKCE.
-    NoPkceInMetadata,
-    /// Dynamic registration is off.
-    NoRegistration,
-    /// Client ID metadata documents are not supported.
-    NoClientDocuments,
-    /// Only `OpenID` provider metadata is published.
-    OidcOnly,
-    /// The issuer has a path.
-    IssuerPath,
-    /// The issuer has a path, and only `OpenID` metadata between host and path is published.
-    IssuerPathOidc,
-    /// The issuer has a path, and only `OpenID` metadata behind the path is published.
-    IssuerPathAppended,
-    /// Fewer scopes than requested are granted.
-    RefusedScopes,
-    /// Refresh tokens are refused.
-    RefuseRefresh,
-    /// No refresh token is issued.
-    NoRefreshToken,
-    /// Access tokens are opaque.
-    OpaqueTokens,
-    /// The token endpoint answers with HTML.
-    HtmlTokenResponse,
-    /// The token endpoint fails.
-    ServerErrorToken,
-    /// The token endpoint hangs.
-    HangingToken,
-    /// Every response is delayed.
-    Slow,
+/// Defines the faults, each with its word on the command line and its description.
+macro_rules! faults {
+    ($($fault:ident $word:literal $what:literal,)*) => {
+        /// One fault.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Fault {
+            $(#[doc = $what] $fault,)*
+        }
+
+        const TABLE: &[(Fault, &str, &str)] = &[$((Fault::$fault, $word, $what),)*];
+    };
 }
 
-const TABLE: [(Fault, &str, &str); 25] = [
-    (Fault::ShortExpiry, "short-expiry", "access tokens end after 5 seconds"),
-    (Fault::WrongIssuerMetadata, "wrong-issuer-metadata", "the metadata name another issuer"),
-    (Fault::WrongIssuerToken, "wrong-issuer-token", "access tokens name another issuer"),
-    (Fault::WrongAudience, "wrong-audience", "access tokens are for another resource"),
-    (Fault::MissingIss, "missing-iss", "authorization responses lack iss although the metadata promise it"),
-    (Fault::ForeignIss, "foreign-iss", "authorization responses carry the iss of another issuer"),
-    (Fault::WrongState, "wrong-state", "authorization responses carry another state than the request"),
-    (Fault::ExpiredCode, "expired-code", "authorization codes are over when they arrive"),
-    (Fault::RotatedKeys, "rotated-keys", "every token is signed with a new key; the last few are published"),
-    (Fault::UnknownKid, "unknown-kid", "tokens are signed with a key that is nowhere published"),
-    (Fault::NoPkceInMetadata, "no-pkce-in-metadata", "the metadata lack code_challenge_methods_supported"),
-    (Fault::NoRegistration, "no-registration", "there is no dynamic registration"),
-    (Fault::NoClientDocuments, "no-client-documents", "client ID metadata documents are not taken"),
-    (Fault::OidcOnly, "oidc-only", "the metadata are in the OpenID document only"),
-    (
-        Fault::IssuerPath,
-        "issuer-path",
-        "the issuer has the path /tenant; the metadata are where RFC 8414 says",
-    ),
-    (Fault::IssuerPathOidc, "issuer-path-oidc", "as issuer-path, with the OpenID document there only"),
-    (
-        Fault::IssuerPathAppended,
-        "issuer-path-appended",
-        "as issuer-path, with the OpenID document behind the path only",
-    ),
-    (Fault::RefusedScopes, "refused-scopes", "the last of the scopes that are asked for is not granted"),
-    (Fault::RefuseRefresh, "refuse-refresh", "refresh tokens are given and never taken"),
-    (Fault::NoRefreshToken, "no-refresh-token", "no refresh tokens are given"),
-    (Fault::OpaqueTokens, "opaque-tokens", "access tokens are not JWTs: resource servers have to introspect"),
-    (Fault::HtmlTokenResponse, "html-token-response", "the token endpoint answers 200 with a page of HTML"),
-    (Fault::ServerErrorToken, "server-error-token", "the token endpoint answers 500"),
-    (Fault::HangingToken, "hanging-token", "the token endpoint answers after a minute"),
-    (Fault::Slow, "slow", "every answer takes 5 seconds, or as many as slow=SECONDS says, up to 60"),
-];
+faults! {
+    ShortExpiry "short-expiry" "access tokens end after 5 seconds",
+    WrongIssuerMetadata "wrong-issuer-metadata" "the metadata name another issuer",
+    WrongIssuerToken "wrong-issuer-token" "access tokens name another issuer",
+    WrongAudience "wrong-audience" "access tokens are for another resource",
+    MissingIss "missing-iss" "authorization responses lack iss although the metadata promise it",
+    ForeignIss "foreign-iss" "authorization responses carry the iss of another issuer",
+    WrongState "wrong-state" "authorization responses carry another state than the request",
+    ExpiredCode "expired-code" "authorization codes are over when they arrive",
+    RotatedKeys "rotated-keys" "every token is signed with a new key; the last few are published",
+    UnknownKid "unknown-kid" "tokens are signed with a key that is nowhere published",
+    NoPkceInMetadata "no-pkce-in-metadata" "the metadata lack code_challenge_methods_supported",
+    NoRegistration "no-registration" "there is no dynamic registration",
+    NoClientDocuments "no-client-documents" "client ID metadata documents are not taken",
+    OidcOnly "oidc-only" "the metadata are in the OpenID document only",
+    IssuerPath "issuer-path" "the issuer has the path /tenant; the metadata are where RFC 8414 says",
+    IssuerPathOidc "issuer-path-oidc" "as issuer-path, with the OpenID document there only",
+    IssuerPathAppended "issuer-path-appended" "as issuer-path, with the OpenID document behind the path only",
+    RefusedScopes "refused-scopes" "the last of the scopes that are asked for is not granted",
+    RefuseRefresh "refuse-refresh" "refresh tokens are given and never taken",
+    NoRefreshToken "no-refresh-token" "no refresh tokens are given",
+    OpaqueTokens "opaque-tokens" "access tokens are not JWTs: resource servers have to introspect",
+    HtmlTokenResponse "html-token-response" "the token endpoint answers 200 with a page of HTML",
+    ServerErrorToken "server-error-token" "the token endpoint answers 500",
+    HangingToken "hanging-token" "the token endpoint answers after a minute",
+    Slow "slow" "every answer takes 5 seconds, or as many as slow=SECONDS says, up to 60",
+}
 
-/// Lifetime of tokens with [`Fault::ShortTokens`], in seconds.
+/// Lifetime of tokens with [`Fault::ShortExpiry`], in seconds.
 pub(crate) const SHORT: u64 = 5;
 
 /// How long the token endpoint hangs.

@@ -14,27 +14,20 @@ pub(crate) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// An error of the request: status 400.
+    /// An error with the status of its code.
     pub(crate) fn new(error: &str, description: impl Into<String>) -> Self {
-        let status =
-            if error == "invalid_client" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+        let status = match error {
+            "invalid_client" => StatusCode::UNAUTHORIZED,
+            "server_error" => StatusCode::INTERNAL_SERVER_ERROR,
+            "temporarily_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::BAD_REQUEST,
+        };
         Self { status, error: OAuthError::new(error, description) }
     }
 
     /// An error of this server.
     pub(crate) fn server_error(description: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            error: OAuthError::new("server_error", description),
-        }
-    }
-
-    /// A temporary error: the client may retry.
-    pub(crate) fn busy(description: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            error: OAuthError::new("temporarily_unavailable", description),
-        }
+        Self::new("server_error", description)
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {

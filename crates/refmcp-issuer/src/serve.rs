@@ -12,13 +12,15 @@ use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::jose::{Jwks, PrivateKeyError};
 use refmcp_auth::metadata::ServerMetadata;
 use refmcp_auth::random::random_token;
-use refmcp_auth::{Seconds, Secret};
+use refmcp_auth::{Scopes, Seconds, Secret};
 
 use crate::clients::{self, Client};
 use crate::faults::{Fault, HANG};
+use crate::form::Form;
+use crate::respond::ErrorResponse;
 use crate::settings::Settings;
 use crate::state::State;
-use crate::{ABOUT, authorize, introspect, metadata, respond, revoke, token};
+use crate::{ABOUT, authorize, issued_tokens, metadata, respond, token};
 
 /// Limit of a request body in bytes.
 const LONGEST_BODY: usize = 64 << 10;
@@ -50,6 +52,25 @@ impl Server {
 
     pub(crate) fn breaks(&self, fault: Fault) -> bool {
         self.settings.faults.has(fault)
+    }
+
+    /// The resource and the scopes that a request names, or the default ones.
+    pub(crate) fn requested(&self, form: &Form) -> Result<(String, Scopes), ErrorResponse> {
+        let resource = self.settings.resource(form.get("resource"));
+        let target = || ErrorResponse::new("invalid_target", "resource is not one of those here");
+        let scopes = self.settings.scopes(form.get("scope"));
+        let scope = || ErrorResponse::new("invalid_scope", "none of the scopes exists here");
+        Ok((resource.ok_or_else(target)?.to_owned(), scopes.ok_or_else(scope)?))
+    }
+
+    /// Refuses a request that names another resource than the granted one.
+    pub(crate) fn check_resource(&self, form: &Form, granted: &str, why: &str) -> Result<(), ErrorResponse> {
+        match form.get("resource") {
+            named @ Some(_) if self.settings.resource(named) != Some(granted) => {
+                Err(ErrorResponse::new("invalid_target", why))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -210,8 +231,8 @@ impl Server {
                 token::answer(self, head, body, now)
             }
             Endpoint::Register => clients::register(self, head, body, now),
-            Endpoint::Revoke => revoke::answer(self, head, body, now),
-            Endpoint::Introspect => introspect::answer(self, head, body, now),
+            Endpoint::Revoke => issued_tokens::revocation(self, head, body, now),
+            Endpoint::Introspect => issued_tokens::introspection(self, head, body, now),
         }
     }
 }

@@ -39,8 +39,7 @@ fn new_code(
     subject: String,
     now: Seconds,
 ) -> Result<String, ErrorResponse> {
-    let no_random = |fault: refmcp_auth::random::RandomError| ErrorResponse::server_error(fault.to_string());
-    let code = random_token().map_err(no_random)?;
+    let code = random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()))?;
     let granted = Authorization {
         client_id: asked.client.id.clone(),
         subject,
@@ -48,7 +47,7 @@ fn new_code(
         scopes: token::fewer(server, asked.scopes),
         jkt: asked.jkt,
         refreshable: asked.client.may_use(REFRESH),
-        family: random_token().map_err(no_random)?,
+        family: token::new_family()?,
     };
     let short = granted.client_id.get(..100).unwrap_or(&granted.client_id);
     tracing::debug!(client = short, "a client was allowed in");

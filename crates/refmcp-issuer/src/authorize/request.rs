@@ -95,12 +95,7 @@ fn rest(server: &Server, client: Arc<Client>, form: &Form) -> Result<Authorizati
     if !pkce::is_challenge(challenge) {
         return Err(ErrorResponse::new("invalid_request", "code_challenge is not a digest"));
     }
-    let resource = server.settings.resource(form.get("resource"));
-    let resource =
-        resource.ok_or_else(|| ErrorResponse::new("invalid_target", "resource is not one of those here"))?;
-    let scopes = server.settings.scopes(form.get("scope"));
-    let scopes =
-        scopes.ok_or_else(|| ErrorResponse::new("invalid_scope", "none of the scopes exists here"))?;
+    let (resource, scopes) = server.requested(form)?;
     let jkt = form.get("dpop_jkt");
     if jkt.is_some_and(|jkt| !pkce::is_challenge(jkt)) {
         return Err(ErrorResponse::new("invalid_request", "dpop_jkt is not a fingerprint"));
@@ -108,7 +103,7 @@ fn rest(server: &Server, client: Arc<Client>, form: &Form) -> Result<Authorizati
     Ok(AuthorizationRequest {
         client,
         place: RedirectTarget { redirect_uri: String::new(), state: None },
-        resource: resource.to_owned(),
+        resource,
         scopes,
         challenge: challenge.to_owned(),
         login_hint: form.get("login_hint").map(str::to_owned),

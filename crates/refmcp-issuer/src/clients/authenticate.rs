@@ -12,7 +12,6 @@ use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::{Client, Method, Origin, known};
-use crate::assertion_replay::AssertionError;
 use crate::form::Form;
 use crate::respond::ErrorResponse;
 use crate::serve::Server;
@@ -181,10 +180,7 @@ fn check_assertion(
     let State { assertions, other_assertions, .. } = &mut *state;
     let memory = if client.origin == Origin::Settings { assertions } else { other_assertions };
     let signer = format!("client {}", client.id);
-    memory.take(&signer, &jti, claims.exp.saturating_add(SKEW), now).map_err(|why| match why {
-        AssertionError::Before => bad("it was used before"),
-        AssertionError::Full => ErrorResponse::busy("too many assertions are in use"),
-    })
+    memory.take(&signer, &jti, claims.exp.saturating_add(SKEW), now).map_err(|why| why.answer(bad))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::{Scopes, Seconds};
 use serde::Deserialize;
 
-use super::{JWT_BEARER, TokenRequest, check_client, credentials, fewer, issue, proof};
-use crate::assertion_replay::AssertionError;
+use super::issue::{fewer, issue, new_family};
+use super::{JWT_BEARER, TokenRequest, check_client, grants, invalid};
 use crate::clients::{Client, SKEW, authenticate};
 use crate::respond::ErrorResponse;
 use crate::serve::Server;
@@ -31,10 +31,6 @@ struct Assertion {
     client_id: Option<String>,
     resource: Option<Audience>,
     scope: Option<String>,
-}
-
-fn invalid(what: impl Into<String>) -> ErrorResponse {
-    ErrorResponse::new("invalid_grant", what)
 }
 
 /// Issues tokens for an assertion.
@@ -62,8 +58,8 @@ pub(super) fn grant(
         client => workload(server, client, &jws, request)?,
     };
     let mut state = server.state();
-    proof::use_once(&mut state.proofs, request.proof.as_ref(), request.now)?;
-    issue::issue(server, &mut state, &granted, &granted.scopes, request.now)
+    request.use_proof(&mut state.proofs)?;
+    issue(server, &mut state, &granted, &granted.scopes, request.now)
 }
 
 /// Verifies an assertion of a trusted issuer.
@@ -112,18 +108,12 @@ fn employee(
     }
     let resource = resource(server, claims.resource.as_ref());
     let resource = resource.ok_or_else(|| bad("its resource is not one of those here"))?;
-    let named = request.form.get("resource");
-    if named.is_some() && server.settings.resource(named) != Some(resource) {
-        return Err(ErrorResponse::new("invalid_target", "resource is another than in the assertion"));
-    }
+    server.check_resource(request.form, resource, "resource is another than in the assertion")?;
     let scopes = employee_scopes(server, claims.scope.as_deref(), request.form.get("scope"))?;
     let jti = claims.jti.as_deref().filter(|jti| jti.len() <= 256).ok_or_else(|| bad("it has no jti"))?;
     let signer = format!("provider {}", claims.iss);
     let until = claims.exp.saturating_add(SKEW);
-    server.state().assertions.take(&signer, jti, until, request.now).map_err(|why| match why {
-        AssertionError::Before => bad("it was used before"),
-        AssertionError::Full => ErrorResponse::busy("too many assertions are in use"),
-    })?;
+    server.state().assertions.take(&signer, jti, until, request.now).map_err(|why| why.answer(bad))?;
     Ok(Authorization {
         client_id: client.id.clone(),
         subject: subject::employee(&claims.iss, &claims.sub),
@@ -131,7 +121,7 @@ fn employee(
         scopes: fewer(server, scopes),
         jkt: request.jkt(),
         refreshable: false,
-        family: credentials::new_family()?,
+        family: new_family()?,
     })
 }
 
@@ -174,5 +164,5 @@ fn workload(
     let subject = subject::workload(&claims.iss, &claims.sub);
     // Without a client id, the workload is its own client; no registration can have that name.
     let client_id = client.map_or_else(|| subject.clone(), |client| client.id.clone());
-    credentials::granted(server, client_id, subject, request)
+    grants::without_consent(server, client_id, subject, request)
 }

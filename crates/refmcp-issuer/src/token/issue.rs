@@ -63,6 +63,11 @@ pub(crate) fn issue(
     })
 }
 
+/// A new token family id.
+pub(crate) fn new_family() -> Result<String, ErrorResponse> {
+    random_token().map_err(no_random)
+}
+
 fn no_random(fault: RandomError) -> ErrorResponse {
     ErrorResponse::server_error(fault.to_string())
 }

@@ -1,20 +1,19 @@
 //! The token endpoint.
 
 mod assertion;
-mod code;
-mod credentials;
+mod grants;
 mod issue;
-mod proof;
-mod refresh;
 
-pub(crate) use issue::fewer;
+pub(crate) use issue::{fewer, new_family};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, Response, StatusCode};
+use http::{HeaderMap, HeaderName, Response, StatusCode};
 use refmcp_auth::Seconds;
-use refmcp_auth::dpop::VerifiedProof;
+use refmcp_auth::dpop::{self, ProofContext, ProofError, VerifiedProof};
 use refmcp_auth::metadata::TokenResponse;
+use refmcp_auth::resource::ReplayCache;
+use url::Url;
 
 use crate::clients::{Client, authenticate};
 use crate::faults::Fault;
@@ -71,6 +70,47 @@ impl TokenRequest<'_> {
     fn jkt(&self) -> Option<String> {
         self.proof.as_ref().map(|proof| proof.jkt.clone())
     }
+
+    /// Marks the proof as used, right before tokens are issued. Proofs of failed requests may come again, so that a flood of
+    /// them does not fill the cache.
+    fn use_proof(&self, used: &mut ReplayCache) -> Result<(), ErrorResponse> {
+        self.proof.as_ref().map_or(Ok(()), |proof| used.use_once(proof, self.now)).map_err(bad_proof)
+    }
+}
+
+fn invalid(what: impl Into<String>) -> ErrorResponse {
+    ErrorResponse::new("invalid_grant", what)
+}
+
+fn bad_proof(fault: ProofError) -> ErrorResponse {
+    ErrorResponse::new("invalid_dpop_proof", fault.to_string())
+}
+
+/// Verifies the DPoP proof of a request, if there is one (RFC 9449).
+fn check_proof(
+    server: &Server,
+    headers: &HeaderMap,
+    now: Seconds,
+) -> Result<Option<VerifiedProof>, ErrorResponse> {
+    let mut given = headers.get_all("dpop").iter();
+    let Some(proof) = given.next() else {
+        return Ok(None);
+    };
+    if given.next().is_some() {
+        return Err(bad_proof(ProofError::Several));
+    }
+    let proof = proof.to_str().map_err(|_| bad_proof(ProofError::Malformed))?;
+    let endpoint = Url::parse(&server.settings.endpoint("/token"));
+    let endpoint = endpoint.map_err(|_| ErrorResponse::server_error("the token endpoint has no URL"))?;
+    let asked = ProofContext { method: "POST", urls: std::slice::from_ref(&endpoint), token: None };
+    let proven = dpop::check(proof, &asked, now).map_err(bad_proof)?;
+    if server.settings.dpop_nonce {
+        let nonce = proven.nonce.as_deref().unwrap_or_default();
+        if !server.state().nonces.is_good(nonce, now) {
+            return Err(ErrorResponse::new("use_dpop_nonce", ProofError::Nonce.to_string()));
+        }
+    }
+    Ok(Some(proven))
 }
 
 fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<TokenResponse, ErrorResponse> {
@@ -80,7 +120,7 @@ fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<To
         return Err(ErrorResponse::new("unsupported_grant_type", "the grant_type is not known here"));
     }
     // Before client authentication, whose assertion is single-use: the client may have to repeat the request with a nonce.
-    let proof = proof::check(server, &head.headers, now)?;
+    let proof = check_proof(server, &head.headers, now)?;
     let request = TokenRequest { form: &form, proof, now };
     if kind == JWT_BEARER {
         return assertion::grant(server, &head.headers, &request);
@@ -88,9 +128,9 @@ fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<To
     let client = authenticate(server, &head.headers, &form, now)?;
     check_client(&client, kind, &request)?;
     match kind {
-        CODE => code::grant(server, &client, &request),
-        REFRESH => refresh::grant(server, &client, &request),
-        _ => credentials::grant(server, &client, &request),
+        CODE => grants::code(server, &client, &request),
+        REFRESH => grants::refresh(server, &client, &request),
+        _ => grants::client_credentials(server, &client, &request),
     }
 }
 

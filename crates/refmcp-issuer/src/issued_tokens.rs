@@ -1,7 +1,7 @@
-//! The introspection endpoint (RFC 7662).
+//! The introspection endpoint (RFC 7662) and the revocation endpoint (RFC 7009).
 //!
-//! On loopback it answers without client authentication, since the caller has the token already and trying it by hand is its
-//! purpose. Elsewhere it answers authenticated clients, of which the resource server is one.
+//! On loopback introspection answers without client authentication, since the caller has the token already and
+//! trying it by hand is its purpose. Elsewhere it answers authenticated clients, of which the resource server is one.
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -28,9 +28,9 @@ struct IntrospectionResponse {
 }
 
 /// Answers an introspection request.
-pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+pub(crate) fn introspection(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
     match introspect(server, head, body, now) {
-        Ok(told) => respond::private_json(StatusCode::OK, &told),
+        Ok(response) => respond::private_json(StatusCode::OK, &response),
         Err(refusal) => refusal.answer(),
     }
 }
@@ -76,8 +76,39 @@ fn check_client_access(
     Ok(())
 }
 
+/// Revokes a token. The response does not tell whether it existed.
+pub(crate) fn revocation(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+    match revoke(server, head, body, now) {
+        Ok(()) => respond::empty(StatusCode::OK),
+        Err(refusal) => refusal.answer(),
+    }
+}
+
+fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), ErrorResponse> {
+    let form = form::read(head, body)?;
+    let token = form.need("token")?;
+    let client = authenticate(server, &head.headers, &form, now)?;
+    let mut state = server.state();
+    if let Some(refresh) = state.refresh.get(&token_digest(token), now) {
+        // A refresh token revokes its whole family.
+        if refresh.granted.client_id == client.id {
+            let family = refresh.granted.family.clone();
+            state.revoke(&family, now);
+        }
+        return Ok(());
+    }
+    let Some(name) = name_of(&state, token) else {
+        return Ok(());
+    };
+    let access = state.access.get(&name, now);
+    if access.is_some_and(|access| access.claims.client_id.as_deref() == Some(client.id.as_str())) {
+        state.access.remove(&name);
+    }
+    Ok(())
+}
+
 /// The name under which an issued access token is stored.
-pub(crate) fn name_of(state: &State, token: &str) -> Option<String> {
+fn name_of(state: &State, token: &str) -> Option<String> {
     let Ok(jws) = Jws::parse(token) else {
         return Some(token_digest(token));
     };
