@@ -40,11 +40,11 @@ contract! {
     a_session_is_known_to_every_replica
     an_id_opens_one_session
     a_session_ends_when_it_is_not_used
-    a_session_stays_while_somebody_waits
+    a_session_stays_while_a_reader_waits
     what_the_server_says_is_no_use
     facts_change_by_version
     a_closed_session_is_unknown_with_all_in_it
-    closing_a_session_wakes_whoever_waits
+    closing_a_session_wakes_its_waiters
     sessions_have_a_limit
     long_facts_are_refused
     streams_have_numbers_of_their_own
@@ -56,8 +56,8 @@ contract! {
     a_forgotten_stream_is_answered_once
     streams_have_a_limit
     long_events_are_refused
-    anybody_posts_to_the_standing_stream
-    the_standing_stream_has_no_single_writer
+    every_replica_posts_to_the_get_stream
+    the_get_stream_has_no_single_writer
     a_reader_goes_on_exactly_there
     reading_begins_where_something_follows
     the_last_reader_reads
@@ -65,13 +65,13 @@ contract! {
     the_unread_begins_behind_every_reader
     a_reader_further_behind_makes_nothing_unread
     a_waiting_reader_hears_of_news
-    news_that_came_while_nobody_waited_is_heard_at_once
+    earlier_events_are_read_at_once
     what_is_dropped_is_said_to_be_gone
     the_final_event_is_not_dropped
-    a_full_session_drops_no_end_that_nobody_has_read
+    a_full_session_keeps_unread_ends
     an_ended_stream_is_kept_for_a_while
     tombstones_have_a_limit
-    an_answer_reaches_whoever_waits
+    an_answer_reaches_its_waiter
     the_first_answer_counts
     a_late_answer_is_late
     waiting_for_an_answer_can_be_given_up
@@ -83,7 +83,7 @@ contract! {
     a_writer_hears_why_it_should_stop
     generations_rise
     changes_are_told_once_each
-    whoever_waits_hears_of_a_change
+    a_waiter_learns_of_a_change
     a_key_is_good_once
     keys_have_a_limit
 }

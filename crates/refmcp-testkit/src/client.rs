@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! Under tokio's paused clock nothing waits: time jumps to the next timer whenever everybody is idle.
+//! Under tokio's paused clock nothing waits: time jumps to the next timer whenever all tasks are idle.
 
 mod accept;
 mod pair;

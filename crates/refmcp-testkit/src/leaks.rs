@@ -1,4 +1,4 @@
-//! Looks for what opens a door in what was logged: secrets that somebody has seen, and whatever has the shape of one.
+//! Searches logs for secrets: those that are known, and whatever has the shape of one.
 //!
 //! Nothing but the standard library is used here, so that the commands of a contributor can read this file as well
 //! without depending on a crate of ours.
@@ -34,7 +34,7 @@ const NAMES: [&str; 15] = [
     "sessionid",
 ];
 
-/// What is secret in an address that somebody is sent to.
+/// Secret parameters of a URL.
 const IN_ADDRESSES: [&str; 4] = ["code", "state", "form_token", "access_token"];
 
 /// Secrets that were seen.
@@ -42,7 +42,7 @@ const IN_ADDRESSES: [&str; 4] = ["code", "state", "form_token", "access_token"];
 pub struct Secrets(BTreeSet<String>);
 
 impl Secrets {
-    /// Remembers one. Of a signed token the signature counts: whoever has the rest has nothing.
+    /// Remembers one. Of a signed token only the signature counts: without it the rest is useless.
     pub fn add(&mut self, text: &str) {
         let text = text.trim();
         let last = text.rsplit('.').next().unwrap_or_default();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((secrets.len(), format!("{secrets:?}")), (1, "1 secrets".to_owned()));
         let found = secrets.leak("a line\nthey say hush, hush\nanother, no").unwrap();
         assert_eq!(found, "a secret is in the log: they say »hush, hush");
-        assert_eq!(secrets.leak("nobody says it"), None);
+        assert_eq!(secrets.leak("no secret here"), None);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_seen_is_found_by_its_shape() {
+    fn unknown_secrets_are_found_by_their_shape() {
         let none = Secrets::default();
         for text in [
             TOKEN.to_owned(),

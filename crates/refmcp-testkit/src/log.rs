@@ -1,4 +1,4 @@
-//! What is logged while a test runs, and a watch over it that fails the test whose secrets are in it.
+//! Captures the log of a test, and fails the test if a secret is in it.
 
 use std::fmt;
 use std::io;
@@ -55,7 +55,7 @@ impl<'a> MakeWriter<'a> for LogBuffer {
 /// Watches what all tests of this program log, as much as they can, and panics when it is dropped if one of the secrets
 /// that it was told of was logged meanwhile, or something of the shape of one.
 ///
-/// Whoever keeps it has to be dropped by the test itself: a task that panics fails nobody.
+/// The test itself has to drop it: a panic in a spawned task fails no test.
 #[derive(Debug)]
 pub struct LeakWatch {
     from: usize,
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn a_watch_ends_in_a_panic_if_its_secret_was_logged() {
         let watch = LeakWatch::begin();
-        tracing::trace!("nobody says it");
-        assert!(watch.log().contains("nobody says it"), "all is logged");
+        tracing::trace!("no secret here");
+        assert!(watch.log().contains("no secret here"), "all is logged");
         watch.sees("a-thing-to-hide");
         assert_eq!(end_of(watch), None);
 

@@ -79,7 +79,7 @@ impl Schema {
             (Some(method), _) => self.check_method(direction, method, message),
             (None, Some(result)) => match answers {
                 Some(method) => self.check_result(method, result),
-                None => Err(format!("a result for a request that nobody made: {message}")),
+                None => Err(format!("a result without a request: {message}")),
             },
             (None, None) => Err(format!("neither method nor result nor error: {message}")),
         }

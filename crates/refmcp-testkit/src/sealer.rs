@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use refmcp_proto::engine::Sealer;
 
-/// Seals by a keyed checksum that anybody can forge, and leaves the content readable. For tests only.
+/// Seals by a keyed checksum that is easily forged, and leaves the content readable. For tests only.
 ///
 /// The same calls in the same order give the same texts, and no two texts of one sealer are alike.
 #[derive(Debug)]

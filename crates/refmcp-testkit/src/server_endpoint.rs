@@ -1,4 +1,4 @@
-//! A real server as the other end of a transcript: its own runtime, whose clock moves only when the transcript says so.
+//! A real server as the server of a transcript, on a runtime of its own whose clock moves only when the transcript says so.
 
 use std::fmt;
 use std::io;
@@ -20,7 +20,7 @@ pub struct ServerEndpoint {
     pipe: MemoryPipe,
 }
 
-/// Under a paused clock this passes when everybody is idle, and not before.
+/// Under a paused clock this passes when all tasks are idle, and not before.
 const UNTIL_IDLE: Duration = Duration::from_millis(1);
 
 impl ServerEndpoint {
@@ -74,7 +74,7 @@ impl Endpoint for ServerEndpoint {
             Some(("change", "prompts")) => Change::Prompts,
             Some(("change", "resources")) => Change::Resources,
             Some(("change", uri)) => Change::Resource(uri.to_owned()),
-            _ => return Err(format!("nobody knows how to {order}")),
+            _ => return Err(format!("unknown action: {order}")),
         };
         self.server.changed(&change);
         Ok(())

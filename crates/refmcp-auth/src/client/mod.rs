@@ -3,7 +3,6 @@
 //! A [`Flow`] returns a [`FlowAction`]: a request to send, a URL to open in a browser, data to store. The caller performs it
 //! and passes the outcome back, until the flow ends with a [`TokenSet`] or a [`FlowError`].
 
-mod assertion_audience;
 mod authorization;
 mod discovery;
 mod flow;

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
+use serde::Deserialize;
 use url::Url;
 
 use super::discovery::{Server, Target};
+use super::flow_step::excerpt;
 use super::identity::{Client, Form};
 use super::token_request::TokenRequest;
-use super::{ClientIdentity, EnterpriseIdp, FlowError, JWT_BEARER, TokenSet};
+use super::{ClientIdentity, EnterpriseIdp, FlowError, JWT_BEARER, PreRegistered, TokenSet};
 use crate::Seconds;
-use crate::jose::PrivateKey;
+use crate::claims::Audience;
+use crate::jose::{PrivateKey, decode};
 use crate::metadata::TokenResponse;
 use crate::scope::Scopes;
 use crate::secret::Secret;
@@ -52,6 +55,45 @@ pub(crate) fn with_credentials(resource: &str, scopes: &Scopes) -> Form {
 pub(crate) fn with_assertion(assertion: &Secret, resource: &str, scopes: &Scopes) -> Form {
     let form = vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", assertion.reveal().to_owned())];
     named(form, resource, scopes)
+}
+
+/// Checks that a JWT bearer assertion is meant for an authorization server, since the MCP server alone must not decide which
+/// one receives it: the assertion's `aud` names it byte for byte, or the
+/// client's configuration does.
+pub(crate) fn check_audience(
+    assertion: &Secret,
+    client: Option<&PreRegistered>,
+    server: &Server,
+) -> Result<(), FlowError> {
+    if client.and_then(|client| client.issuer.as_deref()) == Some(server.issuer()) {
+        return Ok(());
+    }
+    let why = match audience(assertion.reveal()) {
+        None => "it names no audience".to_owned(),
+        Some(audience) => {
+            let endpoint = server.metadata().token_endpoint.as_deref();
+            if audience.iter().any(|name| name == server.issuer() || Some(name) == endpoint) {
+                return Ok(());
+            }
+            audience
+                .iter()
+                .next()
+                .map_or("its audience is empty".to_owned(), |one| format!("it is for {}", excerpt(one)))
+        }
+    };
+    Err(FlowError::AssertionAudience { issuer: excerpt(server.issuer()), why })
+}
+
+/// The audience of an assertion, unverified: the authorization server verifies the signature.
+fn audience(assertion: &str) -> Option<Audience> {
+    #[derive(Deserialize)]
+    struct Said {
+        aud: Audience,
+    }
+    let mut parts = assertion.split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims = decode(claims).filter(|_| parts.next().is_none())?;
+    serde_json::from_slice::<Said>(&claims).ok().map(|said| said.aud)
 }
 
 fn named(mut form: Form, resource: &str, scopes: &Scopes) -> Form {
@@ -154,4 +196,27 @@ pub fn revocations(
         token_request.request(now)
     });
     requests.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::jose::encode;
+
+    #[test]
+    fn the_audience_of_an_assertion_is_read() {
+        let of = |claims: &str| audience(&format!("{}.{}.sig", encode(r#"{"alg":"HS512"}"#), encode(claims)));
+        let names = |claims| of(claims).map(|all| all.iter().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(names(r#"{"aud":"a"}"#).unwrap(), ["a"]);
+        assert_eq!(names(r#"{"aud":["a","b"]}"#).unwrap(), ["a", "b"]);
+        for claims in ["{}", "[]", r#"{"aud":7}"#, r#"{"aud":null}"#, "aud"] {
+            assert_eq!(names(claims), None, "{claims}");
+        }
+        let claims = encode(json!({ "aud": "a" }).to_string());
+        for text in ["", "opaque", "..", &format!("x.{claims}"), &format!("x.{claims}.y.z"), "a.💥.c"] {
+            assert_eq!(audience(text), None, "{text}");
+        }
+    }
 }

@@ -7,15 +7,14 @@
 //! | `resource_names` | resource identifiers and metadata URLs |
 //! | `discovery`, `jwks_cache` | an issuer's metadata and keys |
 //! | `introspection` | token introspection |
-//! | `replay_cache`, `dpop_nonces` | DPoP proofs are used once, and soon |
+//! | `replay` | DPoP proofs are used once, and soon |
 
 mod access_error;
 mod credentials;
 mod discovery;
-mod dpop_nonces;
 mod introspection;
 mod jwks_cache;
-mod replay_cache;
+mod replay;
 mod resource_names;
 
 use std::sync::Arc;
@@ -25,10 +24,9 @@ pub use credentials::{
     IN_A_FORM, PresentedToken, Scheme, WEBSOCKET_BEARER, form_names_token, is_form, read_credentials,
 };
 pub use discovery::{DiscoveryError, read_issuer_metadata};
-pub use dpop_nonces::DpopNonces;
 pub use introspection::Introspection;
 pub use jwks_cache::{InvalidJwks, JwksCache};
-pub use replay_cache::ReplayCache;
+pub use replay::{DpopNonces, ReplayCache};
 pub use resource_names::{RequestOrigin, ResourceNames};
 
 use ring::digest;

@@ -1,4 +1,4 @@
-//! Tokens for somebody else's word.
+//! The JWT bearer grant.
 
 use http::StatusCode;
 use refmcp_auth::jose::{Header, Jwks, PrivateKey};
@@ -181,7 +181,7 @@ fn every_claim_of_a_workload_assertion_is_checked() {
         assert_eq!(federation.ask(&federation.workload(&changes), &[]).error(), "invalid_grant", "{changes}");
     }
     let assertion = federation.workload(&json!({}));
-    assert_eq!(federation.ask(&assertion, &[("client_id", "nobody")]).error(), "invalid_client");
+    assert_eq!(federation.ask(&assertion, &[("client_id", "unknown")]).error(), "invalid_client");
     assert_eq!(
         federation.ask(&assertion, &[("resource", "https://other.example")]).error(),
         "invalid_target"

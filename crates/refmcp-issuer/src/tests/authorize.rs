@@ -1,4 +1,4 @@
-//! What is checked before anybody is asked.
+//! Checks of authorization requests, before the consent page.
 
 use http::StatusCode;
 
@@ -19,7 +19,7 @@ fn a_valid_authorization_request_ends_with_a_code() {
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
 }
 
-/// Row 98: addresses that are not quite the one that was registered. Nobody is sent to any of them.
+/// Row 98: addresses that are not quite the one that was registered. There is no redirect to any of them.
 #[test]
 fn unregistered_redirect_uris_are_refused() {
     let mut settings = settings();
@@ -70,7 +70,7 @@ fn the_query_of_a_redirect_uri_is_kept() {
 #[test]
 fn unknown_clients_get_no_redirect() {
     let world = world();
-    for id in ["", "nobody", "https://app.example/client.json", "refmcp\0", "../app", "APP"] {
+    for id in ["", "unknown", "https://app.example/client.json", "refmcp\0", "../app", "APP"] {
         world.authorize(&[("client_id", id)]).assert_stays();
     }
     for name in ["client_id", "redirect_uri"] {

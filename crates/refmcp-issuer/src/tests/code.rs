@@ -80,7 +80,7 @@ fn a_code_is_bound_to_its_request() {
     let code = world.code(&[]);
     let service = [("client_id", "service"), ("client_secret", SECRET)];
     assert_eq!(world.redeem(&code, &service).error(), "invalid_grant");
-    assert_eq!(world.redeem(&code, &[("client_id", "nobody")]).error(), "invalid_client");
+    assert_eq!(world.redeem(&code, &[("client_id", "unknown")]).error(), "invalid_client");
     for address in ["https://app.example/cb/", "https://evil.example/cb"] {
         assert_eq!(world.redeem(&code, &[("redirect_uri", address)]).error(), "invalid_grant");
     }

@@ -64,7 +64,7 @@ fn the_consent_page_has_security_headers() {
         assert!(policy.contains(directive), "{policy}");
     }
     assert!(policy.contains("style-src 'sha256-") && !policy.contains("unsafe"));
-    for answer in [&page, &world.authorize(&[("client_id", "nobody")]), &world.get("/authorize/about")] {
+    for answer in [&page, &world.authorize(&[("client_id", "unknown")]), &world.get("/authorize/about")] {
         assert_eq!(answer.header("x-frame-options"), "DENY");
         assert_eq!(answer.header("referrer-policy"), "no-referrer");
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
@@ -90,7 +90,7 @@ fn the_consent_cookie_is_restricted() {
     );
 }
 
-/// Row 104: somebody's form in somebody else's browser.
+/// A consent form of one browser, sent from another.
 #[test]
 fn a_consent_form_of_another_browser_is_refused() {
     let world = world();
@@ -104,7 +104,7 @@ fn a_consent_form_of_another_browser_is_refused() {
         assert_eq!(answer.status(), StatusCode::FORBIDDEN);
         answer.assert_stays();
     }
-    // Trying does not take the page from whoever has it.
+    // The attempt does not invalidate the page.
     assert!(world.decide(&theirs, &theirs.cookie, "allow").returned("code").is_some());
     assert!(world.decide(&ours, &ours.cookie, "allow").returned("code").is_some());
 }

@@ -139,7 +139,7 @@ fn cors_endpoints_fetch_no_client_documents() {
         ..settings()
     });
     let found = || Ok(Response::builder().status(404).body(Bytes::new()).unwrap());
-    let ids = [ID, "http://127.0.0.1:9/a", "http://127.0.0.1/", "https://u@c.example/a", "nobody"];
+    let ids = [ID, "http://127.0.0.1:9/a", "http://127.0.0.1/", "https://u@c.example/a", "unknown"];
     let mut told = std::collections::HashSet::new();
     for answer in [found(), Err(FetchError::TimedOut), Err(FetchError::Unreachable("closed".into()))] {
         web.set(answer);

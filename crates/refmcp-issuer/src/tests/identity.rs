@@ -40,7 +40,7 @@ fn wrong_credentials_are_refused() {
     for header in [
         basic("service", "wrong"),
         basic("service", ""),
-        basic("nobody", SECRET),
+        basic("unknown", SECRET),
         "Basic !!!".to_owned(),
         format!("Bearer {SECRET}"),
         "Basic".to_owned(),

@@ -8,7 +8,7 @@ use super::*;
 fn logged_secrets_fail_the_test() {
     let world = world();
     let token = world.log_in();
-    let refused = world.redeem("a-code-of-nobody", &[]);
+    let refused = world.redeem("an-unknown-code", &[]);
     assert_eq!(refused.error(), "invalid_grant");
     assert!(world.watch.log().contains("a client gets no token"), "the server logs where it is looked for");
     // What is known from the start, and of a login: a cookie, a form's token, a code and two tokens.

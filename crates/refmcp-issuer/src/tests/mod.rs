@@ -268,7 +268,7 @@ impl Answer {
         rest.split('"').next().map(str::to_owned)
     }
 
-    /// What is in it for whoever asked, and for nobody else.
+    /// The content of a private response.
     fn secrets(&self) -> Vec<String> {
         let cookie = self.cookie().and_then(|cookie| Some(cookie.split_once('=')?.1.to_owned()));
         let body: Value = serde_json::from_slice(self.0.body()).unwrap_or_default();
@@ -277,7 +277,7 @@ impl Answer {
         [cookie, self.form_token(), self.returned("code")].into_iter().chain(named).flatten().collect()
     }
 
-    /// Asserts that the person is told something and nobody is sent anywhere.
+    /// Asserts an error page without a redirect.
     pub(crate) fn assert_stays(&self) {
         assert!(self.status().is_client_error() && self.location().is_none(), "{}", self.status());
         assert!(self.header("content-type").starts_with("text/html"));

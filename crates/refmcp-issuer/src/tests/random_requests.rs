@@ -1,4 +1,4 @@
-//! Requests that nobody thought of.
+//! Random requests.
 
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use refmcp_server::backplane::{
 
 use super::fixture::{BackplaneFixture, Writer, numbers, reader, request, text};
 
-pub(super) async fn an_answer_reaches_whoever_waits(fixture: &BackplaneFixture) {
+pub(super) async fn an_answer_reaches_its_waiter(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let question = request(1);
     assert_eq!(
@@ -104,7 +104,7 @@ pub(super) async fn waiting_for_an_answer_can_be_given_up(fixture: &BackplaneFix
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let question = request(1);
     replicas.one.expect_response(&id, &question, fixture.ticks(100)).await.unwrap();
-    fixture.never("nobody has answered", replicas.one.wait_response(&id, &question)).await;
+    fixture.never("there is no response yet", replicas.one.wait_response(&id, &question)).await;
     assert_eq!(
         replicas.one.deliver_response(&id, &question, text("yes")).await.unwrap(),
         DeliverOutcome::Taken

@@ -1,4 +1,4 @@
-//! Where the cases are run.
+//! The fixture of the cases: makes backplanes, and measures time in ticks.
 
 use std::fmt;
 use std::future::Future;
@@ -21,7 +21,7 @@ pub struct BackplaneFixture {
 
 type Make = dyn Fn(BackplaneSettings) -> Pin<Box<dyn Future<Output = Replicas> + Send>> + Send + Sync;
 
-/// Two ways to one state that is empty and shared with nobody else. Where there is only one, both are the same.
+/// Two handles of one empty state of their own. An implementation in memory gives the same one twice.
 #[derive(Debug, Clone)]
 pub struct Replicas {
     /// One.

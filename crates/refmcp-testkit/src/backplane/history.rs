@@ -250,7 +250,7 @@ impl<'a> World<'a> {
             }
             "detach" => {
                 replica.detach(&key).await.unwrap();
-                // Nobody is sent away from a stream that nobody has read.
+                // A stream without readers has none to send away.
                 if !stream.readers.is_empty() {
                     stream.detach();
                 }
@@ -363,7 +363,7 @@ impl<'a> World<'a> {
             && changes.latest == generation
     }
 
-    /// Time passes; that somebody looks at the session keeps it open.
+    /// Time passes; reading the session keeps it open.
     async fn pass(&mut self, replica: &Arc<dyn Backplane>) -> bool {
         self.fixture.pass(STEP).await;
         self.now += STEP;

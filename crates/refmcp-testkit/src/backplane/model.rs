@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// Whether this is a right answer to somebody who wants to read.
+    /// True if this is a right answer to a new reader.
     pub(super) fn attach(&mut self, from: ReadFrom, attached: &AttachOutcome) -> bool {
         if self.is_gone() {
             return *attached == AttachOutcome::Gone { request: self.gone() };

@@ -61,7 +61,7 @@ pub(super) async fn the_last_reader_reads(fixture: &BackplaneFixture) {
     writer.event(3).await;
     assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
     assert_eq!(numbers(&mut second).await, (vec![2, 3], ReadOutcome::Nothing));
-    // An attempt that fails replaces nobody.
+    // A failed attempt replaces no reader.
     let beyond = replicas.one.attach(&writer.stream, ReadFrom::After(9)).await.unwrap();
     assert_eq!(beyond, AttachOutcome::Beyond);
     assert_eq!(numbers(&mut second).await, (vec![], ReadOutcome::Nothing));
@@ -107,7 +107,7 @@ pub(super) async fn the_unread_begins_behind_every_reader(fixture: &BackplaneFix
         replicas.one.post(&id, PostKey(number), kilobyte(1)).await.unwrap();
     }
     let mut unread = reader(&replicas.other, &standing, ReadFrom::Unread).await;
-    assert!(unread.missed() > 0, "some are gone that nobody has read, and that is said");
+    assert!(unread.missed() > 0, "unread events are gone, and the reader learns it");
     assert_eq!(unread.after(), 4 + unread.missed());
     let seen = numbers(&mut unread).await.0;
     assert_eq!(seen.last(), Some(&20));
@@ -154,7 +154,7 @@ pub(super) async fn a_waiting_reader_hears_of_news(fixture: &BackplaneFixture) {
     assert_eq!(seen, (1..=21).collect::<Vec<_>>());
 }
 
-pub(super) async fn news_that_came_while_nobody_waited_is_heard_at_once(fixture: &BackplaneFixture) {
+pub(super) async fn earlier_events_are_read_at_once(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(1).await;
@@ -215,7 +215,7 @@ pub(super) async fn the_final_event_is_not_dropped(fixture: &BackplaneFixture) {
     assert_eq!(drain(&mut reading).await, (vec![(11, kilobyte(11))], ReadOutcome::End));
 }
 
-pub(super) async fn a_full_session_drops_no_end_that_nobody_has_read(fixture: &BackplaneFixture) {
+pub(super) async fn a_full_session_keeps_unread_ends(fixture: &BackplaneFixture) {
     let settings = BackplaneSettings {
         stream_bytes: 10_000,
         session_bytes: 50_000,

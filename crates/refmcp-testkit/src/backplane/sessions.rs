@@ -15,14 +15,14 @@ pub(super) async fn a_session_is_known_to_every_replica(fixture: &BackplaneFixtu
     let id = SessionId::new("a");
     assert_eq!(replicas.other.session(&id).await.unwrap(), None);
     let session = NewSession {
-        principal: Some("somebody".into()),
+        principal: Some("alice".into()),
         revision: "some revision".into(),
         facts: text("facts"),
     };
     let created = replicas.one.create_session(&id, session, fixture.ticks(10)).await.unwrap();
     assert_eq!(created, CreateOutcome::Created);
     let record = SessionRecord {
-        principal: Some("somebody".into()),
+        principal: Some("alice".into()),
         revision: "some revision".into(),
         facts: text("facts"),
         version: 1,
@@ -66,7 +66,7 @@ pub(super) async fn a_session_ends_when_it_is_not_used(fixture: &BackplaneFixtur
     assert_eq!(created, CreateOutcome::Created, "the id is free again");
 }
 
-pub(super) async fn a_session_stays_while_somebody_waits(fixture: &BackplaneFixture) {
+pub(super) async fn a_session_stays_while_a_reader_waits(fixture: &BackplaneFixture) {
     let replicas = fixture.replicas(BackplaneSettings::default()).await;
     let one = &replicas.one;
     for waits in ["reader", "writer", "asker"] {
@@ -161,7 +161,7 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
     assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 
-pub(super) async fn closing_a_session_wakes_whoever_waits(fixture: &BackplaneFixture) {
+pub(super) async fn closing_a_session_wakes_its_waiters(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;

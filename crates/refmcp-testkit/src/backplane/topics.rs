@@ -1,4 +1,4 @@
-//! TopicChanges that everybody hears of, and keys that are good for one time.
+//! Topics, whose changes reach every replica, and one-time keys.
 
 use refmcp_server::backplane::{BackplaneSettings, OnceOutcome, TopicChanges};
 
@@ -49,7 +49,7 @@ pub(super) async fn changes_are_told_once_each(fixture: &BackplaneFixture) {
     assert_eq!(names(&changes).0, ["c", "b", "a"]);
 }
 
-pub(super) async fn whoever_waits_hears_of_a_change(fixture: &BackplaneFixture) {
+pub(super) async fn a_waiter_learns_of_a_change(fixture: &BackplaneFixture) {
     let replicas = fixture.replicas(BackplaneSettings { topics: 4, ..BackplaneSettings::default() }).await;
     let begin = replicas.one.latest().await.unwrap();
     let bump = async {

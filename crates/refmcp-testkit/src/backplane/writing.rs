@@ -134,11 +134,7 @@ pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
     let third = Writer::open(&replicas.one, &id, 3).await;
     assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Full);
     second.end(1).await;
-    assert_eq!(
-        replicas.other.open_stream(&id, None).await.unwrap(),
-        OpenStreamOutcome::Full,
-        "nobody has read it"
-    );
+    assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Full, "it is unread");
     let mut reading = reader(&replicas.one, &second.stream, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::End));
     Writer::open(&replicas.other, &id, 4).await;
@@ -167,7 +163,7 @@ pub(super) async fn long_events_are_refused(fixture: &BackplaneFixture) {
     assert_eq!(numbers(&mut reading).await, (vec![1, 2], ReadOutcome::End));
 }
 
-pub(super) async fn anybody_posts_to_the_standing_stream(fixture: &BackplaneFixture) {
+pub(super) async fn every_replica_posts_to_the_get_stream(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     assert_eq!(replicas.one.post(&id, PostKey(7), text("a")).await.unwrap(), PostOutcome::Stored(1));
     assert_eq!(replicas.other.post(&id, PostKey(8), text("b")).await.unwrap(), PostOutcome::Stored(2));
@@ -180,7 +176,7 @@ pub(super) async fn anybody_posts_to_the_standing_stream(fixture: &BackplaneFixt
     assert_eq!(drain(&mut reading).await, (events, ReadOutcome::Nothing));
 }
 
-pub(super) async fn the_standing_stream_has_no_single_writer(fixture: &BackplaneFixture) {
+pub(super) async fn the_get_stream_has_no_single_writer(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();

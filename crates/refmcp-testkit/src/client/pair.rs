@@ -27,12 +27,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A server and a client that nobody has authenticated.
+    /// A server and a client without authentication.
     pub fn new(server: &Server) -> Self {
         Self::with(server, Connection { transport: "memory", ..Connection::default() }, 64 << 10)
     }
 
-    /// A server and the client of somebody.
+    /// A server and the client of a principal.
     pub fn of(server: &Server, principal: &str) -> Self {
         let principal = Some(principal.into());
         Self::with(server, Connection { transport: "memory", principal, ..Connection::default() }, 64 << 10)

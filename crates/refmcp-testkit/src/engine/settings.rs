@@ -92,7 +92,7 @@ impl Endpoint for TestEngine {
             }
             ("wind", "down") => self.engine.wind_down(),
             ("cancel", "all") => self.engine.cancel_all(),
-            _ => return Err(format!("nobody knows how to {order}")),
+            _ => return Err(format!("unknown action: {order}")),
         }
         self.settle();
         Ok(())

@@ -88,7 +88,7 @@ fn ask_twice(call: &Dispatch) -> Step {
     }
 }
 
-/// Asks under the same key until somebody really answers.
+/// Asks under the same key until the answer is `accept`.
 fn ask_again(call: &Dispatch) -> Step {
     match call.replay.responses.get("name") {
         Some(InputOutcome::Response(answer)) if answer["action"] == "accept" => {

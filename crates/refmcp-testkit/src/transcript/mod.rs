@@ -5,7 +5,7 @@
 //! revisions: all                    which revisions the conversations below run under: all, session, stateless,
 //!                                   DATE, DATE+ (from it on), ..DATE (up to it), DATE..DATE, several with commas
 //! capabilities: {"roots":{}}        what the client declares, in its handshake or with each request
-//! policy: lenient                   any other setting, for whoever makes the server
+//! policy: lenient                   any other setting, for the function that makes the server
 //!
 //! == a name is echoed               begins a conversation; settings right below it hold for it alone
 //! $OPEN                             the handshake where there is one
@@ -71,7 +71,7 @@ pub trait Endpoint {
 
     /// Does what a line `do …` says.
     fn act(&mut self, order: &str) -> Result<(), String> {
-        Err(format!("nobody knows how to {order}"))
+        Err(format!("unknown action: {order}"))
     }
 
     /// What happened since the last time and was no message.
@@ -79,7 +79,7 @@ pub trait Endpoint {
         Vec::new()
     }
 
-    /// What is wrong with the messages since the last time, if anybody looks at them.
+    /// What is wrong with the messages since the last time, where they are checked.
     fn faults(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -134,7 +134,7 @@ fn brought(
     let events = endpoint.events();
     for (only, event) in &step.events {
         if only.contains(context.revision) && !events.contains(event) {
-            wrong.push(format!("nobody saw \"{event}\", only {events:?}"));
+            wrong.push(format!("there was no \"{event}\", only {events:?}"));
         }
     }
     Ok(Brought { messages, difference, wrong, done: true })

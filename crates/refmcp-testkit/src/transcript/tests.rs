@@ -79,7 +79,7 @@ fn what_is_missing_surplus_or_different_is_told_with_its_place() {
         ("<- nothing", "- nothing"),
         ("<- {\"id\":1}\n<- {\"id\":1}", "-   \"id\": 1"),
         ("", "- nothing"),
-        ("<- {\"id\":1}\nsee a ghost", "nobody saw \"a ghost\""),
+        ("<- {\"id\":1}\nsee a ghost", "there was no \"a ghost\""),
         ("<- [..2025-06-18] {\"id\":1}", "under 2025-11-25"),
     ] {
         let told = problems(&format!("revisions: session\n== t\n-> {{\"id\":1}}\n{line}\n"));

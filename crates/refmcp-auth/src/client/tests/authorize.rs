@@ -124,7 +124,7 @@ fn the_redirect_issuer_is_checked_first() {
         (json!({}), vec![code, ("iss", "https://as.example/")]),
         (json!({}), vec![code, ("iss", "https://AS.example")]),
         (json!({}), vec![code, ("iss", "")]),
-        // A refusal of somebody else is not shown either.
+        // A refusal of another server is not shown either.
         (json!({}), vec![("error", "access_denied"), ("iss", "https://evil.example.com")]),
         (json!({}), vec![("error", "access_denied"), ("error_description", "call 555 1234")]),
     ] {

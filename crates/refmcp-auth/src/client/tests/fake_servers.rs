@@ -1,4 +1,4 @@
-//! Servers as tables of answers, a person who always agrees, and whoever drives a flow between them.
+//! Fake servers as tables of responses, a user who always consents, and the driver of a flow between them.
 
 use std::collections::{BTreeMap, VecDeque};
 

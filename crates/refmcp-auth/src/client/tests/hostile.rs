@@ -193,7 +193,7 @@ fn remote_values_stay_in_their_query_parameter() {
     }
 }
 
-/// What cannot be written into a request as it is, is refused before anybody is sent out with it.
+/// Values that cannot be written into a request are refused before the browser is opened.
 #[test]
 fn control_characters_in_names_are_refused() {
     for value in ["a\0b", "a\r\nb", "\u{7f}"] {

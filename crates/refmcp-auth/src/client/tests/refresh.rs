@@ -107,7 +107,7 @@ fn a_refused_token_is_refreshed_before_a_login() {
     servers.also(TOKEN, 200, &[], &tokens().to_string());
     servers.run_knowing(flow_request(), knowing(&grant)).unwrap();
     assert_eq!(servers.browsed.len(), 1);
-    // An authorization server that does not work right now is no reason to bother anybody.
+    // An authorization server that does not work right now is no reason for a new login.
     servers.raw(TOKEN, 503, &[], "");
     assert!(servers.run_knowing(flow_request(), knowing(&grant)).is_err());
     assert_eq!(servers.browsed.len(), 1);

@@ -48,7 +48,7 @@ fn a_forgotten_client_registers_before_the_browser_opens() {
         };
         assert_eq!(asked.field("client_id").unwrap(), "earlier");
         assert_eq!(asked.field("grant_type").unwrap(), "authorization_code");
-        // What is asked with is nobody's, and not used in earnest.
+        // The code is made up.
         for field in ["code", "code_verifier"] {
             assert_ne!(asked.field(field), redeemed.field(field));
             assert!(asked.field(field).unwrap().len() >= 43);
@@ -112,7 +112,7 @@ fn a_registration_without_a_redirect_is_not_reused() {
     }
     let grant = servers.run_knowing(flow_request(), known).unwrap();
     assert_eq!(grant.client_id.as_deref(), Some("dynamic"));
-    // Somebody who did not go says nothing about the client.
+    // A browser that was not opened says nothing about the client.
     let kept = flow.cancel_redirect();
     assert!(
         matches!(&kept, Some(StoreUpdate::Registration { registered, .. }) if registered.client_id == "earlier"),
@@ -131,7 +131,7 @@ fn an_unknown_client_at_the_redirect_registers_again_once() {
         assert_eq!((servers.browsed.len(), servers.to(REGISTER).count()), (2, 1));
         assert_eq!(saved(&servers), [("none", "earlier"), ("registration", "dynamic")]);
     }
-    // Somebody else's word is not believed.
+    // The answer of another issuer does not count.
     let mut servers = saying(400, NO_SUCH_CODE);
     servers.back = vec![("error", "invalid_client".into()), ("iss", "https://evil.example".into())];
     let error = servers.run_knowing(flow_request(), knowing()).unwrap_err();
@@ -155,7 +155,7 @@ fn an_unknown_client_at_the_token_endpoint_registers_again_once() {
     servers.also(TOKEN, 200, &[], &tokens().to_string());
     let grant = servers.run_knowing(flow_request(), knowing()).unwrap();
     assert_eq!((grant.client_id.as_deref(), servers.browsed.len()), (Some("dynamic"), 2));
-    // One that knows nobody is not asked for ever.
+    // A server that knows no client is not asked for ever.
     servers.raw(TOKEN, 401, &[], UNKNOWN);
     servers.seen.clear();
     let error = servers.run_knowing(flow_request(), knowing()).unwrap_err();
@@ -170,7 +170,7 @@ fn the_registration_check_is_skipped_when_the_answer_is_known() {
         .run_knowing(FlowRequest { challenge: refused(401, "Bearer"), ..flow_request() }, knowing())
         .unwrap();
     assert_eq!((grant.client_id.as_deref(), servers.to(TOKEN).count()), (Some("earlier"), 2));
-    // A token that is good, and not good enough, was given to somebody who is known.
+    // A valid token that lacks scopes was issued to a known client.
     let more = FlowRequest {
         challenge: refused(403, "Bearer error=\"insufficient_scope\", scope=\"b\""),
         ..flow_request()

@@ -13,7 +13,7 @@ use crate::client::identity::Client;
 use crate::client::token_request::{Answer, TokenRequest};
 use crate::client::{
     ChallengeResponse, ClientIdentity, FlowAction, FlowError, GrantKind, StoreUpdate, TokenSet,
-    assertion_audience, authorization, token_forms,
+    authorization, token_forms,
 };
 use crate::metadata::{OAuthError, ServerMetadata};
 use crate::scope::Scopes;
@@ -85,7 +85,11 @@ pub(super) fn authorize(
         }
         GrantKind::ClientCredentials => token_forms::with_credentials(resource, &asked),
         GrantKind::JwtBearer { assertion } => {
-            assertion_audience::check(assertion, flow_request.identity.registered.as_ref(), &context.server)?;
+            token_forms::check_audience(
+                assertion,
+                flow_request.identity.registered.as_ref(),
+                &context.server,
+            )?;
             token_forms::with_assertion(assertion, resource, &asked)
         }
         GrantKind::EnterpriseManaged(enterprise) => {
