@@ -62,7 +62,7 @@ fn new_code(
     };
     let mut state = server.state();
     state.clients.allow(&asked.client, now);
-    state.codes.insert(&token_digest(&code), code_entry, kept, now);
+    state.codes.insert(token_digest(&code), code_entry, kept, now);
     Ok(code)
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn ask(
     respond::set(response.headers_mut(), header::SET_COOKIE, &set);
     let mut state = server.state();
     let consent = Consent { browser: token_digest(&browser), asked };
-    state.consents.insert(&token_digest(&token), consent, now.saturating_add(PAGE_LIFETIME), now);
+    state.consents.insert(token_digest(&token), consent, now.saturating_add(PAGE_LIFETIME), now);
     response
 }
 

@@ -123,6 +123,6 @@ fn refresh_token(
     let token = random_token()?;
     let until = now.saturating_add(server.settings.refresh_lifetime.as_secs());
     let refresh = Refresh { granted: granted.clone(), spent: false };
-    state.refresh.insert(&token_digest(&token), refresh, until, now);
+    state.refresh.insert(token_digest(&token), refresh, until, now);
     Ok(Some(Secret::from(token)))
 }
