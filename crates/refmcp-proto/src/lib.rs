@@ -2,15 +2,17 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`jsonrpc`] | bytes to messages and back, strictly |
-//! | [`frame`] | bytes to single messages: lines, server-sent events |
-//! | [`model`] | everything that travels inside messages, in the newest shape |
+//! | [`jsonrpc`] | JSON-RPC messages from and to bytes, read strictly |
+//! | [`frame`] | framing of messages: lines, server-sent events |
+//! | [`model`] | what travels inside messages, in the newest shape |
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
-//! | [`engine`] | the conversation itself: messages and a time in, messages, work and deadlines out |
+//! | [`engine`] | the engines of server and client: messages and a time in; messages, work and deadlines out |
 //! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
 //! | [`uri_template`] | URI templates, expanded and matched |
 //! | `schema` | validators of JSON Schemas; with the feature of that name |
-//! | [`peer`], [`finding`], [`time`] | who is on the other side, what it did wrong, when |
+//! | [`peer`] | the client as a server knows it: revision, capabilities, name |
+//! | [`finding`] | rules that a peer broke |
+//! | [`time`] | timestamps, passed as arguments |
 
 #![cfg_attr(
     not(test),

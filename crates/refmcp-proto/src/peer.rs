@@ -1,4 +1,4 @@
-//! The other side of a conversation, as far as it has said who it is.
+//! The client as a server's engine knows it.
 
 use crate::engine::CallFailure;
 use crate::model::{ClientCapabilities, ElicitParams, Implementation, InputRequest, SamplingCapability};
@@ -9,14 +9,14 @@ use crate::revision::{Elicitation, Revision, Rules, UrlElicitation};
 pub struct Peer {
     /// The revision it speaks.
     pub revision: Revision,
-    /// What it declared.
+    /// The capabilities that it declared.
     pub capabilities: ClientCapabilities,
-    /// What it calls itself; never a reason to trust it.
+    /// Its name and version; never a reason to trust it.
     pub info: Option<Implementation>,
 }
 
 impl Peer {
-    /// What holds in its revision.
+    /// The rules of its revision.
     pub fn rules(&self) -> &'static Rules {
         self.revision.rules()
     }

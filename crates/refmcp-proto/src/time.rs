@@ -3,7 +3,7 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A moment, in milliseconds since the Unix epoch. Whoever drives an engine sees to it that it never goes back.
+/// A moment, in milliseconds since the Unix epoch. A driver never passes an earlier one than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 

@@ -1,4 +1,4 @@
-//! What an engine is told once: who we are, what we offer, how patient we are.
+//! Configuration of a server engine: what it offers, limits, timeouts, policy.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,22 +13,22 @@ use crate::revision::{Lifecycle, Revision};
 /// The settings of a server's engines; shared by all of them.
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
-    /// Who we are.
+    /// The server's name and version.
     pub server_info: Arc<Implementation>,
-    /// Who we are, in as few words as every single result may carry.
+    /// The same in short, for the `_meta` of every result.
     pub stamp: Arc<Implementation>,
-    /// What we offer. Capabilities beyond the protocol stand in `extra` for sessions and in `extensions` for
+    /// What the server offers. Capabilities beyond the protocol stand in `extra` for sessions and in `extensions` for
     /// revisions without them.
     pub capabilities: ServerCapabilities,
     /// Advice for the model on the other side.
     pub instructions: Option<String>,
-    /// The revisions we speak.
+    /// The supported revisions.
     pub revisions: Vec<Revision>,
     /// Methods beyond the protocol.
     pub custom_methods: BTreeSet<Arc<str>>,
     /// Methods beyond the protocol that need a session.
     pub session_methods: BTreeSet<Arc<str>>,
-    /// How strict we are.
+    /// What happens to peers that break rules.
     pub policy: Policy,
     /// How large messages may be.
     pub limits: Limits,
@@ -38,17 +38,17 @@ pub struct EngineConfig {
     pub max_in_flight: usize,
     /// Resources one session may subscribe to, and streams of changes it may listen to.
     pub max_subscriptions: usize,
-    /// How often one call may ask.
+    /// Input rounds of one call.
     pub max_rounds: u32,
     /// Bytes of a sealed state.
     pub max_state_bytes: usize,
     /// The log level of a session that has set none.
     pub log_level: LogLevel,
-    /// For how long lists and resources may be kept, and by whom, unless a handler says otherwise.
+    /// How long lists and resources may be cached, and by which clients, unless a handler says otherwise.
     pub cache: (Duration, CacheScope),
-    /// Seals what a client has to carry for us.
+    /// Seals the state that clients carry.
     pub sealer: Arc<dyn Sealer>,
-    /// Who asked lately without a session.
+    /// Descriptions of recent clients.
     pub peer_cache: Arc<PeerCache>,
 }
 
@@ -82,22 +82,22 @@ impl EngineConfig {
         }
     }
 
-    /// The revisions we speak that open in this way, newest first.
+    /// The supported revisions with this lifecycle, newest first.
     pub fn spoken(&self, lifecycle: Lifecycle) -> impl Iterator<Item = Revision> {
         Revision::with(lifecycle).filter(|revision| self.revisions.contains(revision))
     }
 }
 
-/// What happens to peers that break rules which one can live with.
+/// What happens to peers that break rules which do no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Requests between the answer to `initialize` and `initialized`.
+    /// Requests before `initialized`.
     pub early_requests: EarlyRequests,
     /// Ids that are already in flight.
     pub duplicate_ids: DuplicateIds,
-    /// Whether foreign spellings of a cancellation are understood.
+    /// Whether `$/cancelRequest` is understood as a cancellation.
     pub foreign_cancel: bool,
-    /// Whether the end of a listening stream is also announced by a cancellation, as pipes need it.
+    /// Whether a cancellation announces the end of a `subscriptions/listen` stream, as pipes need it.
     pub announce_end: bool,
 }
 
@@ -153,9 +153,9 @@ pub struct Timeouts {
     pub client_response: Duration,
     /// A sealed state that a client carries.
     pub state: Duration,
-    /// Silence after which a session is pinged; `None` never pings.
+    /// Silence after which a session is pinged; `None` means never.
     pub ping_after: Option<Duration>,
-    /// The answer to a ping; a session without one is ended.
+    /// The response to a ping; a session without one is ended.
     pub pong: Duration,
 }
 
@@ -170,7 +170,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Seals what a client carries for us: nobody else can read or change it, and it fits only what it was made for.
+/// Seals state that a client carries: the client cannot read or change it, or use it for another purpose.
 pub trait Sealer: Send + Sync + fmt::Debug {
     /// Seals a text for one purpose.
     fn seal(&self, purpose: &[u8], content: &[u8]) -> String;

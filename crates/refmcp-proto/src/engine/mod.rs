@@ -1,9 +1,8 @@
-//! The protocol as a value: messages and a time go in, messages, work and deadlines come out.
+//! Protocol engines: messages and a time go in; messages, work and deadlines come out.
 //!
-//! [`ServerEngine`] holds the rules of a conversation: who may speak when, which request is which, what is
-//! cancelled, what is waiting for an answer. It does no work itself: a call for a handler leaves it as
-//! [`Output::Run`] and comes back through [`ServerEngine::finish`]. Whoever drives it moves bytes and runs handlers,
-//! and knows no rule.
+//! [`ServerEngine`] and [`client::ClientEngine`] hold the rules of a connection: the lifecycle, requests in flight,
+//! cancellation, input rounds. They do no work: a call for a handler leaves the server's engine as [`Output::Run`] and comes
+//! back through [`ServerEngine::finish`]. A driver moves bytes and runs handlers, and knows no rule.
 
 pub mod client;
 mod config;

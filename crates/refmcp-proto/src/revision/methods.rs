@@ -100,7 +100,7 @@ impl Method {
         self.row().is_none_or(|row| (row.offered)(capabilities))
     }
 
-    /// Whether its handler may put questions to the client.
+    /// Whether its handler may request input from the client.
     pub fn may_request_input(&self) -> bool {
         self.row().is_some_and(|row| row.may_request_input)
     }

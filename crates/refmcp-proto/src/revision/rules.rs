@@ -1,4 +1,4 @@
-//! What differs between revisions, as one table of answers.
+//! What differs between revisions, as one table.
 
 use super::Revision;
 
@@ -10,11 +10,11 @@ use super::Revision;
 pub struct Rules {
     /// Which revision this is, for messages and logs.
     pub revision: Revision,
-    /// How a conversation opens, and where the facts about the client come from.
+    /// How a connection opens, and what describes the client.
     pub lifecycle: Lifecycle,
     /// Whether several messages may come in one array.
     pub batches: Batches,
-    /// What a question to the client becomes on the wire.
+    /// How a server gets input from the client.
     pub input_mode: InputMode,
     /// What the log level is attached to.
     pub log_scope: LogScope,
@@ -56,11 +56,11 @@ pub struct Rules {
     pub resource_not_found: i64,
     /// What becomes of tool arguments that do not fit the schema.
     pub bad_arguments: BadArguments,
-    /// What stands for the id in an answer to something unreadable.
+    /// The id in a response to an unreadable message.
     pub unreadable_id: UnreadableId,
 }
 
-/// How a conversation opens.
+/// How a connection opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lifecycle {
     /// By `initialize`; what was agreed holds for the session.
@@ -99,7 +99,7 @@ pub enum LogScope {
 /// Whether a stream of messages that broke can be taken up again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumption {
-    /// No; whoever breaks it off wants no answer.
+    /// No; closing it cancels the request.
     Never,
     /// Yes, behind any message.
     ByEventId,
@@ -149,7 +149,7 @@ pub enum BadArguments {
     ToolResult,
 }
 
-/// What stands for the id in an answer to something unreadable.
+/// The id in a response to an unreadable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnreadableId {
     /// `null`, as JSON-RPC has it.

@@ -1,5 +1,5 @@
-//! 2026-07-28: no handshake and no sessions. Each request says who asks, questions travel inside results, changes
-//! reach those who listen, results say how long they keep.
+//! 2026-07-28: no handshake and no sessions. Each request describes its client, results require input, changes are
+//! notified on `subscriptions/listen` streams, results say how long they may be cached.
 
 use super::rules::{InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UrlElicitation};
 use super::{Revision, v2025_11_25};

@@ -1,4 +1,4 @@
-//! Requests in flight: when they are sent, how long they may take, and what ends them.
+//! Calls: when requests are sent, their deadlines and input rounds, and what ends them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,52 +13,52 @@ use super::handshake::Phase;
 use super::io::{
     CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId,
 };
-use super::questions::Pending;
-use super::{ClientEngine, exchange_of, write};
+use super::server_requests::PendingRequest;
+use super::{ClientEngine, encode_request, exchange_of};
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Response, RpcError, excerpt, without_place};
 use crate::model::{InputRequiredResult, ResultType};
 use crate::revision::{Lifecycle, Method, Revision};
 use crate::time::Timestamp;
 
-/// A request that has no answer yet.
+/// A request without a response.
 #[derive(Debug)]
 pub(super) struct Call {
     method: Arc<str>,
     name: Option<Arc<str>>,
     params: Box<str>,
     options: CallOptions,
-    /// The message it waits for an answer to; none while it waits for the conversation or for the host.
+    /// The message whose response it waits for; none while it waits for the connection or for the host.
     exchange: Option<ExchangeId>,
-    begun: Timestamp,
+    started: Timestamp,
     idle_by: Timestamp,
     total_by: Timestamp,
-    /// How far the server says that it has come.
+    /// The last progress of the server.
     pub(super) progress: Option<f64>,
     rounds: u32,
-    input: Option<Collecting>,
-    /// Whether it stays open until one side has had enough.
+    input: Option<CollectedInput>,
+    /// Whether it stays open until one side ends it, as `subscriptions/listen` does.
     endless: bool,
 }
 
 impl Call {
-    /// The message whose answer it waits for; none where that may take for ever.
+    /// The message whose response it waits for; none where that may take forever.
     pub(super) fn awaited(&self) -> Option<ExchangeId> {
         self.exchange.filter(|_| !self.endless)
     }
 }
 
-/// What a call needs before it can be repeated.
+/// Input that a call needs before it is repeated.
 #[derive(Debug)]
-struct Collecting {
+struct CollectedInput {
     missing: BTreeMap<ServerRequestId, String>,
     answers: BTreeMap<String, Value>,
     state: Option<String>,
 }
 
 impl ClientEngine {
-    /// Makes a request; `params` is the text of an object. `name` is the tool, prompt or resource that is meant, where
-    /// there is one. It is sent at once, or as soon as the conversation is open.
+    /// Makes a request; `params` is the text of an object, `name` the tool, prompt or resource that it names, if any. It is
+    /// sent at once, or as soon as the connection is open.
     pub fn call(
         &mut self,
         now: Timestamp,
@@ -77,7 +77,7 @@ impl ClientEngine {
             params,
             options,
             exchange: None,
-            begun: now,
+            started: now,
             idle_by,
             total_by,
             progress: None,
@@ -86,7 +86,7 @@ impl ClientEngine {
             endless,
         };
         self.calls.insert(id, call);
-        self.remind(idle_by.min(total_by));
+        self.wake_at(idle_by.min(total_by));
         match &self.phase {
             Phase::Open(_) => self.send_first(now, id, number),
             Phase::Closed(why) => {
@@ -98,7 +98,7 @@ impl ClientEngine {
         id
     }
 
-    /// Ends a call that nobody wants any more; the server is told.
+    /// Cancels a call; the server is notified.
     pub fn cancel(&mut self, call: CallId, reason: &str) {
         self.stop(call, reason, CallError::Cancelled);
     }
@@ -106,12 +106,12 @@ impl ClientEngine {
     pub(super) fn stop(&mut self, call: CallId, reason: &str, error: CallError) {
         let exchange = self.calls.get(&call).and_then(|call| call.exchange);
         if let Some(exchange) = exchange {
-            self.call_off(exchange, reason);
+            self.send_cancel(exchange, reason);
         }
         self.finish(call, Err(error));
     }
 
-    /// Sends a call that has waited for the conversation.
+    /// Sends a call that has waited for the connection.
     pub(super) fn send_call(&mut self, now: Timestamp, id: CallId) {
         self.send_first(now, id, ExchangeId(id.0));
     }
@@ -134,7 +134,7 @@ impl ClientEngine {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let rules = revision.rules();
         let input = call.input.take();
-        let draft = write::Draft {
+        let request = encode_request::RequestDraft {
             id: exchange.0,
             method: &call.method,
             params: &call.params,
@@ -142,8 +142,8 @@ impl ClientEngine {
             responses: input.as_ref().map(|input| &input.answers).filter(|answers| !answers.is_empty()),
             state: input.as_ref().and_then(|input| input.state.as_deref()),
         };
-        let mut json = Vec::with_capacity(call.params.len() + self.standing_meta.len() + 96);
-        draft.write(&mut json, rules, &self.standing_meta);
+        let mut json = Vec::with_capacity(call.params.len() + self.fixed_meta.len() + 96);
+        request.encode_request(&mut json, rules, &self.fixed_meta);
         call.exchange = Some(exchange);
         call.idle_by = now + call.options.idle;
         let kind = ClientMessageKind::Request {
@@ -159,24 +159,24 @@ impl ClientEngine {
         }));
     }
 
-    /// An answer has come.
+    /// A response has come.
     pub(super) fn response(&mut self, now: Timestamp, from: Option<ExchangeId>, response: Response<'_>) {
         let answered = match &response.id {
             Some(id) => exchange_of(id),
-            // The server could not read a request: with an exchange of its own it is clear which.
+            // The server could not read a request: the exchange tells which.
             None => from.or_else(|| self.only_waiting()),
         };
         let Some(exchange) = answered.filter(|exchange| exchange.0 <= self.last_number) else {
             let id = response.id.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
-            return self.wrong_id(now, &id);
+            return self.unknown_id(now, &id);
         };
         if self.opening_answered(now, exchange, &response.result) {
             return;
         }
-        // The answer to a request that is over comes too late, and that is nobody's fault.
+        // A response to a request that is over comes too late, which breaks no rule.
         let Some(id) = self.call_of(exchange) else { return };
         if from.is_some_and(|from| from != exchange) {
-            self.note(
+            self.report(
                 "HTTP-14",
                 "an answer on the stream of another request; send it on the stream of its own request",
             );
@@ -184,21 +184,22 @@ impl ClientEngine {
         self.reopened = false;
         match response.result {
             Err(error) => self.finish(id, Err(CallError::Rpc(error))),
-            Ok(text) => match self.kind_of(text) {
+            Ok(text) => match self.result_type(text) {
                 ResultType::Complete => {
                     self.check_tool_result(id, text);
                     self.finish(id, Ok(CallResult::Complete(text.into())));
                 }
-                ResultType::InputRequired => self.round(now, id, text),
+                ResultType::InputRequired => self.input_required(now, id, text),
                 ResultType::Other(name) => {
-                    let what = format!("a result of type {}, which nobody knows", excerpt(&name));
+                    let what =
+                        format!("a result of type {}, which this client does not know", excerpt(&name));
                     self.finish(id, Err(CallError::Protocol(what)));
                 }
             },
         }
     }
 
-    /// Notes a tool's answer that has data and no content: it is taken, although every revision demands content.
+    /// Reports a tool result that has structured content alone: it is taken, although every revision demands `content`.
     fn check_tool_result(&mut self, id: CallId, text: &str) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -207,12 +208,12 @@ impl ClientEngine {
             structured_content: Option<IgnoredAny>,
         }
         let is_tool = self.calls.get(&id).is_some_and(|call| &*call.method == "tools/call");
-        // Nearly all answers begin with their content, and need not be read for this.
+        // Nearly all results begin with `content`, and need not be read for this.
         if !is_tool || text.starts_with(r#"{"content":["#) {
             return;
         }
         if let Ok(Parts { content: None, structured_content: Some(_) }) = serde_json::from_str(text) {
-            self.note(
+            self.report(
                 "TOOL-07",
                 "a tool result with structuredContent and without content, which it must have; repeat the data as \
                  text in content",
@@ -220,8 +221,8 @@ impl ClientEngine {
         }
     }
 
-    /// What kind of result this is; most are whole and say so.
-    fn kind_of(&self, text: &str) -> ResultType {
+    /// The type of a result; found without parsing for most.
+    fn result_type(&self, text: &str) -> ResultType {
         let stamped = matches!(&self.phase, Phase::Open(server) if server.rules().stamped_results);
         let plain = text.contains(r#""resultType":"complete""#) && !text.contains("input_required");
         if !stamped || plain || !text.contains("resultType") {
@@ -231,8 +232,8 @@ impl ClientEngine {
         kind.unwrap_or(ResultType::Complete)
     }
 
-    /// The server needs something before it goes on.
-    fn round(&mut self, now: Timestamp, id: CallId, text: &str) {
+    /// The server requires input.
+    fn input_required(&mut self, now: Timestamp, id: CallId, text: &str) {
         let result: InputRequiredResult = match serde_json::from_str(text) {
             Ok(result) => result,
             Err(fault) => {
@@ -255,34 +256,34 @@ impl ClientEngine {
             let what = "it asks for input and does not say which".to_owned();
             return self.finish(id, Err(CallError::Protocol(what)));
         }
-        if requests.len() + self.questions.len() > self.config.max_server_requests {
+        if requests.len() + self.server_requests.len() > self.config.max_server_requests {
             let what = format!("it asks more than {} questions at once", self.config.max_server_requests);
             return self.finish(id, Err(CallError::Protocol(what)));
         }
-        if let Some(undeclared) = requests.values().find(|request| !self.can_answer(request)) {
+        if let Some(undeclared) = requests.values().find(|request| !self.supports(request)) {
             let what = format!("it asks for {}, which we did not offer", undeclared.method());
             return self.finish(id, Err(CallError::Protocol(what)));
         }
         let mut missing = BTreeMap::new();
         for (key, request) in requests {
-            let question = self.next_question();
+            let question = self.next_server_request();
             missing.insert(question, key);
-            self.questions.insert(question, Pending::OfCall(id));
+            self.server_requests.insert(question, PendingRequest::Input(id));
             self.outputs.push_back(ClientOutput::Request(ServerRequest {
                 id: question,
                 call: Some(id),
                 request,
             }));
         }
-        let collecting = Collecting { missing, answers: BTreeMap::new(), state: result.request_state };
+        let collected = CollectedInput { missing, answers: BTreeMap::new(), state: result.request_state };
         if let Some(call) = self.calls.get_mut(&id) {
-            call.input = Some(collecting);
+            call.input = Some(collected);
         }
         self.repeat_when_complete(now, id);
     }
 
-    /// The host has answered a question that a call waits for.
-    pub(super) fn collected(
+    /// The host has responded to an input request of a call.
+    pub(super) fn input_response(
         &mut self,
         now: Timestamp,
         id: CallId,
@@ -296,7 +297,7 @@ impl ClientEngine {
                 input.answers.insert(key, answer);
                 self.repeat_when_complete(now, id);
             }
-            // Nothing can be sent in its place; the server learns nothing, and need not.
+            // An input response cannot be an error, so the call ends here and the server is not notified.
             Err(error) => self.finish(id, Err(CallError::Refused(error))),
         }
     }
@@ -309,12 +310,12 @@ impl ClientEngine {
             let exchange = self.next_exchange();
             self.later_rounds.insert(exchange, id);
             self.send_round(now, id, exchange, revision);
-            self.remind_of(id);
+            self.wake_for(id);
         }
     }
 
-    /// A call has moved: it may be silent for its whole time once more.
-    pub(super) fn moved(&mut self, now: Timestamp, id: CallId) {
+    /// The server has shown progress of a call: its idle timeout begins again.
+    pub(super) fn restart_idle_timeout(&mut self, now: Timestamp, id: CallId) {
         if let Some(call) = self.calls.get_mut(&id) {
             call.idle_by = now + call.options.idle;
         }
@@ -324,21 +325,21 @@ impl ClientEngine {
         self.calls.get_mut(&id)
     }
 
-    /// The call that an exchange belongs to and that still waits for it.
+    /// The call that waits for an exchange.
     pub(super) fn call_of(&self, exchange: ExchangeId) -> Option<CallId> {
         let id = self.later_rounds.get(&exchange).copied().unwrap_or(CallId(exchange.0));
         self.calls.get(&id).filter(|call| call.exchange == Some(exchange)).map(|_| id)
     }
 
-    fn remind_of(&mut self, id: CallId) {
+    fn wake_for(&mut self, id: CallId) {
         if let Some(at) = self.calls.get(&id).map(|call| call.idle_by.min(call.total_by)) {
-            self.remind(at);
+            self.wake_at(at);
         }
     }
 
     pub(super) fn tick_calls(&mut self, now: Timestamp) {
-        // A question that is open is the host's time, not the server's; what a call may take in all goes on.
-        let asking = !self.questions.is_empty();
+        // An open request of the server is the host's time: it stops the idle timeout, not the total one.
+        let asking = !self.server_requests.is_empty();
         let mut next = None;
         let mut late = Vec::new();
         for (id, call) in &mut self.calls {
@@ -346,17 +347,17 @@ impl ClientEngine {
                 continue;
             }
             if asking {
-                call.idle_by = call.idle_by.max(now + call.options.idle.min(BREATH));
+                call.idle_by = call.idle_by.max(now + call.options.idle.min(GRACE_AFTER_INPUT));
             }
             let due = call.idle_by.min(call.total_by);
             if due <= now {
-                late.push((*id, now - call.begun));
+                late.push((*id, now - call.started));
             } else {
                 next = Some(next.map_or(due, |next: Timestamp| next.min(due)));
             }
         }
         if let Some(next) = next {
-            self.remind(next);
+            self.wake_at(next);
         }
         for (id, after) in late {
             let after_millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
@@ -364,14 +365,14 @@ impl ClientEngine {
         }
     }
 
-    /// Ends a call; whatever it has asked is no longer wanted.
+    /// Ends a call, and cancels the server requests that belong to it.
     pub(super) fn finish(&mut self, id: CallId, outcome: Result<CallResult, CallError>) {
         let Some(call) = self.calls.remove(&id) else { return };
         if call.rounds > 0 {
             self.later_rounds.retain(|_, of| *of != id);
         }
-        if !self.questions.is_empty() {
-            self.withdraw_questions_of(id);
+        if !self.server_requests.is_empty() {
+            self.cancel_requests_of(id);
         }
         self.waiting.retain(|waiting| *waiting != id);
         self.outputs.push_back(ClientOutput::Done(id, outcome));
@@ -386,16 +387,16 @@ impl ClientEngine {
         }
     }
 
-    /// Whether server and client speak without a session.
+    /// Whether the negotiated revision has no sessions.
     pub(super) fn is_stateless(&self) -> bool {
         matches!(&self.phase, Phase::Open(server) if server.rules().lifecycle == Lifecycle::PerRequest)
     }
 }
 
-/// How soon after the last question a call that was silent meanwhile may run out of time.
-const BREATH: Duration = Duration::from_secs(10);
+/// The idle time that is left after the last server request has a response.
+const GRACE_AFTER_INPUT: Duration = Duration::from_secs(10);
 
-/// As much of a result as says whether it is one.
+/// The type of a result alone.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind {

@@ -1,4 +1,4 @@
-//! What a client engine is told once.
+//! Configuration of a client engine, and options of a call.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use crate::jsonrpc::Limits;
 use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel};
 use crate::revision::{Lifecycle, Revision};
 
-/// Which revisions a client is willing to speak.
+/// Which revisions a client allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VersionPolicy {
-    /// The newest that the server speaks: asks it, and opens a session where it does not understand the question.
+    /// The newest of the server: by `server/discover`, or by a session where the server does not know that.
     #[default]
     Auto,
-    /// One that a session is opened for.
+    /// Those with sessions.
     Legacy,
-    /// One without sessions.
+    /// Those without sessions.
     Modern,
-    /// This one and no other.
+    /// This one.
     Exactly(Revision),
 }
 
 impl VersionPolicy {
-    /// The revisions that are meant, newest first.
+    /// The allowed revisions, newest first.
     pub fn revisions(self) -> Vec<Revision> {
         match self {
             Self::Auto => Revision::ALL.into_iter().rev().collect(),
@@ -33,7 +33,7 @@ impl VersionPolicy {
         }
     }
 
-    /// Those of them that have this lifecycle, newest first.
+    /// The allowed revisions with this lifecycle, newest first.
     pub(super) fn with(self, lifecycle: Lifecycle) -> impl Iterator<Item = Revision> {
         self.revisions().into_iter().filter(move |revision| revision.lifecycle() == lifecycle)
     }
@@ -50,7 +50,7 @@ impl fmt::Display for VersionPolicy {
     }
 }
 
-/// A word that names no version_policy.
+/// A word that names no version policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("neither auto, legacy, modern nor a revision: {}", Revision::ALL.map(Revision::as_str).join(", "))]
 pub struct UnknownVersionPolicy;
@@ -78,31 +78,31 @@ pub enum TransportKind {
     Http,
 }
 
-/// Who a client is and how patient.
+/// The configuration of a client engine.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// What it calls itself.
+    /// The client's name and version.
     pub info: Implementation,
     /// What the host can do for servers.
     pub capabilities: ClientCapabilities,
-    /// Which revisions it is willing to speak.
+    /// Which revisions it allows.
     pub version_policy: VersionPolicy,
-    /// How its messages travel.
+    /// The transport.
     pub transport: TransportKind,
     /// How large messages of the server may be.
     pub limits: Limits,
-    /// How long a server that may just ignore the question which revisions it speaks is waited for.
+    /// How long `server/discover` may take on a pipe, where a server may ignore it.
     pub probe_timeout: Duration,
-    /// How long the opening may take otherwise.
+    /// How long opening may take otherwise.
     pub open_timeout: Duration,
-    /// How often one call may be asked for input.
+    /// Input rounds of one call.
     pub max_rounds: u32,
-    /// How many questions of the server may be open at once.
+    /// Open requests of the server.
     pub max_server_requests: usize,
 }
 
 impl ClientConfig {
-    /// A client of this name that can do nothing for servers.
+    /// A client without capabilities.
     pub fn new(info: Implementation) -> Self {
         Self {
             info,
@@ -121,22 +121,22 @@ impl ClientConfig {
 /// What holds for one call.
 #[derive(Debug, Clone)]
 pub struct CallOptions {
-    /// How long the server may be silent about it: progress begins the time anew, and it stands still while a question
-    /// of the server is open.
+    /// How long the server may be silent about it: progress begins the time again, and it stops while a request of the
+    /// server is open.
     pub idle: Duration,
     /// How long it may take in all.
     pub total: Duration,
-    /// Whether the server is asked to report progress.
+    /// Whether progress is requested.
     pub progress: bool,
     /// From which level on log messages are wanted, where that is said with each request.
     pub log_level: Option<LogLevel>,
-    /// Who brings what the server asks for.
+    /// What happens when the server requires input.
     pub input: InputHandling,
     /// Further members of `_meta`.
     pub meta: JsonObject,
-    /// Arguments that headers repeat, by their names in the headers.
+    /// Parameters mirrored in `Mcp-Param-*` headers: the name without the prefix, and the value.
     pub param_headers: Vec<(String, String)>,
-    /// Sends it even where the revision that is spoken does not have it.
+    /// Sends it even where the negotiated revision does not have it.
     pub unchecked: bool,
 }
 
@@ -155,12 +155,12 @@ impl Default for CallOptions {
     }
 }
 
-/// Who brings what a server asks for by its result.
+/// What happens to a result that requires input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputHandling {
-    /// The host is asked, and the request repeated with the answers.
+    /// The host gives the input, and the request is repeated with it.
     Automatic,
-    /// Whoever called.
+    /// The caller gets the result.
     Manual,
 }
 

@@ -1,22 +1,22 @@
-//! The opening of a conversation as it happens.
+//! Opening a connection: the attempts of the version negotiation, and the phases.
 
 use std::sync::Arc;
 
 use super::config::TransportKind;
 use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
-use super::opening::{self, Attempt, Evidence, Verdict};
+use super::negotiation::{self, Attempt, AttemptOutcome, NextStep};
 use super::server_facts::ServerFacts;
-use super::{ClientEngine, write};
+use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
 use crate::revision::{Revision, Rules};
 use crate::time::Timestamp;
 
-/// Attempts at the most: with a server that answers sensibly, four are enough.
+/// Attempts at the most; a correct server needs four.
 const MOST_ATTEMPTS: u32 = 5;
 
-/// How far a conversation has come.
+/// The phase of a connection.
 #[derive(Debug)]
 pub(super) enum Phase {
     New,
@@ -25,23 +25,23 @@ pub(super) enum Phase {
     Closed(OpenError),
 }
 
-/// An attempt that is not answered yet.
+/// An attempt without a response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opening {
     pub(super) attempt: Attempt,
     pub(super) exchange: ExchangeId,
     since: Timestamp,
     until: Timestamp,
-    /// Whether one of its kind was made before, or the server said that it would be understood.
+    /// Whether one of its kind was made before, or the server named its revision.
     again: bool,
-    /// How many there were, with this one.
+    /// The number of attempts so far.
     number: u32,
 }
 
 impl ClientEngine {
-    /// Begins to open the conversation.
+    /// Begins to open the connection.
     pub fn open(&mut self, now: Timestamp) {
-        self.attempt(now, opening::first(self.config.version_policy), false, 1);
+        self.attempt(now, negotiation::first(self.config.version_policy), false, 1);
     }
 
     /// The revisions agreed on, forgotten: the session is opened anew, and whoever called before is told that nobody
@@ -50,7 +50,7 @@ impl ClientEngine {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;
         self.fail_calls(&CallError::Transport(TransportError::SessionLost));
-        self.withdraw_questions();
+        self.cancel_all_requests();
         if std::mem::replace(&mut self.reopened, true) {
             return self.give_up(OpenError::Transport(TransportError::SessionLost));
         }
@@ -62,9 +62,9 @@ impl ClientEngine {
         self.opened_by = exchange;
         let may_be_ignored =
             matches!(attempt, Attempt::Discover(_)) && self.config.transport == TransportKind::Pipe;
-        // Where silence means nothing but that the server is slow, it may be as slow as with anything else.
-        let goes_on = may_be_ignored && opening::goes_on_after_silence(self.config.version_policy, again);
-        // A server that ignores the question needs its share of the time to open a session.
+        // Where silence means only that the server is slow, the usual timeout holds.
+        let goes_on = may_be_ignored && negotiation::goes_on_after_silence(self.config.version_policy, again);
+        // A server that ignores `server/discover` needs its share of the time to open a session.
         let probe = self.config.probe_timeout.min(self.config.open_timeout / 2);
         let patience = if goes_on { probe } else { self.config.open_timeout };
         let (method, json, rules) = match attempt {
@@ -75,7 +75,7 @@ impl ClientEngine {
             ClientMessageKind::Request { method: method.into(), name: None, param_headers: Vec::new() };
         self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules }));
         let until = now + patience;
-        self.remind(until);
+        self.wake_at(until);
         self.phase = Phase::Opening(Opening { attempt, exchange, since: now, until, again, number });
     }
 
@@ -87,7 +87,7 @@ impl ClientEngine {
         let rules = revision.rules();
         let mut json = Vec::new();
         let method = "server/discover";
-        let draft = write::Draft {
+        let request = encode_request::RequestDraft {
             id: exchange.0,
             method,
             params: "{}",
@@ -95,7 +95,7 @@ impl ClientEngine {
             responses: None,
             state: None,
         };
-        draft.write(&mut json, rules, &write::standing_meta(&self.config, rules));
+        request.encode_request(&mut json, rules, &encode_request::fixed_meta(&self.config, rules));
         (method, json, Some(rules))
     }
 
@@ -116,95 +116,95 @@ impl ClientEngine {
         (method, json, None)
     }
 
-    /// An answer to the opening; whether it was one.
+    /// Takes a response to the attempt; whether it was one.
     pub(super) fn opening_answered(
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
         result: &Result<&str, RpcError>,
     ) -> bool {
-        let Phase::Opening(opening) = self.phase else { return false };
-        if opening.exchange != exchange {
+        let Phase::Opening(negotiation) = self.phase else { return false };
+        if negotiation.exchange != exchange {
             return false;
         }
         match result {
-            Err(error) => self.conclude(now, opening, Evidence::Error(error.clone()), None),
+            Err(error) => self.conclude(now, negotiation, AttemptOutcome::Error(error.clone()), None),
             Ok(text) => {
-                let read = match opening.attempt {
+                let read = match negotiation.attempt {
                     Attempt::Discover(_) => discovered(text),
                     Attempt::Initialize(_) => initialized(text),
                 };
                 match read {
                     Ok((versions, server)) => {
-                        self.conclude(now, opening, Evidence::Speaks(versions), Some(server));
+                        self.conclude(now, negotiation, AttemptOutcome::Speaks(versions), Some(server));
                     }
-                    Err(why) => self.conclude(now, opening, Evidence::Nonsense(why), None),
+                    Err(why) => self.conclude(now, negotiation, AttemptOutcome::Malformed(why), None),
                 }
             }
         }
         true
     }
 
-    /// The exchange of the opening has ended without an answer; whether it was that one.
+    /// The exchange of the attempt has ended without a response; whether it was that one.
     pub(super) fn opening_ended(
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
         why: &TransportError,
     ) -> bool {
-        let Phase::Opening(opening) = self.phase else { return false };
-        if opening.exchange == exchange {
-            self.conclude(now, opening, Evidence::Wire(why.clone()), None);
+        let Phase::Opening(negotiation) = self.phase else { return false };
+        if negotiation.exchange == exchange {
+            self.conclude(now, negotiation, AttemptOutcome::Wire(why.clone()), None);
         }
-        opening.exchange == exchange
+        negotiation.exchange == exchange
     }
 
     pub(super) fn tick_opening(&mut self, now: Timestamp) {
-        let Phase::Opening(opening) = self.phase else { return };
-        if now < opening.until {
-            return self.remind(opening.until);
+        let Phase::Opening(negotiation) = self.phase else { return };
+        if now < negotiation.until {
+            return self.wake_at(negotiation.until);
         }
-        let after_millis = u64::try_from((now - opening.since).as_millis()).unwrap_or(u64::MAX);
-        self.outputs.push_back(ClientOutput::Abandon(opening.exchange));
-        self.conclude(now, opening, Evidence::Silence { after_millis }, None);
+        let after_millis = u64::try_from((now - negotiation.since).as_millis()).unwrap_or(u64::MAX);
+        self.outputs.push_back(ClientOutput::Abandon(negotiation.exchange));
+        self.conclude(now, negotiation, AttemptOutcome::TimedOut { after_millis }, None);
     }
 
     pub(super) fn conclude(
         &mut self,
         now: Timestamp,
-        opening: Opening,
-        evidence: Evidence,
+        negotiation: Opening,
+        outcome: AttemptOutcome,
         server: Option<ServerFacts>,
     ) {
-        let verdict = match opening.attempt {
-            Attempt::Discover(_) => opening::after_discover(
+        let step = match negotiation.attempt {
+            Attempt::Discover(_) => negotiation::after_discover(
                 self.config.version_policy,
                 self.config.transport,
-                opening.again,
-                evidence,
+                negotiation.again,
+                outcome,
             ),
             Attempt::Initialize(asked) => {
-                opening::after_initialize(self.config.version_policy, asked, opening.again, evidence)
+                negotiation::after_initialize(self.config.version_policy, asked, negotiation.again, outcome)
             }
         };
-        match (verdict, server) {
-            (Verdict::Speak(revision), Some(server)) => {
-                self.opened(now, opening.attempt, ServerFacts { revision, ..server });
+        match (step, server) {
+            (NextStep::Speak(revision), Some(server)) => {
+                self.opened(now, negotiation.attempt, ServerFacts { revision, ..server });
             }
-            (Verdict::Try(_), _) if opening.number >= MOST_ATTEMPTS => {
+            (NextStep::Try(_), _) if negotiation.number >= MOST_ATTEMPTS => {
                 self.give_up(OpenError::Protocol("it sends us from one revision to the next".to_owned()));
             }
-            (Verdict::Try(next), _) => {
+            (NextStep::Try(next), _) => {
                 let asked = matches!(next, Attempt::Discover(_));
-                let again = asked || matches!(opening.attempt, Attempt::Initialize(_));
-                self.attempt(now, next, again, opening.number + 1);
+                let again = asked || matches!(negotiation.attempt, Attempt::Initialize(_));
+                self.attempt(now, next, again, negotiation.number + 1);
             }
-            (Verdict::GiveUp(why), _) => {
-                let why = self.with_junk(why);
+            (NextStep::GiveUp(why), _) => {
+                let why = self.with_ignored_input(why);
                 self.give_up(why);
             }
-            // A server is only spoken to after it has said who it is.
-            (Verdict::Speak(_), None) => {
+            // A revision is only used after a result that names it.
+            (NextStep::Speak(_), None) => {
                 self.give_up(OpenError::Protocol("it did not say what it offers".to_owned()));
             }
         }
@@ -213,7 +213,7 @@ impl ClientEngine {
     fn opened(&mut self, now: Timestamp, attempt: Attempt, server: ServerFacts) {
         let server = Arc::new(server);
         let rules = server.rules();
-        self.standing_meta = write::standing_meta(&self.config, rules);
+        self.fixed_meta = encode_request::fixed_meta(&self.config, rules);
         self.phase = Phase::Open(server.clone());
         if let Attempt::Initialize(_) = attempt {
             self.send_notification(rules, "notifications/initialized", None::<&JsonObject>);
@@ -224,7 +224,7 @@ impl ClientEngine {
         }
     }
 
-    /// Ends everything.
+    /// Ends the connection and all calls.
     pub(super) fn give_up(&mut self, why: OpenError) {
         let was_open = matches!(self.phase, Phase::Open(_));
         let error = match &why {
@@ -233,7 +233,7 @@ impl ClientEngine {
         };
         self.waiting.clear();
         self.fail_calls(&error);
-        self.withdraw_questions();
+        self.cancel_all_requests();
         self.phase = Phase::Closed(why.clone());
         self.outputs.push_back(ClientOutput::Closed(why));
     }

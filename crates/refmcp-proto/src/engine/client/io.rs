@@ -93,20 +93,20 @@ pub enum CallResult {
     InputRequired(Box<InputRequiredResult>),
 }
 
-/// Why a call has no result; says who is to blame.
+/// Why a call has no result, and by which side's fault.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// No answer came in time; the server was told that none is wanted any more.
-    #[error("no answer within {}", Spell(*.after_millis))]
+    /// No response came in time; the request was cancelled.
+    #[error("no answer within {}", HumanMillis(*.after_millis))]
     TimedOut {
         /// How long it was waited for.
         after_millis: u64,
     },
-    /// Whoever called wanted the answer no more.
+    /// The caller cancelled it.
     #[error("cancelled")]
     Cancelled,
     /// The server broke the protocol.
@@ -118,102 +118,102 @@ pub enum CallError {
         /// How many there were.
         rounds: u32,
     },
-    /// The host did not bring what the server needed.
+    /// The host refused the input that the server required.
     #[error("what the server asked for was refused: {0}")]
     Refused(RpcError),
-    /// The revision that is spoken has no such request.
+    /// The negotiated revision has no such method.
     #[error("{method} does not exist in revision {revision}")]
     NotInRevision {
-        /// What was asked for.
+        /// The method.
         method: String,
-        /// What is spoken.
+        /// The negotiated revision.
         revision: &'static str,
     },
-    /// The way to the server failed; whether the call was carried out is unknown.
+    /// The transport failed; whether the call was carried out is unknown.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// There is no conversation.
+    /// The connection is not open.
     #[error("the conversation is not open: {0}")]
     NotOpen(#[from] OpenError),
 }
 
-/// What went wrong on the way to the server.
+/// An error of the transport.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// Nobody answers there.
+    /// No connection could be made.
     #[error("cannot reach the server: {0}")]
     Unreachable(String),
-    /// The connection ended before the answer came.
+    /// The connection ended before the response came.
     #[error("the connection ended before the answer came: {0}")]
     Broken(String),
-    /// The server refused, by a status of HTTP.
+    /// The server refused with an HTTP status.
     #[error("the server refused with status {status}{}", .error.as_ref().map_or_else(|| body_of(.body), |error| format!(": {error}")))]
     Refused {
         /// The status.
         status: u16,
-        /// The error of the protocol that came with it.
+        /// The JSON-RPC error that came with it.
         error: Option<RpcError>,
-        /// The beginning of what came with it otherwise.
+        /// The beginning of any other body.
         body: String,
     },
-    /// The server wants to know who asks.
+    /// The server requires authorization.
     #[error("the server wants authorization (status {status})")]
     Unauthorized {
         /// 401 or 403.
         status: u16,
-        /// What the server says about how to get it.
+        /// The challenge, from `WWW-Authenticate`.
         challenge: Option<String>,
     },
-    /// The server wants to know who asks, and getting what proves it has failed.
+    /// The server requires authorization, and getting a token has failed.
     #[error("not authorized: {why}")]
     NotAuthorized {
-        /// At which step, and who is to blame.
+        /// At which step, and by which side's fault.
         why: String,
     },
     /// The server no longer knows the session; calls in flight may or may not have been carried out.
     #[error("the server no longer knows the session")]
     SessionLost,
-    /// The server does not keep to what its transport demands.
+    /// The server broke the rules of its transport.
     #[error("the server broke the rules of its transport: {0}")]
     Misbehaved(String),
-    /// We have closed it.
+    /// This side has closed it.
     #[error("the connection is closed")]
     Closed,
 }
 
 impl TransportError {
-    /// Whether the server wants to know who asks.
+    /// Whether the server requires authorization.
     pub fn needs_authorization(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::NotAuthorized { .. })
     }
 }
 
-/// Why there is no conversation.
+/// Why a connection is not open.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The two sides have no revision in common.
     #[error("no common revision: we speak {}, the server {}", .ours.join(", "), spoken(.theirs))]
     NoCommonRevision {
-        /// What we were willing to speak.
+        /// The revisions that this client allows.
         ours: Vec<&'static str>,
-        /// What the server said it speaks.
+        /// The revisions that the server names.
         theirs: Vec<String>,
     },
-    /// The server answered the opening with an error.
+    /// The server responded to `initialize` or `server/discover` with an error.
     #[error("the server refuses to open a session: {0}")]
     Refused(RpcError),
-    /// The server's opening makes no sense.
+    /// The server broke the protocol while opening.
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
     /// Nothing came in time.
-    #[error("the server did not answer within {}", Spell(*.after_millis))]
+    #[error("the server did not answer within {}", HumanMillis(*.after_millis))]
     TimedOut {
         /// How long it was waited for.
         after_millis: u64,
     },
-    /// The way to the server failed.
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }
@@ -227,13 +227,13 @@ fn spoken(theirs: &[String]) -> String {
 }
 
 /// A duration for people.
-struct Spell(u64);
+struct HumanMillis(u64);
 
-impl std::fmt::Display for Spell {
+impl std::fmt::Display for HumanMillis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             millis if millis < 1000 => write!(f, "{millis} ms"),
-            // Timers ring a little late; nobody cares for that millisecond.
+            // Timers fire a little late; that millisecond is not shown.
             millis if millis % 1000 < 100 => write!(f, "{} s", millis / 1000),
             millis => write!(f, "{}.{} s", millis / 1000, millis % 1000 / 100),
         }

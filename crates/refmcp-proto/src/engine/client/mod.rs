@@ -1,35 +1,35 @@
-//! The client's side of a conversation: calls and what the server says go in, messages, questions and outcomes come out.
+//! The engine of a client: calls and messages of the server go in; messages, server requests and results come out.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `config` | what the engine is told once, and for each call |
-//! | `io` | what goes in and comes out |
-//! | `opening` | which revision is tried, and what the answer means: pure functions |
-//! | `handshake` | the opening as it happens |
-//! | `calls` | requests in flight, their deadlines and rounds |
-//! | `questions` | what the server wants of the host |
-//! | `hearing` | what the server says by itself |
-//! | `junk` | what comes over a pipe and is no message |
-//! | `write` | requests as bytes |
+//! | `config` | configuration, and options of a call |
+//! | `io` | inputs, outputs and errors |
+//! | `negotiation` | which revision is tried, and what follows from the response: pure functions |
+//! | `handshake` | opening a connection |
+//! | `calls` | requests in flight, their deadlines and input rounds |
+//! | `server_requests` | requests of the server to the host |
+//! | `notifications` | notifications of the server |
+//! | `ignored_input` | input of a pipe that is no message |
+//! | `encode_request` | requests as bytes |
 
 mod calls;
 mod config;
+mod encode_request;
 mod handshake;
-mod hearing;
+mod ignored_input;
 mod io;
-mod junk;
-mod opening;
-mod questions;
+mod negotiation;
+mod notifications;
 mod server_facts;
-mod write;
+mod server_requests;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use calls::Call;
 use handshake::Phase;
-use junk::Junk;
-use questions::Pending;
+use ignored_input::IgnoredInput;
+use server_requests::PendingRequest;
 
 use crate::engine::CallId;
 use crate::engine::hash::Quick;
@@ -50,50 +50,50 @@ pub use io::{
 };
 pub use server_facts::ServerFacts;
 
-/// One conversation with a server.
+/// One connection with a server.
 #[derive(Debug)]
 pub struct ClientEngine {
     config: Arc<ClientConfig>,
     phase: Phase,
-    /// The exchange that opened, or is about to open, the conversation.
+    /// The exchange that opened, or is about to open, the connection.
     opened_by: ExchangeId,
-    /// Whether the session was opened anew and nothing has come of it yet.
+    /// Whether the session was opened again and has had no response yet.
     reopened: bool,
-    /// What all requests say in `_meta`.
-    standing_meta: Vec<u8>,
+    /// What all requests have in `_meta`.
+    fixed_meta: Vec<u8>,
     last_number: u64,
     calls: HashMap<CallId, Call, Quick>,
     /// The calls of exchanges that are not a call's first.
     later_rounds: HashMap<ExchangeId, CallId, Quick>,
-    /// Calls that wait until the conversation is open, in their order.
+    /// Calls that wait until the connection is open, in their order.
     waiting: Vec<CallId>,
-    questions: HashMap<ServerRequestId, Pending, Quick>,
-    last_question: u64,
+    server_requests: HashMap<ServerRequestId, PendingRequest, Quick>,
+    last_server_request: u64,
     /// No deadline is earlier than this.
     next_deadline: Option<Timestamp>,
     findings: Findings,
-    junk: Junk,
+    ignored: IgnoredInput,
     outputs: VecDeque<ClientOutput>,
 }
 
 impl ClientEngine {
-    /// A conversation that is not opened yet.
+    /// A connection that is not open yet.
     pub fn new(config: Arc<ClientConfig>) -> Self {
         Self {
             config,
             phase: Phase::New,
             opened_by: ExchangeId(0),
             reopened: false,
-            standing_meta: Vec::new(),
+            fixed_meta: Vec::new(),
             last_number: 0,
             calls: HashMap::default(),
             later_rounds: HashMap::default(),
             waiting: Vec::new(),
-            questions: HashMap::default(),
-            last_question: 0,
+            server_requests: HashMap::default(),
+            last_server_request: 0,
             next_deadline: None,
             findings: Findings::default(),
-            junk: Junk::default(),
+            ignored: IgnoredInput::default(),
             outputs: VecDeque::new(),
         }
     }
@@ -103,7 +103,7 @@ impl ClientEngine {
         self.outputs.pop_front()
     }
 
-    /// The server, while the conversation is open.
+    /// The server, while the connection is open.
     pub fn server(&self) -> Option<&Arc<ServerFacts>> {
         match &self.phase {
             Phase::Open(server) => Some(server),
@@ -111,7 +111,7 @@ impl ClientEngine {
         }
     }
 
-    /// What the server did wrong so far.
+    /// The findings about the server so far.
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
@@ -121,7 +121,7 @@ impl ClientEngine {
         self.calls.len()
     }
 
-    /// When [`tick`](Self::tick) has something to do; it may turn out to be nothing.
+    /// When [`tick`](Self::tick) is due; it may find nothing to do.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.next_deadline
     }
@@ -129,7 +129,7 @@ impl ClientEngine {
     /// Does what is due.
     pub fn tick(&mut self, now: Timestamp) {
         self.next_deadline = None;
-        self.tick_junk(now);
+        self.tick_ignored_input(now);
         self.tick_opening(now);
         self.tick_calls(now);
     }
@@ -160,22 +160,21 @@ impl ClientEngine {
 
     /// Takes in a message of the server.
     pub fn message(&mut self, now: Timestamp, from: Option<ExchangeId>, message: Message<'_>) {
-        self.speaks();
+        self.message_received();
         for finding in message_checks::server_message(&message) {
-            self.note(finding.rule, finding.what);
+            self.report(finding.rule, finding.what);
         }
         match message {
             Message::Response(response) => self.response(now, from, response),
-            Message::Request(request) => self.question(now, from, &request),
-            Message::Notification(notification) => self.hear(now, from, &notification),
+            Message::Request(request) => self.server_request(now, from, &request),
+            Message::Notification(notification) => self.notification(now, from, &notification),
         }
     }
 
-    /// Something came that is no message, such as one that is too long to be kept. Where it came for one exchange alone,
-    /// that is what its call gets.
+    /// Something came that is no message, such as one that is too long. On an exchange of its own it ends the call.
     pub fn unreadable(&mut self, now: Timestamp, from: Option<ExchangeId>, what: &str) {
         let Some(exchange) = from else { return self.too_long(now, what) };
-        self.note("RPC-01", format!("not a message: {what}"));
+        self.report("RPC-01", format!("not a message: {what}"));
         self.ended(now, exchange, TransportError::Misbehaved(format!("it sent what is no message: {what}")));
     }
 
@@ -184,7 +183,7 @@ impl ClientEngine {
         if self.opening_ended(now, exchange, &why) {
             return;
         }
-        // What was sent in an earlier session says nothing about this one.
+        // An exchange of an earlier session says nothing about this one.
         let of_this_session = exchange > self.opened_by && matches!(self.phase, Phase::Open(_));
         if why == TransportError::SessionLost && of_this_session {
             return self.session_lost(now);
@@ -201,12 +200,12 @@ impl ClientEngine {
     /// Nothing more comes at all.
     pub fn closed(&mut self, why: TransportError) {
         if !matches!(self.phase, Phase::Closed(_)) {
-            let why = self.with_junk(OpenError::Transport(why));
+            let why = self.with_ignored_input(OpenError::Transport(why));
             self.give_up(why);
         }
     }
 
-    /// Tells the server something; nothing once the conversation is over, or where no session could hear it.
+    /// Sends a notification; not before the connection is open, nor without a session.
     pub fn notify(&mut self, method: &str, params: Option<&crate::model::JsonObject>) {
         let Phase::Open(server) = &self.phase else { return };
         let rules = server.rules();
@@ -235,8 +234,8 @@ impl ClientEngine {
         }
     }
 
-    /// Tells the server, in the way its revision wants, that nobody waits for an exchange any more.
-    fn call_off(&mut self, exchange: ExchangeId, reason: &str) {
+    /// Cancels an exchange, in the way of the negotiated revision.
+    fn send_cancel(&mut self, exchange: ExchangeId, reason: &str) {
         if let Phase::Open(server) = &self.phase {
             let rules = server.rules();
             if rules.lifecycle == Lifecycle::Handshake || self.config.transport == TransportKind::Pipe {
@@ -252,11 +251,11 @@ impl ClientEngine {
         ExchangeId(self.last_number)
     }
 
-    fn remind(&mut self, at: Timestamp) {
+    fn wake_at(&mut self, at: Timestamp) {
         self.next_deadline = Some(self.next_deadline.map_or(at, |next| next.min(at)));
     }
 
-    fn note(&mut self, rule: &'static str, what: impl Into<std::borrow::Cow<'static, str>>) {
+    fn report(&mut self, rule: &'static str, what: impl Into<std::borrow::Cow<'static, str>>) {
         let finding = Finding { rule, what: what.into() };
         if self.findings.record(&finding) {
             self.outputs.push_back(ClientOutput::Finding(finding));

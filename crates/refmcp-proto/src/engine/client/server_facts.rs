@@ -3,7 +3,7 @@
 use crate::model::{Implementation, ServerCapabilities};
 use crate::revision::{Revision, Rules};
 
-/// The server of an open conversation.
+/// The server of an open connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFacts {
     /// The revision that is spoken with it.

@@ -1,4 +1,4 @@
-//! Responses to a batch, collected until all are there: they travel together, as their requests did.
+//! Batches: their responses are collected until all are there, and sent as one array.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub(super) struct Batches {
 struct Batch {
     exchange: ExchangeId,
     missing: usize,
-    /// The answers so far, as the beginning of a JSON array.
-    answers: Vec<u8>,
+    /// The responses so far, as the beginning of a JSON array.
+    replay: Vec<u8>,
 }
 
 impl Batches {
@@ -27,7 +27,7 @@ impl Batches {
         let id = BatchId(self.next);
         self.next += 1;
         // One is missing until the batch has been read to its end, so that it is not complete before.
-        self.open.insert(id, Batch { exchange, missing: 1, answers: Vec::new() });
+        self.open.insert(id, Batch { exchange, missing: 1, replay: Vec::new() });
         id
     }
 
@@ -39,12 +39,12 @@ impl Batches {
 
     pub(super) fn add(&mut self, id: BatchId, answer: &[u8]) {
         if let Some(batch) = self.open.get_mut(&id) {
-            batch.answers.push(if batch.answers.is_empty() { b'[' } else { b',' });
-            batch.answers.extend_from_slice(answer);
+            batch.replay.push(if batch.replay.is_empty() { b'[' } else { b',' });
+            batch.replay.extend_from_slice(answer);
         }
     }
 
-    /// Counts one answer, or the end of the batch, or a request that will get none; gives the whole when it was the last.
+    /// Counts one response, the end of the batch, or a request that gets none; returns the array when it was the last.
     pub(super) fn take_complete(&mut self, id: BatchId) -> Option<(ExchangeId, Vec<u8>)> {
         let batch = self.open.get_mut(&id)?;
         batch.missing = batch.missing.saturating_sub(1);
@@ -52,10 +52,10 @@ impl Batches {
             return None;
         }
         let mut batch = self.open.remove(&id)?;
-        if batch.answers.is_empty() {
+        if batch.replay.is_empty() {
             return None;
         }
-        batch.answers.push(b']');
-        Some((batch.exchange, batch.answers))
+        batch.replay.push(b']');
+        Some((batch.exchange, batch.replay))
     }
 }

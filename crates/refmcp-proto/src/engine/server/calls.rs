@@ -1,4 +1,4 @@
-//! The requests in flight: from their start to exactly one answer, or to none once they are cancelled.
+//! Requests in flight: from their start to exactly one response, or to none once they are cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub(super) struct Call {
     meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
-    pub(super) answers: Arc<ReplayState>,
+    pub(super) replay: Arc<ReplayState>,
     pub(super) round: u32,
-    /// Questions to the client that have not been answered.
-    pub(super) open_questions: usize,
+    /// Requests to the client that have no response yet.
+    pub(super) open_requests: usize,
     /// Log messages of this call that the client has seen, and how many the present run has made:
     /// a handler that runs again does not repeat itself.
     pub(super) logs_seen: u32,
@@ -52,15 +52,15 @@ impl Call {
             exchange: self.to.exchange,
             progress_token: self.progress_token.clone(),
             log_level: self.log_level,
-            replay: self.answers.clone(),
+            replay: self.replay.clone(),
             round: self.round,
             state,
         })
     }
 }
 
-/// What a cancellation refers to, by the protocol's name and by a foreign one. Unread, because an id may have more
-/// digits than any number.
+/// The id in a cancellation, under the protocol's name and under the Language Server Protocol's. Unread, because an id
+/// may have more digits than any number.
 #[derive(Debug, Deserialize)]
 struct Cancelled<'a> {
     #[serde(borrow, rename = "requestId")]
@@ -146,7 +146,7 @@ impl ServerEngine {
         progress_token: Option<ProgressToken>,
         log_level: Option<LogLevel>,
     ) -> Result<(), RpcError> {
-        self.check_room()?;
+        self.check_in_flight()?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe) {
             self.check_subscription(request)?;
         }
@@ -161,9 +161,9 @@ impl ServerEngine {
             meta: request.params.meta.map(Into::into),
             progress_token,
             log_level,
-            answers: carried.answers.map_or_else(|| self.no_answers.clone(), Arc::new),
+            replay: carried.replay.map_or_else(|| self.empty_replay.clone(), Arc::new),
             round: carried.round,
-            open_questions: 0,
+            open_requests: 0,
             logs_seen: carried.logs,
             logs_made: 0,
             progress: carried.progress,
@@ -180,7 +180,7 @@ impl ServerEngine {
     pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
         if self.calls.has(id) || listening || self.held.iter().any(|held| held.id == *id) {
-            self.note(
+            self.report(
                 "RPC-04",
                 format!(
                     "id {} is already in flight; send each request with an id of its own",
@@ -200,7 +200,7 @@ impl ServerEngine {
     }
 
     /// Refuses a request when too many are in flight.
-    pub(super) fn check_room(&self) -> Result<(), RpcError> {
+    pub(super) fn check_in_flight(&self) -> Result<(), RpcError> {
         if self.calls.len() + self.held.len() >= self.config.max_in_flight {
             let most = self.config.max_in_flight;
             return Err(RpcError::internal(format!(
@@ -210,11 +210,11 @@ impl ServerEngine {
         Ok(())
     }
 
-    /// A cursor that is `null` is read as none, but somebody wrote it.
+    /// A cursor that is `null` is read as none, but the client should leave it out.
     fn check_cursor(&mut self, request: &Request<'_>) -> Result<(), RpcError> {
         let params: serde_json::Map<String, serde_json::Value> = read_params(request.params.text)?;
         if params.get("cursor").is_some_and(serde_json::Value::is_null) {
-            self.note("PAGE-01", "a cursor that is null; leave cursor out to ask for the first page");
+            self.report("PAGE-01", "a cursor that is null; leave cursor out to ask for the first page");
         }
         Ok(())
     }
@@ -233,13 +233,13 @@ impl ServerEngine {
     pub fn finish(&mut self, now: Timestamp, call: CallId, outcome: HandlerOutcome) {
         match outcome {
             HandlerOutcome::InputRequired { requests, used, once } => {
-                self.keep_answers(call, used.as_ref(), once);
-                self.ask(now, call, requests);
+                self.update_replay(call, used.as_ref(), once);
+                self.require_input(now, call, requests);
             }
             HandlerOutcome::Done(result) => {
                 if let Some(call) = self.calls.close(call) {
                     self.remember_subscription(&call, &result);
-                    self.answer(&call.to, call.peer.rules(), *result);
+                    self.respond(&call.to, call.peer.rules(), *result);
                 }
             }
             HandlerOutcome::Failed(failure) => self.fail(call, failure),
@@ -249,12 +249,12 @@ impl ServerEngine {
     pub(super) fn fail(&mut self, call: CallId, failure: CallFailure) {
         let Some(call) = self.calls.close(call) else { return };
         match lower::failure(call.peer.rules(), &call.method, failure) {
-            Ok(result) => self.answer(&call.to, call.peer.rules(), result),
-            Err(error) => self.answer_error(&call.to, &error),
+            Ok(result) => self.respond(&call.to, call.peer.rules(), result),
+            Err(error) => self.respond_error(&call.to, &error),
         }
     }
 
-    /// A subscription holds once whoever owns the resources has agreed to it.
+    /// A subscription holds once its handler has accepted it.
     fn remember_subscription(&mut self, call: &Call, result: &ServerResult) {
         if !matches!(result, ServerResult::Empty(_)) {
             return;
@@ -271,7 +271,7 @@ impl ServerEngine {
         let named = read_params::<Cancelled>(notification.params.text).ok();
         match named.and_then(|named| RequestId::from_json(named.request_id?.get())) {
             Some(id) => self.cancel_id(&id),
-            None => self.note("CANC-01", "a cancellation without a request id; send params.requestId"),
+            None => self.report("CANC-01", "a cancellation without a request id; send params.requestId"),
         }
     }
 
@@ -282,7 +282,7 @@ impl ServerEngine {
         }
     }
 
-    /// Cancels whatever runs under this id; ids that are unknown or done are ignored, since messages cross.
+    /// Cancels the requests with this id. Ids that are unknown or done are ignored, since messages cross.
     fn cancel_id(&mut self, id: &RequestId) {
         for call in self.calls.with_id(id) {
             self.cancel(call, "the request was cancelled");
@@ -292,12 +292,12 @@ impl ServerEngine {
         let held = self.held.extract_if(.., |held| held.id == *id).map(|held| held.exchange);
         let exchanges: Vec<ExchangeId> = listening.chain(held).collect();
         for exchange in exchanges {
-            self.fall_silent(exchange);
+            self.end_exchange_if_idle(exchange);
         }
     }
 
-    /// Says that a exchange has nothing to wait for any more, if that is so.
-    fn fall_silent(&mut self, exchange: ExchangeId) {
+    /// Ends an exchange on which no response is due any more.
+    fn end_exchange_if_idle(&mut self, exchange: ExchangeId) {
         let awaited = !self.calls.on_exchange(exchange).is_empty()
             || self.listeners.iter().any(|listener| listener.to.exchange == exchange)
             || self.held.iter().any(|held| held.exchange == exchange);
@@ -308,16 +308,16 @@ impl ServerEngine {
 
     fn cancel(&mut self, number: CallId, why: &'static str) {
         let Some(call) = self.calls.close(number) else { return };
-        self.withdraw_questions(number, why);
+        self.cancel_server_requests(number, why);
         self.outputs.push_back(Output::Cancel(number));
         if let Some(batch) = call.to.batch {
             self.flush_batch(batch);
         }
-        self.fall_silent(call.to.exchange);
+        self.end_exchange_if_idle(call.to.exchange);
     }
 
-    /// An exchange is gone. Where requests stand for themselves nobody can fetch its answer any more, so its work
-    /// is cancelled; in a session the answer can still be fetched.
+    /// An exchange is gone. Its stateless requests are cancelled, because their responses can no longer be delivered; those
+    /// of a session can still be fetched.
     pub fn close_exchange(&mut self, exchange: ExchangeId) {
         for number in self.calls.on_exchange(exchange) {
             let lifecycle = self.peer_of(number).map(|peer| peer.rules().lifecycle);
@@ -328,27 +328,27 @@ impl ServerEngine {
         self.listeners.retain(|listener| listener.to.exchange != exchange);
     }
 
-    /// Nobody can be told the answers to what came in by this exchange: its work is cancelled, whatever the lifecycle.
+    /// Cancels all requests of an exchange whose responses can no longer be delivered, whatever the lifecycle.
     pub fn cancel_exchange(&mut self, exchange: ExchangeId) {
         for number in self.calls.on_exchange(exchange) {
-            self.cancel(number, "there is no way to answer");
+            self.cancel(number, "the response cannot be delivered");
         }
         self.held.retain(|held| held.exchange != exchange);
         self.listeners.retain(|listener| listener.to.exchange != exchange);
     }
 
-    /// The client will say nothing more: calls that wait for its answers have nothing to wait for.
+    /// The client sends nothing more: calls that wait for its responses fail.
     pub fn close_input(&mut self) {
-        self.nobody_answers = true;
-        let waiting = self.calls.open.iter().filter(|(_, call)| call.open_questions > 0);
+        self.input_closed = true;
+        let waiting = self.calls.open.iter().filter(|(_, call)| call.open_requests > 0);
         let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
-            self.withdraw_questions(number, "nobody is left to answer");
-            self.fail(number, nobody_left().into());
+            self.cancel_server_requests(number, "the client has closed its input");
+            self.fail(number, input_closed_error().into());
         }
     }
 
-    /// Cancels everything that is still in flight, without answers.
+    /// Cancels all requests in flight, without responses.
     pub fn cancel_all(&mut self) {
         self.held.clear();
         let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
@@ -358,7 +358,7 @@ impl ServerEngine {
     }
 }
 
-/// The error for a call whose questions nobody will answer.
-pub(super) fn nobody_left() -> RpcError {
-    RpcError::internal("the conversation ends; nobody is left to answer the call's questions")
+/// The error for a call that needs input after the client has closed its own.
+pub(super) fn input_closed_error() -> RpcError {
+    RpcError::internal("the client has closed the connection and cannot give the input that the call needs")
 }

@@ -1,4 +1,4 @@
-//! How a session opens: `initialize`, its answer, `initialized`; and `server/discover`, which replaces it.
+//! The handshake of a session, `initialize` and `initialized`; and `server/discover`, which replaces it.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::peer::Peer;
 use crate::revision::{Lifecycle, Revision, lift, lower};
 use crate::time::Timestamp;
 
-/// What is wrong with a request that comes too early.
+/// The finding about a request that comes too early.
 const TOO_EARLY: &str = "a request before notifications/initialized; send notifications/initialized first";
 
-/// What is wrong with an `initialize` that cannot be understood.
+/// The finding about an `initialize` that cannot be read.
 const BAD_INITIALIZE: &str =
     "initialize without what it must have; send protocolVersion, capabilities and clientInfo in params";
 
-/// How far a session has come.
+/// The phase of a session.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// Nobody has introduced themselves.
+    /// Before `initialize`.
     Fresh,
-    /// `initialize` is answered, `initialized` has not come yet.
+    /// Between the response to `initialize` and `initialized`.
     Opening(Arc<Peer>),
     /// The session is open.
     Ready(Arc<Peer>),
@@ -41,7 +41,7 @@ impl Phase {
 
 /// A request that came before `initialized` and waits for it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     pub(super) until: Timestamp,
     pub(super) exchange: ExchangeId,
     pub(super) id: RequestId,
@@ -58,14 +58,14 @@ impl ServerEngine {
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
         if self.phase.peer().is_some() {
-            self.note("LIFE-01", "initialize in a session that is already open; send it once in a session");
+            self.report("LIFE-01", "initialize in a session that is already open; send it once in a session");
             return Err(RpcError::invalid_request("the session is already initialized"));
         }
         let Some(newest) = self.config.spoken(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
         let peer =
-            self.opening_peer(request, newest).inspect_err(|_| self.note("LIFE-01", BAD_INITIALIZE))?;
+            self.opening_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
         let revision = peer.revision;
         let mut server_info = (*self.config.server_info).clone();
         lower::implementation(peer.rules(), &mut server_info);
@@ -74,11 +74,11 @@ impl ServerEngine {
         result.instructions.clone_from(&self.config.instructions);
         self.keepalive.start(now);
         self.phase = Phase::Opening(peer.clone());
-        self.answer(to, peer.rules(), result.into());
+        self.respond(to, peer.rules(), result.into());
         Ok(())
     }
 
-    /// The peer that opens a session. Copies of one program say the same of themselves, and are kept once.
+    /// The peer that opens a session. Copies of one program describe themselves alike, and are kept once.
     fn opening_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
         if let Some(peer) = self.config.peer_cache.find("initialize", text, None) {
@@ -97,7 +97,7 @@ impl ServerEngine {
         Ok(peer)
     }
 
-    /// The member that decides everything gets a better error than a missing member would.
+    /// The error for a bad `protocolVersion` names the supported ones.
     fn check_version_member(&self, request: &Request<'_>) -> Result<(), RpcError> {
         let params: serde_json::Map<String, Value> = read_params(request.params.text)?;
         let requested = params.get("protocolVersion");
@@ -120,9 +120,9 @@ impl ServerEngine {
     pub(super) fn initialized(&mut self, now: Timestamp) {
         match &self.phase {
             Phase::Fresh => {
-                self.note("LIFE-02", "notifications/initialized before initialize; send initialize first");
+                self.report("LIFE-02", "notifications/initialized before initialize; send initialize first");
             }
-            Phase::Ready(_) => self.note(
+            Phase::Ready(_) => self.report(
                 "LIFE-02",
                 "notifications/initialized a second time; send it once, after the answer to initialize",
             ),
@@ -138,7 +138,7 @@ impl ServerEngine {
         }
     }
 
-    /// Whether a request between the answer to `initialize` and `initialized` is served now.
+    /// Whether a request that comes before `initialized` is served now.
     pub(super) fn admit_early(
         &mut self,
         now: Timestamp,
@@ -147,12 +147,12 @@ impl ServerEngine {
     ) -> Result<bool, RpcError> {
         match self.config.policy.early_requests {
             EarlyRequests::Serve => {
-                self.note("LIFE-02", TOO_EARLY);
+                self.report("LIFE-02", TOO_EARLY);
                 Ok(true)
             }
             EarlyRequests::Hold(time) if to.batch.is_none() => {
-                self.check_room()?;
-                self.held.push(Held {
+                self.check_in_flight()?;
+                self.held.push(HeldRequest {
                     until: now + time,
                     exchange: to.exchange,
                     id: to.id.clone(),
@@ -163,7 +163,7 @@ impl ServerEngine {
                 Ok(false)
             }
             EarlyRequests::Refuse | EarlyRequests::Hold(_) => {
-                self.note("LIFE-02", TOO_EARLY);
+                self.report("LIFE-02", TOO_EARLY);
                 Err(too_early(&request.method))
             }
         }
@@ -172,11 +172,11 @@ impl ServerEngine {
     pub(super) fn expire_held(&mut self, now: Timestamp) {
         let (late, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until <= now);
         self.held = held;
-        let late: Vec<Held> = late;
+        let late: Vec<HeldRequest> = late;
         for held in late {
-            self.note("LIFE-02", TOO_EARLY);
+            self.report("LIFE-02", TOO_EARLY);
             let to = ReplyTo { exchange: held.exchange, id: held.id, batch: None };
-            self.answer_error(&to, &too_early(&held.method));
+            self.respond_error(&to, &too_early(&held.method));
         }
     }
 
@@ -184,7 +184,7 @@ impl ServerEngine {
         let capabilities = lower::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = DiscoverResult::new(self.supported_versions(), capabilities);
         result.instructions.clone_from(&self.config.instructions);
-        self.answer(to, peer.rules(), result.into());
+        self.respond(to, peer.rules(), result.into());
     }
 
     /// The revisions that a request without a session can name.

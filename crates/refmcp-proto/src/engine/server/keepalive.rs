@@ -1,4 +1,4 @@
-//! Whether the peer is still there: a ping after silence, and the end of the session when it is not answered.
+//! Keepalive: a ping after silence, and the end of the session when no response comes.
 
 use super::ServerEngine;
 use crate::engine::{CloseReason, MessageKind, MessageTarget, Output, Timeouts};
@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Default)]
 pub(super) struct Keepalive {
     last_heard: Option<Timestamp>,
-    /// The ping that is out, and until when it may be.
+    /// The open ping, and its deadline.
     out: Option<(RequestId, Timestamp)>,
 }
 
@@ -22,7 +22,7 @@ impl Keepalive {
         if self.last_heard.is_some() {
             self.last_heard = Some(now);
         }
-        // Whoever speaks is there; the answer to the ping may be on its way behind much else.
+        // Any message shows that the peer is alive; its response to the ping may be queued behind others.
         if let Some((_, until)) = &mut self.out {
             *until = now + timeouts.pong;
         }
@@ -35,7 +35,7 @@ impl Keepalive {
         }
     }
 
-    /// Takes an answer, if it is one to the ping that is out.
+    /// Takes a response, if it is the one to the open ping.
     pub(super) fn answered(&mut self, id: &RequestId) -> bool {
         let ours = self.out.as_ref().is_some_and(|(ping, _)| ping == id);
         if ours {
@@ -46,9 +46,9 @@ impl Keepalive {
 }
 
 impl ServerEngine {
-    pub(super) fn check_pulse(&mut self, now: Timestamp) {
-        let pulse = self.keepalive.deadline(&self.config.timeouts);
-        if pulse.is_none_or(|deadline| now < deadline) {
+    pub(super) fn check_keepalive(&mut self, now: Timestamp) {
+        let keepalive = self.keepalive.deadline(&self.config.timeouts);
+        if keepalive.is_none_or(|deadline| now < deadline) {
             return;
         }
         if self.keepalive.out.take().is_some() {
@@ -56,7 +56,7 @@ impl ServerEngine {
             self.keepalive.last_heard = None;
             return;
         }
-        let id = self.questions.new_id();
+        let id = self.server_requests.new_id();
         self.keepalive.out = Some((id.clone(), now + self.config.timeouts.pong));
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
             encode::request(json, &id, "ping", &JsonObject::new())

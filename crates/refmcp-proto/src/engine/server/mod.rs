@@ -1,31 +1,30 @@
-//! The server's side of a conversation.
+//! The engine of a server.
 //!
 //! | file | what it decides |
 //! |---|---|
-//! | `routing` | where a message leads |
-//! | `answering` | what an answer looks like |
+//! | `routing` | where a message goes, by kind, method and lifecycle |
+//! | `responses` | how results and errors are written |
 //! | `handshake` | how a session opens |
-//! | `per_request` | what a request without a session says about its sender |
-//! | `calls` | which requests are in flight, how they end, how they are cancelled |
-//! | `batches` | answers to several requests that came as one message |
-//! | `rounds` | questions to the client, and running a handler again with the answers |
-//! | `state` | what a client carries between two rounds |
-//! | `changes` | who hears of what has changed |
-//! | `notes` | progress and log messages |
-//! | `keepalive` | whether the peer is still there |
-//! | `hash` | a quick hash for the tables above |
+//! | `request_meta` | which client sends a stateless request |
+//! | `calls` | requests in flight: start, end, cancellation |
+//! | `batches` | responses to requests that came as one array |
+//! | `input_rounds` | input requests to the client, and running a handler again |
+//! | `request_state` | what a client carries between two rounds |
+//! | `subscriptions` | notifications of changes |
+//! | `progress` | progress and log messages |
+//! | `keepalive` | pings |
 
-mod answering;
 mod batches;
 mod calls;
-mod changes;
 mod handshake;
+mod input_rounds;
 mod keepalive;
-mod notes;
-mod per_request;
-mod rounds;
+mod progress;
+mod request_meta;
+mod request_state;
+mod responses;
 mod routing;
-mod state;
+mod subscriptions;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -41,14 +40,14 @@ use crate::revision::{Revision, Rules};
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
-use changes::Listener;
-use handshake::{Held, Phase};
+use handshake::{HeldRequest, Phase};
+use input_rounds::ServerRequests;
 use keepalive::Keepalive;
-pub use per_request::{PeerCache, missing_request_meta, requested_revision};
-use rounds::Questions;
+pub use request_meta::{PeerCache, missing_request_meta, requested_revision};
 use routing::read_params;
+use subscriptions::Listener;
 
-/// One conversation with one client, seen from the server.
+/// One connection or session with a client.
 ///
 /// In: [`receive`](Self::receive) bytes or [`message`](Self::message), [`finish`](Self::finish) a call,
 /// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
@@ -58,26 +57,26 @@ use routing::read_params;
 #[derive(Debug)]
 pub struct ServerEngine {
     config: Arc<EngineConfig>,
-    /// Who was authenticated, if anybody; sealed states are good for nobody else.
+    /// The authenticated principal, if any; sealed states are bound to it.
     principal: Option<Arc<str>>,
     phase: Phase,
     calls: Calls,
-    questions: Questions,
+    server_requests: ServerRequests,
     batches: Batches,
-    held: Vec<Held>,
+    held: Vec<HeldRequest>,
     log_level: LogLevel,
     subscriptions: BTreeSet<String>,
     listeners: Vec<Listener>,
     keepalive: Keepalive,
     findings: Findings,
     outputs: VecDeque<Output>,
-    /// The client will say nothing more.
-    nobody_answers: bool,
-    /// What calls have that have not asked anything.
-    no_answers: Arc<ReplayState>,
+    /// The client sends nothing more.
+    input_closed: bool,
+    /// Shared by calls without earlier rounds.
+    empty_replay: Arc<ReplayState>,
 }
 
-/// Where an answer goes.
+/// Where a response goes.
 #[derive(Debug, Clone, PartialEq)]
 struct ReplyTo {
     exchange: ExchangeId,
@@ -86,13 +85,13 @@ struct ReplyTo {
 }
 
 impl ServerEngine {
-    /// An engine for a peer that has not spoken yet.
+    /// An engine for a client that has sent nothing yet.
     pub fn new(config: Arc<EngineConfig>, principal: Option<Arc<str>>) -> Self {
         Self {
             principal,
             phase: Phase::Fresh,
             calls: Calls::default(),
-            questions: Questions::default(),
+            server_requests: ServerRequests::default(),
             batches: Batches::default(),
             held: Vec::new(),
             log_level: config.log_level,
@@ -101,36 +100,36 @@ impl ServerEngine {
             keepalive: Keepalive::default(),
             findings: Findings::default(),
             outputs: VecDeque::new(),
-            nobody_answers: false,
-            no_answers: Arc::default(),
+            input_closed: false,
+            empty_replay: Arc::default(),
             config,
         }
     }
 
-    /// What to do next; to be called until it gives nothing.
+    /// The next thing to do; call it until it returns `None`.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Gives back room that a busier time has left behind; for conversations that are silent for long.
+    /// Frees memory that a busier time has left behind; for connections that are idle for long.
     pub fn shrink(&mut self) {
         self.outputs.shrink_to_fit();
         self.calls.shrink();
         self.held.shrink_to_fit();
     }
 
-    /// When [`tick`](Self::tick) wants to be called, if nothing happens before.
+    /// When [`tick`](Self::tick) is due, if nothing happens before.
     pub fn deadline(&self) -> Option<Timestamp> {
         let held = self.held.iter().map(|held| held.until).min();
-        let pulse = self.keepalive.deadline(&self.config.timeouts);
-        [self.questions.deadline(), pulse, held].into_iter().flatten().min()
+        let keepalive = self.keepalive.deadline(&self.config.timeouts);
+        [self.server_requests.deadline(), keepalive, held].into_iter().flatten().min()
     }
 
-    /// Lets time pass.
+    /// Does what is due at this time.
     pub fn tick(&mut self, now: Timestamp) {
-        self.expire_questions(now);
+        self.expire_server_requests(now);
         self.expire_held(now);
-        self.check_pulse(now);
+        self.check_keepalive(now);
     }
 
     /// Takes in the bytes of one message, or of one batch.
@@ -151,7 +150,7 @@ impl ServerEngine {
     /// Takes in one message.
     pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
         self.keepalive.heard(now, &self.config.timeouts);
-        self.note_mistakes(&message);
+        self.check_message(&message);
         match message {
             Message::Request(request) => {
                 let to = ReplyTo { exchange, id: request.id.clone(), batch: None };
@@ -162,7 +161,7 @@ impl ServerEngine {
         }
     }
 
-    /// The client, once it has introduced itself for the session.
+    /// The client, once it has sent `initialize`.
     pub fn peer(&self) -> Option<&Arc<Peer>> {
         self.phase.peer()
     }
@@ -182,7 +181,7 @@ impl ServerEngine {
         self.subscriptions.iter().map(String::as_str)
     }
 
-    /// What the peer did wrong so far.
+    /// The findings about the peer so far.
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
@@ -197,11 +196,11 @@ impl ServerEngine {
         self.phase.peer().map_or(Revision::LATEST.rules(), |peer| peer.rules())
     }
 
-    fn note(&mut self, rule: &'static str, what: impl Into<Cow<'static, str>>) {
+    fn report(&mut self, rule: &'static str, what: impl Into<Cow<'static, str>>) {
         self.record_finding(Finding { rule, what: what.into() });
     }
 
-    /// Notes what the transport saw and no message shows, such as a header that is missing.
+    /// Records a finding of the transport, such as a missing header.
     pub fn record_finding(&mut self, finding: Finding) {
         if self.findings.record(&finding) {
             self.outputs.push_back(Output::Finding(finding));

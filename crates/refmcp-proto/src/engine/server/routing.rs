@@ -1,8 +1,8 @@
-//! Where a message leads, by what it is and by who has sent it.
+//! Routes messages by their kind, method and lifecycle.
 
 use super::super::io::{ExchangeId, Output};
 use super::handshake::Phase;
-use super::per_request::{MetaHead, RequestMeta};
+use super::request_meta::{RawRequestMeta, RequestContext};
 use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
@@ -15,38 +15,38 @@ impl ServerEngine {
         let method = Method::known(&request.method).or_else(|| {
             self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
         });
-        let led = match (&method, message_checks::meant_notification(&request.method)) {
+        let routed = match (&method, message_checks::meant_notification(&request.method)) {
             (None, Some(meant)) => {
                 self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
             }
-            _ => self.check_id(&to.id).and_then(|()| self.lead(now, to, method, request)),
+            _ => self.check_id(&to.id).and_then(|()| self.route(now, to, method, request)),
         };
-        if let Err(error) = led {
-            self.answer_error(to, &error);
+        if let Err(error) = routed {
+            self.respond_error(to, &error);
         }
     }
 
     /// The error for a notification that came as a request.
     fn notification_with_id(&mut self, request: &Request<'_>, meant: &str) -> RpcError {
-        self.note("RPC-07", "a notification with an id; send it without, it is not answered");
+        self.report("RPC-07", "a notification with an id; send it without, it is not answered");
         let mut error = RpcError::method_not_found(&request.method);
         error.message = format!("{}; {meant} is a notification: send it without an id", error.message).into();
         error
     }
 
-    /// Leads a request to whoever it is for, by what its `_meta` says.
-    fn lead(
+    /// Routes a request by its `_meta`: one that names a revision is stateless, others belong to the session.
+    fn route(
         &mut self,
         now: Timestamp,
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
-        if let said @ Some(_) = self.config.said(request.params.meta) {
-            return self.stateless_request(now, to, method, request, &MetaHead::default(), said);
+        if let context @ Some(_) = self.config.context(request.params.meta) {
+            return self.stateless_request(now, to, method, request, &RawRequestMeta::default(), context);
         }
-        let head = MetaHead::read(request.params.meta)?;
-        if head.names_a_revision() {
+        let head = RawRequestMeta::read(request.params.meta)?;
+        if head.has_protocol_version() {
             self.stateless_request(now, to, method, request, &head, None)
         } else {
             self.session_request(now, to, method, request, &head)
@@ -59,21 +59,21 @@ impl ServerEngine {
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
-        head: &MetaHead<'_>,
-        said: Option<RequestMeta>,
+        head: &RawRequestMeta<'_>,
+        context: Option<RequestContext>,
     ) -> Result<(), RpcError> {
         if to.batch.is_some() {
-            self.note(
+            self.report(
                 "RPC-10",
                 "a request without a session inside a batch; send each request as a message of its own",
             );
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
-        let RequestMeta { peer, log_level } = match said {
-            Some(said) => said,
-            None => self.read_said(request.params.meta, head)?,
+        let RequestContext { peer, log_level } = match context {
+            Some(context) => context,
+            None => self.read_context(request.params.meta, head)?,
         };
-        let method = self.served(method, &request.method, peer.rules())?;
+        let method = self.check_method(method, &request.method, peer.rules())?;
         match method {
             Method::Discover => self.discover(to, &peer),
             Method::Listen => self.listen(to, request, &peer)?,
@@ -88,24 +88,24 @@ impl ServerEngine {
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
-        head: &MetaHead<'_>,
+        head: &RawRequestMeta<'_>,
     ) -> Result<(), RpcError> {
         let peer = match (&self.phase, &method) {
             (_, Some(Method::Initialize)) => return self.initialize(now, to, request),
             (phase, Some(Method::Ping)) => {
-                // Only sessions have it, so whoever sends it before the handshake is about to open one.
+                // Only sessions have it, so a client that sends it before the handshake is about to open one.
                 let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
-                self.answer(to, rules, EmptyResult::default().into());
+                self.respond(to, rules, EmptyResult::default().into());
                 return Ok(());
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
-                return Err(MetaHead::missing());
+                return Err(RawRequestMeta::missing());
             }
-            (Phase::Fresh, _) if head.describes_a_sender() || MetaHead::is_misplaced(&request.params) => {
-                return Err(MetaHead::missing());
+            (Phase::Fresh, _) if head.describes_client() || RawRequestMeta::is_misplaced(&request.params) => {
+                return Err(RawRequestMeta::missing());
             }
             (Phase::Fresh, _) => {
-                self.note(
+                self.report(
                     "LIFE-01",
                     "a request before initialize; send initialize first, or name a revision in params._meta",
                 );
@@ -123,7 +123,7 @@ impl ServerEngine {
             }
             (Phase::Ready(peer), _) => peer.clone(),
         };
-        let method = self.served(method, &request.method, peer.rules())?;
+        let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
             return self.set_level(to, request);
         }
@@ -131,7 +131,7 @@ impl ServerEngine {
     }
 
     /// The method, if these rules have it and this server offers it.
-    fn served(&self, method: Option<Method>, name: &str, rules: &Rules) -> Result<Method, RpcError> {
+    fn check_method(&self, method: Option<Method>, name: &str, rules: &Rules) -> Result<Method, RpcError> {
         let Some(method) = method else { return Err(RpcError::method_not_found(name)) };
         let needs_session = self.config.session_methods.contains(method.name());
         let exists_in = |rules: &Rules| {
@@ -153,7 +153,7 @@ impl ServerEngine {
     fn set_level(&mut self, to: &ReplyTo, request: &Request<'_>) -> Result<(), RpcError> {
         let params: SetLevelParams = read_params(request.params.text)?;
         self.log_level = params.level;
-        self.answer(to, self.rules(), EmptyResult::default().into());
+        self.respond(to, self.rules(), EmptyResult::default().into());
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl ServerEngine {
             "notifications/roots/list_changed" if self.is_ready() => {
                 self.outputs.push_back(Output::RootsChanged);
             }
-            // Progress on our questions keeps nobody waiting longer; unknown notifications are legal.
+            // Progress of our requests does not extend their deadlines; unknown notifications are legal.
             _ => {}
         }
     }
@@ -178,23 +178,23 @@ impl ServerEngine {
     ) {
         self.keepalive.heard(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
-            self.note("RPC-10", "a batch where the revision has none; send each message on its own");
+            self.report("RPC-10", "a batch where the revision has none; send each message on its own");
             let error = RpcError::invalid_request("batches are not accepted here");
-            return self.answer_unreadable(exchange, &error);
+            return self.respond_unreadable(exchange, &error);
         }
         let batch = self.batches.open(exchange);
         for message in messages {
             if let Ok(message) = &message {
-                self.note_mistakes(message);
+                self.check_message(message);
             }
             match message {
                 Ok(Message::Request(request)) => {
                     let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
                     if request.method == "initialize" {
-                        self.note("RPC-09", "initialize inside a batch; send it as a message of its own");
+                        self.report("RPC-09", "initialize inside a batch; send it as a message of its own");
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
-                        self.answer_error(&to, &error);
+                        self.respond_error(&to, &error);
                     } else {
                         self.request(now, &to, &request);
                     }
@@ -211,10 +211,10 @@ impl ServerEngine {
         self.flush_batch(batch);
     }
 
-    /// Notes what is wrong with a message whatever becomes of it.
-    pub(super) fn note_mistakes(&mut self, message: &Message<'_>) {
+    /// Reports what is wrong with a message, whether or not it is served.
+    pub(super) fn check_message(&mut self, message: &Message<'_>) {
         for finding in message_checks::client_message(message) {
-            self.note(finding.rule, finding.what);
+            self.report(finding.rule, finding.what);
         }
     }
 
@@ -226,14 +226,14 @@ impl ServerEngine {
         match &fault.id {
             Some(id) => {
                 let to = ReplyTo { exchange, id: id.clone(), batch: None };
-                self.answer_error(&to, &fault.error);
+                self.respond_error(&to, &fault.error);
             }
-            None => self.answer_unreadable(exchange, &fault.error),
+            None => self.respond_unreadable(exchange, &fault.error),
         }
     }
 }
 
-/// Parses the parameters of a request; absent ones read as an empty object.
+/// Parses the parameters of a request; absent ones are an empty object.
 pub(super) fn read_params<'a, T: serde::Deserialize<'a>>(text: Option<&'a str>) -> Result<T, RpcError> {
     read_member("params", text.unwrap_or("{}")).map_err(RpcError::invalid_params)
 }

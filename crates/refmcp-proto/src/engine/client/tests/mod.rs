@@ -1,9 +1,9 @@
 //! Conversations of a client, without a server and with time as an argument.
 
 mod calls;
-mod junk;
-mod opening;
-mod questions;
+mod ignored_input;
+mod negotiation;
+mod server_requests;
 
 use std::sync::Arc;
 use std::time::Duration;

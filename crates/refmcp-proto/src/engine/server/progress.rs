@@ -1,4 +1,4 @@
-//! Progress and log messages: who wants them, and no repetition when a handler runs again.
+//! Progress and log messages of calls: which the client wants, and none twice when a handler runs again.
 
 use super::ServerEngine;
 use crate::engine::{CallId, LogMessage, MessageKind, MessageTarget, Progress};
@@ -7,7 +7,7 @@ use crate::model::{LogParams, ProgressParams, plain_number};
 use crate::revision::LogScope;
 
 impl ServerEngine {
-    /// Reports progress of a call. Without a token, or when it does not grow, nothing is sent.
+    /// Sends progress of a call, if the client gave a token and the value grows.
     pub fn progress(&mut self, number: CallId, progress: Progress) {
         let Some(call) = self.calls.get_mut(number) else { return };
         let Some(token) = &call.progress_token else { return };

@@ -1,4 +1,4 @@
-//! Who hears of what has changed: sessions, by what they subscribed to, and listeners, by what they asked for.
+//! Notifications of changes: to sessions by their subscriptions, and on `subscriptions/listen` streams by their filters.
 
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::{Change, MessageKind, MessageTarget};
@@ -10,7 +10,7 @@ use crate::model::{
 use crate::peer::Peer;
 use crate::revision::{Method, Rules};
 
-/// A request to hear of changes; it stays open until one side ends it.
+/// A `subscriptions/listen` request; it stays open until one side ends it.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) to: ReplyTo,
@@ -32,15 +32,14 @@ impl Listener {
 }
 
 impl ServerEngine {
-    /// Tells the session, if it wants to know, that something has changed for it alone. Listeners belong to no session
-    /// and hear nothing of it.
+    /// Notifies the session of a change that concerns it alone, if it has subscribed. Listeners belong to no session.
     pub fn session_changed(&mut self, change: &Change) {
         if self.is_ready() && self.session_wants(change) {
             self.send_change(MessageTarget::Session, change, None);
         }
     }
 
-    /// Tells whoever wants to know that something has changed for everybody.
+    /// Notifies the session and all listeners that have subscribed to a change.
     pub fn changed(&mut self, change: &Change) {
         self.session_changed(change);
         let wanting: Vec<_> = self
@@ -92,13 +91,13 @@ impl ServerEngine {
         request: &Request<'_>,
         peer: &Peer,
     ) -> Result<(), RpcError> {
-        self.check_room()?;
+        self.check_in_flight()?;
         if self.listeners.len() >= self.config.max_subscriptions {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
         }
         let params: ListenParams = read_params(request.params.text)?;
-        let filter = self.honoured(params.notifications)?;
+        let filter = self.accepted_filter(params.notifications)?;
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
         self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
@@ -107,30 +106,31 @@ impl ServerEngine {
         Ok(())
     }
 
-    /// The part of a filter that this server can honour.
-    fn honoured(&self, asked: SubscriptionFilter) -> Result<SubscriptionFilter, RpcError> {
+    /// The part of a filter that this server supports.
+    fn accepted_filter(&self, requested: SubscriptionFilter) -> Result<SubscriptionFilter, RpcError> {
         let capabilities = &self.config.capabilities;
         let most = self.config.max_subscriptions;
         let count = |filter: &SubscriptionFilter| filter.resource_subscriptions.as_ref().map_or(0, Vec::len);
         let held: usize = self.listeners.iter().map(|listener| count(&listener.filter)).sum();
-        if held + count(&asked) > most {
+        if held + count(&requested) > most {
             return Err(RpcError::invalid_params(format!("at most {most} resources can be listened to")));
         }
         let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
         let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
         let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
         let updates = Method::Subscribe.is_offered(capabilities);
-        let both = |asked: Option<bool>, offered: Option<bool>| asked.filter(|_| offered == Some(true));
+        let both =
+            |requested: Option<bool>, offered: Option<bool>| requested.filter(|_| offered == Some(true));
         Ok(SubscriptionFilter {
-            tools_list_changed: both(asked.tools_list_changed, tools),
-            prompts_list_changed: both(asked.prompts_list_changed, prompts),
-            resources_list_changed: both(asked.resources_list_changed, resources),
-            resource_subscriptions: asked.resource_subscriptions.filter(|_| updates),
+            tools_list_changed: both(requested.tools_list_changed, tools),
+            prompts_list_changed: both(requested.prompts_list_changed, prompts),
+            resources_list_changed: both(requested.resources_list_changed, resources),
+            resource_subscriptions: requested.resource_subscriptions.filter(|_| updates),
             ..SubscriptionFilter::default()
         })
     }
 
-    /// Ends every listening stream properly; the rest of the conversation goes on until its calls are done.
+    /// Ends every `subscriptions/listen` stream with its result; calls in flight go on.
     pub fn wind_down(&mut self) {
         for listener in std::mem::take(&mut self.listeners) {
             if self.config.policy.announce_end {
@@ -140,17 +140,17 @@ impl ServerEngine {
                 });
             }
             let result = SubscriptionsListenResult::new(listener.to.id.clone());
-            self.answer(&listener.to, listener.rules, result.into());
+            self.respond(&listener.to, listener.rules, result.into());
         }
     }
 
-    /// How many streams of changes are open.
+    /// How many `subscriptions/listen` streams are open.
     pub fn listening(&self) -> usize {
         self.listeners.len()
     }
 }
 
-/// Whether a subscription to one resource covers another: itself, and whatever lies below it.
+/// Whether a subscription to one resource covers another: itself, and those below it.
 fn covers(wanted: &str, uri: &str) -> bool {
     uri.strip_prefix(wanted)
         .is_some_and(|below| below.is_empty() || wanted.ends_with('/') || below.starts_with(['/', '#', '?']))

@@ -1,4 +1,4 @@
-//! What the server wants of the host: by requests of its own, or by results that ask for input.
+//! Requests of the server to the host: by messages of its own, or by results that require input.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,42 +12,42 @@ use crate::jsonrpc::{Request, RequestId, RpcError, excerpt, without_place};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
 use crate::time::Timestamp;
 
-/// Whom the answer to a question is for.
+/// What the response of the host is for.
 #[derive(Debug)]
-pub(super) enum Pending {
-    /// A call that asked by its result.
-    OfCall(CallId),
+pub(super) enum PendingRequest {
+    /// A call whose result requires input.
+    Input(CallId),
     /// A request of the server, made while this call was running.
-    OfServer(RequestId, Option<CallId>),
+    Server(RequestId, Option<CallId>),
 }
 
 impl ClientEngine {
-    /// The host has answered.
+    /// The host has responded.
     pub fn respond(&mut self, now: Timestamp, question: ServerRequestId, answer: Result<Value, RpcError>) {
-        match self.questions.remove(&question) {
-            Some(Pending::OfCall(call)) => self.collected(now, call, question, answer),
-            Some(Pending::OfServer(id, call)) => {
-                self.reply(&id, answer.as_ref());
+        match self.server_requests.remove(&question) {
+            Some(PendingRequest::Input(call)) => self.input_response(now, call, question, answer),
+            Some(PendingRequest::Server(id, call)) => {
+                self.send_response(&id, answer.as_ref());
                 if let Some(call) = call {
-                    self.moved(now, call);
+                    self.restart_idle_timeout(now, call);
                 }
             }
-            // It was withdrawn meanwhile.
+            // It was cancelled meanwhile.
             None => {}
         }
     }
 
-    /// The server asks something by a request of its own.
-    pub(super) fn question(&mut self, now: Timestamp, from: Option<ExchangeId>, request: &Request<'_>) {
+    /// The server makes a request.
+    pub(super) fn server_request(&mut self, now: Timestamp, from: Option<ExchangeId>, request: &Request<'_>) {
         let call = from.and_then(|from| self.call_of(from));
         if let Some(call) = call {
-            self.moved(now, call);
+            self.restart_idle_timeout(now, call);
         }
-        let refusal = match self.judge(request) {
-            Ok(None) => return self.reply(&request.id, Ok(&Value::Object(JsonObject::new()))),
+        let refusal = match self.check_server_request(request) {
+            Ok(None) => return self.send_response(&request.id, Ok(&Value::Object(JsonObject::new()))),
             Ok(Some(asked)) => {
-                let question = self.next_question();
-                self.questions.insert(question, Pending::OfServer(request.id.clone(), call));
+                let question = self.next_server_request();
+                self.server_requests.insert(question, PendingRequest::Server(request.id.clone(), call));
                 return self.outputs.push_back(ClientOutput::Request(ServerRequest {
                     id: question,
                     call,
@@ -56,13 +56,13 @@ impl ClientEngine {
             }
             Err(refusal) => refusal,
         };
-        self.reply(&request.id, Err(&refusal));
+        self.send_response(&request.id, Err(&refusal));
     }
 
-    /// What is asked; nothing for a question that has but one answer.
-    fn judge(&mut self, request: &Request<'_>) -> Result<Option<InputRequest>, RpcError> {
+    /// The request for the host; none for `ping`, which the engine handles.
+    fn check_server_request(&mut self, request: &Request<'_>) -> Result<Option<InputRequest>, RpcError> {
         if self.is_stateless() {
-            self.note(
+            self.report(
                 "RPC-15",
                 format!(
                     "a request of the server: {}; send it as an input request of a result",
@@ -75,23 +75,24 @@ impl ClientEngine {
             return Ok(None);
         }
         let asked = read(request)?;
-        let open = |pending: &Pending| matches!(pending, Pending::OfServer(id, _) if *id == request.id);
-        if self.questions.values().any(open) {
+        let open =
+            |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, _) if *id == request.id);
+        if self.server_requests.values().any(open) {
             return Err(RpcError::invalid_request("a request with this id is being answered"));
         }
-        if !self.can_answer(&asked) {
+        if !self.supports(&asked) {
             let what = format!("its request {}, which this client did not offer to answer", request.method);
             self.outputs.push_back(ClientOutput::Ignored(what));
             return Err(RpcError::method_not_found(&request.method));
         }
-        if self.questions.len() >= self.config.max_server_requests {
+        if self.server_requests.len() >= self.config.max_server_requests {
             return Err(RpcError::internal("too many questions are open"));
         }
         Ok(Some(asked))
     }
 
-    /// Whether we have said that we answer such a question.
-    pub(super) fn can_answer(&self, request: &InputRequest) -> bool {
+    /// Whether the client has declared the capability for this request.
+    pub(super) fn supports(&self, request: &InputRequest) -> bool {
         let able = &self.config.capabilities;
         match request {
             InputRequest::Roots => able.has_roots(),
@@ -104,49 +105,49 @@ impl ClientEngine {
         }
     }
 
-    /// The server no longer wants the answer to a request of its own.
-    pub(super) fn withdraw(&mut self, id: &RequestId) -> bool {
-        let found = self.questions.iter().find_map(|(question, pending)| match pending {
-            Pending::OfServer(asked, _) if asked == id => Some(*question),
+    /// The server has cancelled a request of its own.
+    pub(super) fn cancel_server_request(&mut self, id: &RequestId) -> bool {
+        let found = self.server_requests.iter().find_map(|(question, pending)| match pending {
+            PendingRequest::Server(asked, _) if asked == id => Some(*question),
             _ => None,
         });
         if let Some(question) = found {
-            self.questions.remove(&question);
+            self.server_requests.remove(&question);
             self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
         found.is_some()
     }
 
-    pub(super) fn withdraw_questions_of(&mut self, call: CallId) {
-        let of_call = |pending: &Pending| match pending {
-            Pending::OfCall(of) => *of == call,
-            Pending::OfServer(_, of) => *of == Some(call),
+    pub(super) fn cancel_requests_of(&mut self, call: CallId) {
+        let of_call = |pending: &PendingRequest| match pending {
+            PendingRequest::Input(of) => *of == call,
+            PendingRequest::Server(_, of) => *of == Some(call),
         };
         let gone: Vec<ServerRequestId> =
-            self.questions.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
+            self.server_requests.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
         for question in gone {
-            self.questions.remove(&question);
+            self.server_requests.remove(&question);
             self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
     }
 
-    pub(super) fn withdraw_questions(&mut self) {
-        for (question, _) in self.questions.drain() {
+    pub(super) fn cancel_all_requests(&mut self) {
+        for (question, _) in self.server_requests.drain() {
             self.outputs.push_back(ClientOutput::RequestCancelled(question));
         }
     }
 
-    pub(super) fn next_question(&mut self) -> ServerRequestId {
-        self.last_question += 1;
-        ServerRequestId(self.last_question)
+    pub(super) fn next_server_request(&mut self) -> ServerRequestId {
+        self.last_server_request += 1;
+        ServerRequestId(self.last_server_request)
     }
 
-    fn reply(&mut self, id: &RequestId, answer: Result<&Value, &RpcError>) {
+    fn send_response(&mut self, id: &RequestId, answer: Result<&Value, &RpcError>) {
         let rules = match &self.phase {
             Phase::Open(server) => Some(server.rules()),
             _ => None,
         };
-        // Without a session there is nowhere to post an answer to; a pipe takes one.
+        // Without a session there is nowhere to post a response to; a pipe takes one.
         if self.is_stateless() && self.config.transport == TransportKind::Http {
             return;
         }

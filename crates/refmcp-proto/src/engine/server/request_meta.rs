@@ -1,4 +1,4 @@
-//! What a request without a session says about its sender, in its `_meta`.
+//! `_meta` of stateless requests: which client sends them, in which revision.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use crate::revision::{Lifecycle, Revision};
 
 /// The members of a request's `_meta` that the protocol defines, unread.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct MetaHead<'a> {
+pub(super) struct RawRequestMeta<'a> {
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
     protocol_version: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
@@ -31,84 +31,82 @@ pub(super) struct MetaHead<'a> {
     progress_token: Option<&'a RawValue>,
 }
 
-/// Clients as they lately described themselves, in a request or when they opened a session: the next one usually uses
-/// the same words.
+/// Peers by the text that described them lately, in `_meta` or in `initialize`: the next request usually has the same.
 ///
-/// The key is the whole text that a peer was made from, so nothing is ever taken over from another sender.
+/// The key is the whole text, so a client never gets the peer of another.
 #[derive(Default)]
 pub struct PeerCache {
-    described: Mutex<VecDeque<Sender>>,
-    verbatim: Mutex<Verbatim>,
+    peers: Mutex<VecDeque<CachedPeer>>,
+    contexts: Mutex<ContextCache>,
 }
 
 impl fmt::Debug for PeerCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What clients say of themselves is theirs.
+        // Descriptions of clients are not for logs.
         f.write_str("PeerCache(..)")
     }
 }
 
-/// Whole texts of `_meta`, which for many peer_cache are the same in all their requests.
+/// Contexts by the whole text of `_meta`, which many clients repeat in all their requests.
 #[derive(Debug, Default)]
-struct Verbatim {
-    known: VecDeque<(Box<str>, RequestMeta)>,
-    /// Hashes of texts that were read once: those with a trace or a number of their own never come again, and would only
-    /// push out the rest.
+struct ContextCache {
+    known: VecDeque<(Box<str>, RequestContext)>,
+    /// Hashes of texts that were read once: those with a trace id never come again, and would only push out the rest.
     once: VecDeque<u64>,
 }
 
-/// What a request says about its sender and what they want to be told.
+/// What `_meta` of a request says: the client, and the log messages that it wants.
 #[derive(Debug, Clone)]
-pub(super) struct RequestMeta {
+pub(super) struct RequestContext {
     pub(super) peer: Arc<Peer>,
     pub(super) log_level: Option<LogLevel>,
 }
 
 #[derive(Debug)]
-struct Sender {
+struct CachedPeer {
     version: Box<str>,
     capabilities: Box<str>,
     info: Option<Box<str>>,
     peer: Arc<Peer>,
 }
 
-/// PeerCache that are remembered.
+/// Entries of each cache.
 const REMEMBERED: usize = 16;
 
-/// Longer descriptions are not worth their room.
+/// Longer texts are not cached.
 const LONGEST: usize = 4096;
 
 impl PeerCache {
-    /// What this `_meta` says, if one of the same words was read before.
-    fn said(&self, meta: Option<&str>) -> Option<RequestMeta> {
+    /// The context of this `_meta`, if the same text was read before.
+    fn context(&self, meta: Option<&str>) -> Option<RequestContext> {
         let meta = meta?;
-        let verbatim = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
-        verbatim.known.iter().find(|(text, _)| **text == *meta).map(|(_, said)| said.clone())
+        let contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        contexts.known.iter().find(|(text, _)| **text == *meta).map(|(_, context)| context.clone())
     }
 
-    /// Remembers what a `_meta` says that comes for the second time.
-    fn remember_said(&self, meta: &str, said: &RequestMeta) {
+    /// Remembers the context of a `_meta` that comes for the second time.
+    fn remember_context(&self, meta: &str, context: &RequestContext) {
         if meta.len() > LONGEST {
             return;
         }
         let mut hasher = DefaultHasher::new();
         meta.hash(&mut hasher);
         let hash = hasher.finish();
-        let mut verbatim = self.verbatim.lock().unwrap_or_else(PoisonError::into_inner);
-        let Verbatim { known, once } = &mut *verbatim;
+        let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        let ContextCache { known, once } = &mut *contexts;
         if !once.contains(&hash) {
             once.truncate(REMEMBERED - 1);
             once.push_front(hash);
         } else if known.iter().all(|(text, _)| **text != *meta) {
             known.truncate(REMEMBERED - 1);
-            known.push_front((meta.into(), said.clone()));
+            known.push_front((meta.into(), context.clone()));
         }
     }
 
-    /// The peer that was made from these words.
+    /// The peer that was made from these texts.
     pub(super) fn find(&self, version: &str, capabilities: &str, info: Option<&str>) -> Option<Arc<Peer>> {
-        let known = self.described.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |sender: &&Sender| {
+        let known = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |sender: &&CachedPeer| {
             *sender.version == *version
                 && *sender.capabilities == *capabilities
                 && sender.info.as_deref() == info
@@ -117,7 +115,7 @@ impl PeerCache {
     }
 
     pub(super) fn remember(&self, version: &str, capabilities: &str, info: Option<&str>, peer: Arc<Peer>) {
-        let sender = Sender {
+        let sender = CachedPeer {
             version: version.into(),
             capabilities: capabilities.into(),
             info: info.map(Into::into),
@@ -127,13 +125,13 @@ impl PeerCache {
         if length > LONGEST {
             return;
         }
-        let mut known = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         known.truncate(REMEMBERED - 1);
         known.push_front(sender);
     }
 }
 
-impl<'a> MetaHead<'a> {
+impl<'a> RawRequestMeta<'a> {
     pub(super) fn read(text: Option<&'a str>) -> Result<Self, RpcError> {
         match text {
             None => Ok(Self::default()),
@@ -144,18 +142,18 @@ impl<'a> MetaHead<'a> {
         }
     }
 
-    pub(super) fn names_a_revision(&self) -> bool {
+    pub(super) fn has_protocol_version(&self) -> bool {
         self.protocol_version.is_some()
     }
 
-    /// Whether a message names its revision in a `_meta` that stands beside the parameters.
+    /// Whether a message names its revision in a `_meta` beside the parameters.
     pub(super) fn is_misplaced(params: &Params<'a>) -> bool {
         let head = params.misplaced_meta.and_then(|text| serde_json::from_str::<Self>(text).ok());
-        head.is_some_and(|head| head.names_a_revision())
+        head.is_some_and(|head| head.has_protocol_version())
     }
 
-    /// Whether the request says who asks, as only requests without a session do.
-    pub(super) fn describes_a_sender(&self) -> bool {
+    /// Whether the request describes its client, as only stateless requests do.
+    pub(super) fn describes_client(&self) -> bool {
         self.client_capabilities.is_some() || self.client_info.is_some()
     }
 
@@ -176,7 +174,7 @@ impl<'a> MetaHead<'a> {
         }
     }
 
-    /// The error for a request that lacks what a request without a session must have.
+    /// The error for a stateless request without a required member.
     pub(super) fn missing() -> RpcError {
         RpcError::invalid_params(format!(
             "params._meta must have {} and {}",
@@ -187,24 +185,24 @@ impl<'a> MetaHead<'a> {
 }
 
 impl EngineConfig {
-    /// What this `_meta` says, if it is known and its revision is spoken here.
-    pub(super) fn said(&self, meta: Option<&str>) -> Option<RequestMeta> {
-        self.peer_cache.said(meta).filter(|said| self.revisions.contains(&said.peer.revision))
+    /// The cached context of this `_meta`, if its revision is supported.
+    pub(super) fn context(&self, meta: Option<&str>) -> Option<RequestContext> {
+        self.peer_cache.context(meta).filter(|context| self.revisions.contains(&context.peer.revision))
     }
 }
 
-/// The revision that a request names for itself, if it is one that stands for itself: either nothing of what such a
-/// request must carry is there, or all of it.
+/// The revision that a stateless request names; `None` for one of a session. A request has all that a stateless one must
+/// have, or none of it.
 pub fn requested_revision(
     config: &EngineConfig,
     params: &Params<'_>,
 ) -> Result<Option<Cow<'static, str>>, RpcError> {
-    if let Some(said) = config.said(params.meta) {
-        return Ok(Some(said.peer.revision.as_str().into()));
+    if let Some(context) = config.context(params.meta) {
+        return Ok(Some(context.peer.revision.as_str().into()));
     }
-    let head = MetaHead::read(params.meta)?;
+    let head = RawRequestMeta::read(params.meta)?;
     match (head.protocol_version, head.client_capabilities) {
-        (None, None) if MetaHead::is_misplaced(params) => Err(MetaHead::missing()),
+        (None, None) if RawRequestMeta::is_misplaced(params) => Err(RawRequestMeta::missing()),
         (None, None) => Ok(None),
         (Some(version), Some(capabilities)) => {
             let info = head.client_info.map(RawValue::get);
@@ -214,13 +212,13 @@ pub fn requested_revision(
             let _: ClientCapabilities = member(capabilities, keys::CLIENT_CAPABILITIES)?;
             member::<String>(version, keys::PROTOCOL_VERSION).map(|version| Some(version.into()))
         }
-        _ => Err(MetaHead::missing()),
+        _ => Err(RawRequestMeta::missing()),
     }
 }
 
-/// The error for a request that should stand for itself and does not say who sends it.
+/// The error for a request that should be stateless and does not describe its client.
 pub fn missing_request_meta() -> RpcError {
-    MetaHead::missing()
+    RawRequestMeta::missing()
 }
 
 fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, RpcError> {
@@ -228,20 +226,24 @@ fn member<'a, T: Deserialize<'a>>(text: &'a RawValue, key: &str) -> Result<T, Rp
 }
 
 impl ServerEngine {
-    /// What a request says about its sender.
-    pub(super) fn read_said(&self, meta: Option<&str>, head: &MetaHead<'_>) -> Result<RequestMeta, RpcError> {
-        let said = RequestMeta { peer: self.sender(head)?, log_level: head.log_level()? };
-        // A token is no part of what is remembered.
+    /// Reads the context of a request.
+    pub(super) fn read_context(
+        &self,
+        meta: Option<&str>,
+        head: &RawRequestMeta<'_>,
+    ) -> Result<RequestContext, RpcError> {
+        let context = RequestContext { peer: self.sender(head)?, log_level: head.log_level()? };
+        // A progress token is not part of the context, so its request is not cached.
         if let Some(meta) = meta.filter(|_| head.progress_token.is_none()) {
-            self.config.peer_cache.remember_said(meta, &said);
+            self.config.peer_cache.remember_context(meta, &context);
         }
-        Ok(said)
+        Ok(context)
     }
 
     /// The peer that a request describes.
-    fn sender(&self, head: &MetaHead<'_>) -> Result<Arc<Peer>, RpcError> {
+    fn sender(&self, head: &RawRequestMeta<'_>) -> Result<Arc<Peer>, RpcError> {
         let (Some(version), Some(capabilities)) = (head.protocol_version, head.client_capabilities) else {
-            return Err(MetaHead::missing());
+            return Err(RawRequestMeta::missing());
         };
         let info = head.client_info.map(RawValue::get);
         let peer_cache = &self.config.peer_cache;
@@ -291,21 +293,22 @@ mod tests {
     fn only_what_is_said_again_is_remembered() {
         let peer_cache = PeerCache::default();
         let (revision, capabilities, info) = (Revision::LATEST, ClientCapabilities::default(), None);
-        let said = RequestMeta { peer: Arc::new(Peer { revision, capabilities, info }), log_level: None };
-        let is_known = |meta: &str| peer_cache.said(Some(meta)).is_some();
+        let context =
+            RequestContext { peer: Arc::new(Peer { revision, capabilities, info }), log_level: None };
+        let is_known = |meta: &str| peer_cache.context(Some(meta)).is_some();
         for (times, known) in [false, true, true].into_iter().enumerate() {
-            peer_cache.remember_said("again", &said);
+            peer_cache.remember_context("again", &context);
             assert_eq!(is_known("again"), known, "{times}");
         }
         for number in 0..100 {
-            peer_cache.remember_said(&format!("only once: {number}"), &said);
+            peer_cache.remember_context(&format!("only once: {number}"), &context);
             assert!(!is_known(&format!("only once: {number}")));
         }
-        assert!(is_known("again") && peer_cache.said(None).is_none());
+        assert!(is_known("again") && peer_cache.context(None).is_none());
         assert!(!is_known("agai") && !is_known("again "));
         let long = "x".repeat(LONGEST + 1);
-        (0..3).for_each(|_| peer_cache.remember_said(&long, &said));
+        (0..3).for_each(|_| peer_cache.remember_context(&long, &context));
         assert!(!is_known(&long));
-        assert_eq!(peer_cache.verbatim.lock().unwrap().known.len(), 1, "once is enough");
+        assert_eq!(peer_cache.contexts.lock().unwrap().known.len(), 1, "once is enough");
     }
 }

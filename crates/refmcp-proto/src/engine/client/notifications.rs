@@ -1,4 +1,4 @@
-//! What the server says by itself.
+//! Notifications of the server.
 
 use super::io::{CallResult, ClientOutput};
 use super::{ClientEngine, exchange_of};
@@ -8,17 +8,22 @@ use crate::model::ServerNotification;
 use crate::time::Timestamp;
 
 impl ClientEngine {
-    pub(super) fn hear(&mut self, now: Timestamp, from: Option<ExchangeId>, heard: &Notification<'_>) {
+    pub(super) fn notification(
+        &mut self,
+        now: Timestamp,
+        from: Option<ExchangeId>,
+        heard: &Notification<'_>,
+    ) {
         let notification = match ServerNotification::read(&heard.method, heard.params.text) {
             Ok(notification) => notification,
             Err(fault) => {
-                return self.note("RPC-01", format!("{}: {}", heard.method, without_place(&fault)));
+                return self.report("RPC-01", format!("{}: {}", heard.method, without_place(&fault)));
             }
         };
         let call = match &notification {
             ServerNotification::Cancelled(cancelled) => {
                 if let Some(id) = &cancelled.request_id {
-                    self.called_off(id);
+                    self.cancelled_by_server(id);
                 }
                 return;
             }
@@ -27,15 +32,15 @@ impl ClientEngine {
                     let late =
                         exchange_of(&progress.progress_token).is_some_and(|it| it.0 <= self.last_number);
                     if !late {
-                        self.note("PROG-01", "progress of a request that was never made; send the progressToken of the request");
+                        self.report("PROG-01", "progress of a request that was never made; send the progressToken of the request");
                     }
                     return;
                 };
-                if !self.moves_on(call, progress.progress.as_f64()) {
+                if !self.progress_grows(call, progress.progress.as_f64()) {
                     return self
-                        .note("PROG-02", "progress that does not grow; send a greater number each time");
+                        .report("PROG-02", "progress that does not grow; send a greater number each time");
                 }
-                self.moved(now, call);
+                self.restart_idle_timeout(now, call);
                 Some(call)
             }
             other => {
@@ -48,9 +53,9 @@ impl ClientEngine {
         self.outputs.push_back(ClientOutput::Notification(call, Box::new(notification)));
     }
 
-    /// The server has called off a question of its own, or what we were listening to.
-    fn called_off(&mut self, id: &RequestId) {
-        if !self.withdraw(id)
+    /// The server has cancelled a request of its own, or a `subscriptions/listen` stream.
+    fn cancelled_by_server(&mut self, id: &RequestId) {
+        if !self.cancel_server_request(id)
             && self.is_stateless()
             && let Some(call) = self.call_by_id(id)
         {
@@ -62,7 +67,7 @@ impl ClientEngine {
         exchange_of(id).and_then(|exchange| self.call_of(exchange))
     }
 
-    fn moves_on(&mut self, call: CallId, progress: Option<f64>) -> bool {
+    fn progress_grows(&mut self, call: CallId, progress: Option<f64>) -> bool {
         let Some(call) = self.call_mut(call) else { return false };
         let grows = progress.is_some() && progress > call.progress;
         if grows {

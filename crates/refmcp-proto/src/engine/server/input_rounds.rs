@@ -1,8 +1,8 @@
-//! Questions to the client, and running a handler again once they are answered.
+//! Input rounds: what a handler needs from the client, and running it again with the responses.
 //!
-//! A handler never waits. It runs until it needs answers it does not have and ends with its questions. Where the
-//! revision lets a server ask, each becomes a request, and the handler runs again when all are answered; where it
-//! does not, the call ends with a result that asks for input, and the client repeats it with the answers.
+//! A handler never waits. It runs until it needs input that it does not have, and ends with its input requests. Where the
+//! revision has server requests, each becomes one, and the handler runs again once all have a response. Otherwise the call
+//! ends with an `input_required` result, and the client repeats it with the responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ServerEngine;
-use super::calls::nobody_left;
+use super::calls::input_closed_error;
 use crate::engine::{CallId, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
 use crate::revision::{InputMode, lower};
 use crate::time::Timestamp;
 
-/// The questions that are out.
+/// The open requests to the client.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(super) struct ServerRequests {
     next: i64,
-    open: BTreeMap<i64, Open>,
+    open: BTreeMap<i64, OpenRequest>,
     by_deadline: BTreeSet<(Timestamp, i64)>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRequest {
     call: CallId,
     key: String,
     until: Timestamp,
 }
 
-impl Questions {
-    /// An id for a request of ours.
+impl ServerRequests {
+    /// An id for a request to the client.
     pub(super) fn new_id(&mut self) -> RequestId {
         self.next += 1;
         RequestId::Integer(self.next)
@@ -43,14 +43,14 @@ impl Questions {
         self.by_deadline.first().map(|(until, _)| *until)
     }
 
-    fn open(&mut self, question: Open) -> RequestId {
+    fn open(&mut self, question: OpenRequest) -> RequestId {
         let id = self.new_id();
         self.by_deadline.insert((question.until, self.next));
         self.open.insert(self.next, question);
         id
     }
 
-    fn close(&mut self, number: i64) -> Option<Open> {
+    fn close(&mut self, number: i64) -> Option<OpenRequest> {
         let question = self.open.remove(&number)?;
         self.by_deadline.remove(&(question.until, number));
         Some(question)
@@ -62,23 +62,28 @@ impl Questions {
 }
 
 impl ServerEngine {
-    /// Keeps of a call's answers those that its handler has used, and the values it wants to find again.
-    pub(super) fn keep_answers(
+    /// Keeps the responses that the handler has used, and its values for the next run.
+    pub(super) fn update_replay(
         &mut self,
         number: CallId,
         used: Option<&BTreeSet<String>>,
         once: BTreeMap<String, Value>,
     ) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        let answers = Arc::make_mut(&mut call.answers);
-        answers.once.extend(once);
+        let replay = Arc::make_mut(&mut call.replay);
+        replay.once.extend(once);
         if let Some(used) = used {
-            answers.responses.retain(|key, _| used.contains(key));
+            replay.responses.retain(|key, _| used.contains(key));
         }
     }
 
-    /// A handler wants to know something before it goes on.
-    pub(super) fn ask(&mut self, now: Timestamp, number: CallId, questions: Vec<KeyedInputRequest>) {
+    /// A handler needs input before it goes on.
+    pub(super) fn require_input(
+        &mut self,
+        now: Timestamp,
+        number: CallId,
+        questions: Vec<KeyedInputRequest>,
+    ) {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
         if call.round >= most {
@@ -89,10 +94,10 @@ impl ServerEngine {
             let error = RpcError::internal("the handler asked where it may not, or asked nothing");
             return self.fail(number, error.into());
         }
-        let answers = Arc::make_mut(&mut call.answers);
+        let replay = Arc::make_mut(&mut call.replay);
         for question in &questions {
-            // One that is asked again was not answered well enough.
-            answers.responses.remove(&question.key);
+            // A request that is made again had no usable response.
+            replay.responses.remove(&question.key);
         }
         let peer = call.peer.clone();
         let mut lowered = Vec::with_capacity(questions.len());
@@ -107,14 +112,19 @@ impl ServerEngine {
             }
         }
         match peer.rules().input_mode {
-            InputMode::ServerRequest => self.ask_by_request(now, number, lowered),
-            InputMode::InputRequired => self.ask_by_result(now, number, lowered),
+            InputMode::ServerRequest => self.send_server_requests(now, number, lowered),
+            InputMode::InputRequired => self.respond_input_required(now, number, lowered),
         }
     }
 
-    fn ask_by_request(&mut self, now: Timestamp, number: CallId, questions: Vec<(String, InputRequest)>) {
-        if self.nobody_answers {
-            return self.fail(number, nobody_left().into());
+    fn send_server_requests(
+        &mut self,
+        now: Timestamp,
+        number: CallId,
+        questions: Vec<(String, InputRequest)>,
+    ) {
+        if self.input_closed {
+            return self.fail(number, input_closed_error().into());
         }
         if !self.is_ready() {
             let error =
@@ -122,11 +132,11 @@ impl ServerEngine {
             return self.fail(number, error.into());
         }
         let Some(call) = self.calls.get_mut(number) else { return };
-        call.open_questions = questions.len();
+        call.open_requests = questions.len();
         let to = MessageTarget::Exchange(call.to.exchange);
         for (key, mut request) in questions {
             let until = now + self.config.timeouts.client_response;
-            let id = self.questions.open(Open { call: number, key, until });
+            let id = self.server_requests.open(OpenRequest { call: number, key, until });
             lower::name_url_visit(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
@@ -134,23 +144,28 @@ impl ServerEngine {
         }
     }
 
-    fn ask_by_result(&mut self, now: Timestamp, number: CallId, questions: Vec<(String, InputRequest)>) {
+    fn respond_input_required(
+        &mut self,
+        now: Timestamp,
+        number: CallId,
+        questions: Vec<(String, InputRequest)>,
+    ) {
         let Some(call) = self.calls.get(number) else { return };
         match self.seal_state(now, call) {
             Err(failure) => self.fail(number, failure),
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
                 let result = InputRequiredResult::new(questions.into_iter().collect()).request_state(sealed);
-                self.answer(&call.to, call.peer.rules(), result.into());
+                self.respond(&call.to, call.peer.rules(), result.into());
             }
         }
     }
 
-    /// Takes an answer of the client.
+    /// Takes a response of the client.
     pub(super) fn response(&mut self, response: Response<'_>) {
         let Some(id) = response.id else {
             let error = response.result.err().map(|error| excerpt(&error.message)).unwrap_or_default();
-            return self.note(
+            return self.report(
                 "RPC-05",
                 format!("an error without an id: {error}; send the id of the request that it answers"),
             );
@@ -159,13 +174,13 @@ impl ServerEngine {
             return;
         }
         let RequestId::Integer(number) = id else {
-            return self.note("RPC-05", never_asked(&excerpt(&id.to_string())));
+            return self.report("RPC-05", unknown_response_id(&excerpt(&id.to_string())));
         };
-        let Some(question) = self.questions.close(number) else {
-            if number > self.questions.next || number < 1 {
-                self.note("RPC-05", never_asked(&number.to_string()));
+        let Some(question) = self.server_requests.close(number) else {
+            if number > self.server_requests.next || number < 1 {
+                self.report("RPC-05", unknown_response_id(&number.to_string()));
             }
-            // Otherwise it is late, or the second one: messages cross, nobody is to blame.
+            // Otherwise it is late, or the second one: messages cross, which breaks no rule.
             return;
         };
         let answer = match response.result {
@@ -180,9 +195,9 @@ impl ServerEngine {
 
     fn record(&mut self, number: CallId, key: String, answer: InputOutcome) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        Arc::make_mut(&mut call.answers).responses.insert(key, answer);
-        call.open_questions = call.open_questions.saturating_sub(1);
-        if call.open_questions == 0 {
+        Arc::make_mut(&mut call.replay).responses.insert(key, answer);
+        call.open_requests = call.open_requests.saturating_sub(1);
+        if call.open_requests == 0 {
             call.round += 1;
             call.logs_made = 0;
             let dispatch = call.dispatch(number, None);
@@ -190,26 +205,26 @@ impl ServerEngine {
         }
     }
 
-    pub(super) fn expire_questions(&mut self, now: Timestamp) {
-        while let Some(&(until, number)) = self.questions.by_deadline.first() {
+    pub(super) fn expire_server_requests(&mut self, now: Timestamp) {
+        while let Some(&(until, number)) = self.server_requests.by_deadline.first() {
             if until > now {
                 break;
             }
-            let Some(question) = self.questions.close(number) else { continue };
-            self.withdraw(number, question.call, "no answer in time");
+            let Some(question) = self.server_requests.close(number) else { continue };
+            self.send_cancelled(number, question.call, "no answer in time");
             self.record(question.call, question.key, InputOutcome::TimedOut);
         }
     }
 
-    /// Tells the client that nobody waits for its answers any more.
-    pub(super) fn withdraw_questions(&mut self, call: CallId, why: &'static str) {
-        for number in self.questions.of(call) {
-            self.questions.close(number);
-            self.withdraw(number, call, why);
+    /// Cancels the requests to the client that belong to a call.
+    pub(super) fn cancel_server_requests(&mut self, call: CallId, why: &'static str) {
+        for number in self.server_requests.of(call) {
+            self.server_requests.close(number);
+            self.send_cancelled(number, call, why);
         }
     }
 
-    fn withdraw(&mut self, number: i64, call: CallId, why: &'static str) {
+    fn send_cancelled(&mut self, number: i64, call: CallId, why: &'static str) {
         let to = self
             .calls
             .get(call)
@@ -221,7 +236,7 @@ impl ServerEngine {
     }
 }
 
-/// What is wrong with an answer to a request that the server never made.
-fn never_asked(id: &str) -> String {
+/// The finding about a response to a request that the server never made.
+fn unknown_response_id(id: &str) -> String {
     format!("an answer to {id}, which was never asked; send the id of the server's request as it came")
 }

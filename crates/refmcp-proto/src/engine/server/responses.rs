@@ -1,4 +1,4 @@
-//! Responses, from results and errors to the bytes that leave.
+//! Responses: from results and errors to bytes.
 
 use super::super::io::{ExchangeId, MessageKind, MessageTarget, OutgoingMessage, Output};
 use super::batches::BatchId;
@@ -10,24 +10,24 @@ use crate::revision::{Rules, UnreadableId, lower};
 
 impl ServerEngine {
     /// Responds with a result, in the shape that these rules want.
-    pub(super) fn answer(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
+    pub(super) fn respond(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
         lower::result(rules, &self.config, &mut result);
         let mut json = Vec::with_capacity(256);
         match encode::result(&mut json, &to.id, &result) {
-            Ok(()) => self.send_answer(to, json, None),
+            Ok(()) => self.send_response(to, json, None),
             Err(fault) => {
-                self.answer_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
+                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
             }
         }
     }
 
-    pub(super) fn answer_error(&mut self, to: &ReplyTo, error: &RpcError) {
+    pub(super) fn respond_error(&mut self, to: &ReplyTo, error: &RpcError) {
         let json = self.encode_error(Some(&to.id), error);
-        self.send_answer(to, json, Some(error.code));
+        self.send_response(to, json, Some(error.code));
     }
 
     /// Responds to a message whose id could not be read.
-    pub(super) fn answer_unreadable(&mut self, exchange: ExchangeId, error: &RpcError) {
+    pub(super) fn respond_unreadable(&mut self, exchange: ExchangeId, error: &RpcError) {
         let json = self.encode_error(None, error);
         let kind = MessageKind::Response { error: Some(error.code) };
         self.outputs.push_back(Output::Send(OutgoingMessage {
@@ -51,7 +51,7 @@ impl ServerEngine {
         json
     }
 
-    fn send_answer(&mut self, to: &ReplyTo, json: Vec<u8>, error: Option<i64>) {
+    fn send_response(&mut self, to: &ReplyTo, json: Vec<u8>, error: Option<i64>) {
         match to.batch {
             Some(batch) => {
                 self.batches.add(batch, &json);

@@ -1,5 +1,5 @@
-//! What a client carries between two rounds of a call, sealed: nobody but us can read it, change it, or use it for
-//! another call, for another principal, or for ever.
+//! `requestState`: what a client carries between two rounds of a call. It is sealed, so that the client cannot read or
+//! change it, and good for one call, one principal and a limited time.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,16 +17,16 @@ use crate::time::Timestamp;
 struct State {
     expires: u64,
     round: u32,
-    answers: ReplayState,
+    replay: ReplayState,
     logs: u32,
     progress: Option<f64>,
 }
 
-/// What a request brings along from earlier rounds.
+/// What a request brings from earlier rounds of its call.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
-    /// `None` for a call that begins.
-    pub(super) answers: Option<ReplayState>,
+pub(super) struct CarriedState {
+    /// `None` for a new call.
+    pub(super) replay: Option<ReplayState>,
     pub(super) round: u32,
     pub(super) logs: u32,
     pub(super) progress: Option<f64>,
@@ -34,25 +34,25 @@ pub(super) struct Carried {
 }
 
 impl ServerEngine {
-    /// Reads the answers and the state that a request repeats a call with.
+    /// Reads the input responses and the state that a call is repeated with.
     pub(super) fn carried(
         &self,
         now: Timestamp,
         method: &Method,
         peer: &Peer,
         request: &Request<'_>,
-    ) -> Result<Carried, RpcError> {
-        let mut carried = Carried::default();
+    ) -> Result<CarriedState, RpcError> {
+        let mut carried = CarriedState::default();
         if !method.may_request_input() || peer.rules().input_mode != InputMode::InputRequired {
             return Ok(carried);
         }
         if let Some(text) = request.params.request_state.filter(|text| *text != "null") {
             let sealed: String = serde_json::from_str(text)
                 .map_err(|_| RpcError::invalid_params("requestState is not a string"))?;
-            // One text for every cause: what exactly is wrong helps only those who try.
+            // One text for every cause: details would help only an attacker.
             let invalid = || RpcError::invalid_params("requestState is not valid");
             let state = self.open_state(now, method, request, &sealed).ok_or_else(invalid)?;
-            carried.answers = Some(state.answers);
+            carried.replay = Some(state.replay);
             carried.round = state.round + 1;
             carried.logs = state.logs;
             carried.progress = state.progress;
@@ -68,7 +68,7 @@ impl ServerEngine {
                     return Err(RpcError::invalid_params(text));
                 }
                 carried
-                    .answers
+                    .replay
                     .get_or_insert_default()
                     .responses
                     .entry(key)
@@ -94,13 +94,13 @@ impl ServerEngine {
         (now.as_millis() < state.expires).then_some(state)
     }
 
-    /// Seals what the call knows so far.
+    /// Seals the state of a call.
     pub(super) fn seal_state(&self, now: Timestamp, call: &Call) -> Result<String, CallFailure> {
         let internal = |why: &str| CallFailure::Rpc(RpcError::internal(format!("the call's state {why}")));
         let state = State {
             expires: (now + self.config.timeouts.state).as_millis(),
             round: call.round,
-            answers: (*call.answers).clone(),
+            replay: (*call.replay).clone(),
             logs: call.logs_seen,
             progress: call.progress,
         };
@@ -113,7 +113,7 @@ impl ServerEngine {
         Ok(self.config.sealer.seal(&purpose, &content))
     }
 
-    /// What a state is good for: this method with these parameters, for this principal.
+    /// What a state is bound to: the method, its parameters and the principal.
     fn purpose(&self, method: &Method, params: Option<&str>) -> Option<Vec<u8>> {
         let mut params: Map<String, Value> = read_params(params).ok()?;
         for changing in ["_meta", "inputResponses", "requestState"] {

@@ -1,4 +1,4 @@
-//! Requests to bytes: what the caller gave, with what the protocol adds to every request.
+//! Requests to bytes: the caller's parameters, and what the protocol adds to every request.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::config::{CallOptions, ClientConfig};
 use crate::model::{JsonObject, LogLevel, keys};
 use crate::revision::{Lifecycle, LogScope, Rules};
 
-/// What every request of a conversation says in `_meta`: members of an object, without its braces.
-pub(super) fn standing_meta(config: &ClientConfig, rules: &Rules) -> Vec<u8> {
+/// What every request has in `_meta`: members of an object, without its braces.
+pub(super) fn fixed_meta(config: &ClientConfig, rules: &Rules) -> Vec<u8> {
     let mut members = JsonObject::new();
     if rules.lifecycle == Lifecycle::PerRequest {
         members.insert(keys::PROTOCOL_VERSION.to_owned(), rules.revision.as_str().into());
@@ -20,29 +20,29 @@ pub(super) fn standing_meta(config: &ClientConfig, rules: &Rules) -> Vec<u8> {
     inside(&members)
 }
 
-/// A request as the engine keeps it until it is answered.
+/// A request before it is written.
 #[derive(Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct RequestDraft<'a> {
     pub(super) id: u64,
     pub(super) method: &'a str,
     /// The text of an object.
     pub(super) params: &'a str,
     pub(super) options: &'a CallOptions,
-    /// What the last round asked for, and the state it gave.
+    /// The input responses for the last round, and its `requestState`.
     pub(super) responses: Option<&'a BTreeMap<String, Value>>,
     pub(super) state: Option<&'a str>,
 }
 
-impl Draft<'_> {
+impl RequestDraft<'_> {
     /// Appends the request, by these rules.
-    pub(super) fn write(&self, out: &mut Vec<u8>, rules: &Rules, standing_meta: &[u8]) {
+    pub(super) fn encode_request(&self, out: &mut Vec<u8>, rules: &Rules, fixed_meta: &[u8]) {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         number(out, self.id);
         out.extend_from_slice(b",\"method\":");
         json(out, self.method);
         out.extend_from_slice(b",\"params\":{");
         let mut members = Members { out, any: false };
-        self.write_meta(&mut members, rules, standing_meta);
+        self.write_meta(&mut members, rules, fixed_meta);
         if let Some(responses) = self.responses {
             members.next().extend_from_slice(b"\"inputResponses\":");
             json(members.out, responses);
@@ -55,15 +55,15 @@ impl Draft<'_> {
         out.extend_from_slice(b"}}");
     }
 
-    fn write_meta(&self, members: &mut Members<'_>, rules: &Rules, standing_meta: &[u8]) {
+    fn write_meta(&self, members: &mut Members<'_>, rules: &Rules, fixed_meta: &[u8]) {
         let level = self.options.log_level.filter(|_| rules.log_scope == LogScope::Request);
         let own = &self.options.meta;
-        if standing_meta.is_empty() && level.is_none() && !self.options.progress && own.is_empty() {
+        if fixed_meta.is_empty() && level.is_none() && !self.options.progress && own.is_empty() {
             return;
         }
         members.next().extend_from_slice(b"\"_meta\":{");
         let mut meta = Members { out: members.out, any: false };
-        meta.add(standing_meta);
+        meta.add(fixed_meta);
         if let Some(level) = level {
             meta.add(log_level(level).as_bytes());
         }
@@ -71,9 +71,9 @@ impl Draft<'_> {
             meta.next().extend_from_slice(b"\"progressToken\":");
             number(meta.out, self.id);
         }
-        // What the protocol says comes first and is not overwritten.
+        // Members of the protocol come first and are not overwritten.
         let taken = |key: &str| {
-            (!standing_meta.is_empty() && STANDING.contains(&key))
+            (!fixed_meta.is_empty() && FIXED_KEYS.contains(&key))
                 || (level.is_some() && key == keys::LOG_LEVEL)
                 || (self.options.progress && key == keys::PROGRESS_TOKEN)
         };
@@ -86,8 +86,8 @@ impl Draft<'_> {
     }
 }
 
-/// The keys of `_meta` that every request of a conversation without a session has.
-const STANDING: [&str; 3] = [keys::PROTOCOL_VERSION, keys::CLIENT_CAPABILITIES, keys::CLIENT_INFO];
+/// The keys of `_meta` that every stateless request has.
+const FIXED_KEYS: [&str; 3] = [keys::PROTOCOL_VERSION, keys::CLIENT_CAPABILITIES, keys::CLIENT_INFO];
 
 /// The members of an object that is being written.
 struct Members<'a> {
@@ -153,10 +153,16 @@ mod tests {
     fn written(revision: Revision, params: &str, options: &CallOptions, state: Option<&str>) -> Value {
         let config = ClientConfig::new(Implementation::new("c", "1"));
         let responses = state.map(|_| BTreeMap::from([("k".to_owned(), json!({"action": "accept"}))]));
-        let draft =
-            Draft { id: 7, method: "tools/call", params, options, responses: responses.as_ref(), state };
+        let request = RequestDraft {
+            id: 7,
+            method: "tools/call",
+            params,
+            options,
+            responses: responses.as_ref(),
+            state,
+        };
         let mut out = Vec::new();
-        draft.write(&mut out, revision.rules(), &standing_meta(&config, revision.rules()));
+        request.encode_request(&mut out, revision.rules(), &fixed_meta(&config, revision.rules()));
         serde_json::from_slice(&out)
             .unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(&out)))
     }
