@@ -1,7 +1,7 @@
 //! `metadata/get`, which is beyond the protocol: the server about itself.
 
 use refmcp_server::model::JsonObject;
-use refmcp_server::revision::lower;
+use refmcp_server::revision::downgrade;
 use refmcp_server::{Call, CallError, ServerBuilder};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn get(call: &Call, endpoints: &[String], auth_required: bool) -> Result<JsonObj
     let mut metadata = json!({
         "name": config.server_info.name,
         "version": config.server_info.version,
-        "capabilities": lower::capabilities(call.peer().rules(), &config.capabilities),
+        "capabilities": downgrade::capabilities(call.peer().rules(), &config.capabilities),
         "authRequired": auth_required,
         "revisions": revisions,
         "endpoints": seen_from(call.connection().origin.as_deref(), endpoints),

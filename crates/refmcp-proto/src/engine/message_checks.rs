@@ -1,22 +1,29 @@
-//! Mistakes that a single message shows: `_meta` in the wrong place, notifications under names that the protocol does
-//! not have. Such messages are served without what is wrong, or ignored; the finding says what to send instead.
+//! Findings about a single message: `_meta` in the wrong place, notifications under names that the protocol does not
+//! have. Such messages are served without what is wrong, or ignored; the finding says what to send instead.
 
 use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Message, Notification};
 
-/// A name that the protocol does not have, the rule for the notification that was meant, and what to send.
+/// A method that the protocol does not have, the rule for the notification that was meant, and the finding.
 type Misnamed = (&'static str, &'static str, &'static str);
+
+/// A notification without its prefix: its name, the rule, and how the finding begins to say what to send.
+macro_rules! without_prefix {
+    ($name:literal, $rule:literal, $instead:literal) => {
+        (
+            $name,
+            $rule,
+            concat!("the notification ", $name, " was ignored; ", $instead, " notifications/", $name),
+        )
+    };
+}
 
 /// What clients send in place of their notifications.
 const FROM_CLIENTS: [Misnamed; 6] = [
-    ("initialized", "LIFE-02", "the notification initialized was ignored; send notifications/initialized"),
-    ("cancelled", "CANC-01", "the notification cancelled was ignored; send notifications/cancelled"),
-    ("progress", "PROG-01", "the notification progress was ignored; send notifications/progress"),
-    (
-        "roots/list_changed",
-        "ROOT-02",
-        "the notification roots/list_changed was ignored; send notifications/roots/list_changed",
-    ),
+    without_prefix!("initialized", "LIFE-02", "send"),
+    without_prefix!("cancelled", "CANC-01", "send"),
+    without_prefix!("progress", "PROG-01", "send"),
+    without_prefix!("roots/list_changed", "ROOT-02", "send"),
     (
         "$/cancelRequest",
         "CANC-01",
@@ -27,51 +34,35 @@ const FROM_CLIENTS: [Misnamed; 6] = [
 
 /// What servers send in place of their notifications.
 const FROM_SERVERS: [Misnamed; 9] = [
-    ("cancelled", "CANC-01", "the notification cancelled was ignored; it is notifications/cancelled"),
-    ("progress", "PROG-01", "the notification progress was ignored; it is notifications/progress"),
-    ("message", "LOG-01", "the notification message was ignored; it is notifications/message"),
-    (
-        "tools/list_changed",
-        "TOOL-02",
-        "the notification tools/list_changed was ignored; it is notifications/tools/list_changed",
-    ),
-    (
-        "prompts/list_changed",
-        "PROMPT-01",
-        "the notification prompts/list_changed was ignored; it is notifications/prompts/list_changed",
-    ),
-    (
-        "resources/list_changed",
-        "RES-01",
-        "the notification resources/list_changed was ignored; it is notifications/resources/list_changed",
-    ),
-    (
-        "resources/updated",
-        "RES-04",
-        "the notification resources/updated was ignored; it is notifications/resources/updated",
-    ),
+    without_prefix!("cancelled", "CANC-01", "it is"),
+    without_prefix!("progress", "PROG-01", "it is"),
+    without_prefix!("message", "LOG-01", "it is"),
+    without_prefix!("tools/list_changed", "TOOL-02", "it is"),
+    without_prefix!("prompts/list_changed", "PROMPT-01", "it is"),
+    without_prefix!("resources/list_changed", "RES-01", "it is"),
+    without_prefix!("resources/updated", "RES-04", "it is"),
     ("$/cancelRequest", "CANC-01", "$/cancelRequest is not of this protocol; it is notifications/cancelled"),
     ("$/progress", "PROG-01", "$/progress is not of this protocol; it is notifications/progress"),
 ];
 
-/// What a message of a client shows, as far as it needs no more than the message to see it.
+/// The findings about a message of a client that need no more than the message.
 pub fn client_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
     [misplaced_meta(message), misnamed(message, &FROM_CLIENTS)].into_iter().flatten()
 }
 
-/// The same for a message of a server.
+/// The findings about a message of a server.
 pub(super) fn server_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
     [misplaced_meta(message), misnamed(message, &FROM_SERVERS)].into_iter().flatten()
 }
 
-/// What is wrong with bytes that are no message.
+/// The finding about bytes that are no message.
 pub fn malformed(fault: &DecodeError) -> Finding {
     let example = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let what = format!("{}; send a JSON-RPC 2.0 message such as {example}", fault.error.message);
     Finding { rule: "RPC-01", what: what.into() }
 }
 
-/// The name of the notification that a client means by this method, if it means one.
+/// The notification that a client means by this method, if any.
 pub(super) fn meant_notification(method: &str) -> Option<&'static str> {
     Some(match method.strip_prefix("notifications/").unwrap_or(method) {
         "initialized" => "notifications/initialized",

@@ -6,7 +6,6 @@
 
 pub mod client;
 mod config;
-mod hash;
 mod io;
 pub mod message_checks;
 pub mod server;
@@ -18,3 +17,7 @@ pub use io::{
     ReplayState, RequestStateUse,
 };
 pub use server::ServerEngine;
+
+/// The hash of tables by numbers that the engine counts, and by ids of the requests that one client has in flight: a client
+/// that makes them collide slows down only itself.
+type FastHash = foldhash::fast::FixedState;

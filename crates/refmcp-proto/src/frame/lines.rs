@@ -1,6 +1,6 @@
 //! Newline-delimited messages: a decoder that lends out lines of its read buffer, and the encoder.
 
-use super::scan::find;
+use memchr::memchr;
 
 #[cfg(test)]
 mod tests;
@@ -114,7 +114,7 @@ impl LineDecoder {
     fn next_span(&mut self) -> Option<Span> {
         loop {
             let fresh = self.buf.get(self.scanned..self.end).unwrap_or_default();
-            let Some(at) = find(fresh, *b"\n") else {
+            let Some(at) = memchr(b'\n', fresh) else {
                 self.scanned = self.end;
                 self.drop_if_too_long();
                 return None;
@@ -202,7 +202,7 @@ impl LineDecoder {
 
 /// Appends one message and its line end.
 pub fn encode_line(out: &mut Vec<u8>, json: &[u8]) {
-    debug_assert!(find(json, *b"\n").is_none(), "a raw newline would split the message");
+    debug_assert!(memchr(b'\n', json).is_none(), "a raw newline would split the message");
     out.reserve(json.len() + 1);
     out.extend_from_slice(json);
     out.push(b'\n');

@@ -1,11 +1,9 @@
 //! Byte framing without IO: how messages lie in a stream of bytes.
 //!
 //! - [`lines`]: one message per line, as on standard input and output.
-//! - [`sse`]: Server-Sent Events, as in the body of an HTTP answer; `encode` writes, `decode` reads.
-//! - `scan`: the byte search both share.
+//! - [`sse`]: Server-Sent Events, as in the body of an HTTP response; `encode` writes, `decode` reads.
 
 pub mod lines;
-mod scan;
 pub mod sse;
 
 pub use lines::{Line, LineDecoder, encode_line};

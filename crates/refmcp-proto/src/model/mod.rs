@@ -1,7 +1,7 @@
 //! The data model of the protocol: what travels inside `params`, `result` and `_meta`.
 //!
 //! There is one model, in the shape of the newest revision, with what older revisions had besides. A value is fitted to
-//! an older revision elsewhere ([`revision::lower`](crate::revision::lower)), by clearing members.
+//! an older revision elsewhere ([`revision::downgrade`](crate::revision::downgrade)), by clearing members.
 //!
 //! | module | what it has |
 //! |---|---|

@@ -1,12 +1,10 @@
 //! The five revisions of the protocol: the only place that knows their dates.
 //!
 //! Each revision file is a [`Rules`] table that differs from the one before, so it reads like the changelog of the
-//! specification. The rest of the code asks the table what holds for a peer and never which revision it speaks.
-//! [`lower`] turns values of the model, which has the newest shape, into the shape a peer knows; [`lift`] does the
-//! opposite where older shapes differ; [`Method`] knows which revision has which method.
+//! specification. The rest of the code looks up the table, and never compares revisions. [`downgrade`] turns values of the
+//! model, which has the newest shape, into the shape of an older revision; [`Method`] knows which revision has which method.
 
-pub mod lift;
-pub mod lower;
+pub mod downgrade;
 mod methods;
 mod rules;
 mod v2024_11_05;
@@ -36,7 +34,7 @@ pub enum Revision {
     V2025_06_18,
     /// URL elicitation, richer enums, icons, sampling with tools.
     V2025_11_25,
-    /// No sessions: every request stands for itself.
+    /// No sessions: every request is stateless.
     V2026_07_28,
 }
 
@@ -62,7 +60,7 @@ impl Revision {
         }
     }
 
-    /// What holds in this revision.
+    /// The rules of this revision.
     pub const fn rules(self) -> &'static Rules {
         match self {
             Self::V2024_11_05 => &v2024_11_05::RULES,
@@ -73,7 +71,7 @@ impl Revision {
         }
     }
 
-    /// How a conversation in this revision is opened.
+    /// How a connection opens in this revision.
     pub const fn lifecycle(self) -> Lifecycle {
         self.rules().lifecycle
     }
@@ -83,8 +81,8 @@ impl Revision {
         Self::ALL.into_iter().rev().filter(move |revision| revision.lifecycle() == lifecycle)
     }
 
-    /// What a server answers to an `initialize` that asks for `requested`: the same revision when it is one that a
-    /// handshake can open, else the newest of those.
+    /// The revision that a server selects for an `initialize` with this `protocolVersion`: the same when it has sessions,
+    /// else the newest that has.
     pub fn negotiate(requested: &str) -> Self {
         match requested.parse::<Self>() {
             Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => revision,

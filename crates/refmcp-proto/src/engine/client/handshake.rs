@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::config::TransportKind;
-use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
+use super::io::{
+    CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerFacts, TransportError,
+};
 use super::negotiation::{self, Attempt, AttemptOutcome, NextStep};
-use super::server_facts::ServerFacts;
 use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
@@ -44,8 +45,7 @@ impl ClientEngine {
         self.attempt(now, negotiation::first(self.config.version_policy), false, 1);
     }
 
-    /// The revisions agreed on, forgotten: the session is opened anew, and whoever called before is told that nobody
-    /// knows what became of it.
+    /// The server has lost the session: calls in flight fail, and a session is opened once more in the same revision.
     pub(super) fn session_lost(&mut self, now: Timestamp) {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;
@@ -249,7 +249,7 @@ fn discovered(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
         capabilities: result.capabilities,
         instructions: result.instructions,
         versions: result.supported_versions.clone(),
-        answer: text.into(),
+        result: text.into(),
     };
     Ok((result.supported_versions, server))
 }
@@ -264,7 +264,7 @@ fn initialized(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
         capabilities: result.capabilities,
         instructions: result.instructions,
         versions: versions.clone(),
-        answer: text.into(),
+        result: text.into(),
     };
     Ok((versions, server))
 }

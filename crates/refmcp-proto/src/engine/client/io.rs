@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::server_facts::ServerFacts;
 use crate::engine::{CallId, ExchangeId};
 use crate::finding::Finding;
 use crate::jsonrpc::RpcError;
-use crate::model::{InputRequest, InputRequiredResult, ServerNotification};
-use crate::revision::Rules;
+use crate::model::{
+    Implementation, InputRequest, InputRequiredResult, ServerCapabilities, ServerNotification,
+};
+use crate::revision::{Revision, Rules};
 
 /// A request of the server, or one of the input requests of its result, that the host has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +92,30 @@ pub enum CallResult {
     Complete(Box<str>),
     /// The server requires input, and [`InputHandling::Manual`](super::InputHandling::Manual) leaves it to the caller.
     InputRequired(Box<InputRequiredResult>),
+}
+
+/// The server of an open connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerFacts {
+    /// The negotiated revision.
+    pub revision: Revision,
+    /// Its name and version; never a reason to trust it.
+    pub info: Option<Implementation>,
+    /// What it offers.
+    pub capabilities: ServerCapabilities,
+    /// How to use the server, for the model.
+    pub instructions: Option<String>,
+    /// The revisions that it names; only the negotiated one where a session was opened.
+    pub versions: Vec<String>,
+    /// The result of `server/discover` or `initialize`, as the server wrote it.
+    pub result: Box<str>,
+}
+
+impl ServerFacts {
+    /// The rules of the negotiated revision.
+    pub fn rules(&self) -> &'static Rules {
+        self.revision.rules()
+    }
 }
 
 /// Why a call has no result, and by which side's fault.

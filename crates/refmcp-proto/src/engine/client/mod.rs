@@ -20,7 +20,6 @@ mod ignored_input;
 mod io;
 mod negotiation;
 mod notifications;
-mod server_facts;
 mod server_requests;
 
 use std::collections::{HashMap, VecDeque};
@@ -32,7 +31,7 @@ use ignored_input::IgnoredInput;
 use server_requests::PendingRequest;
 
 use crate::engine::CallId;
-use crate::engine::hash::Quick;
+use crate::engine::FastHash;
 use crate::engine::message_checks;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
@@ -45,10 +44,9 @@ pub use config::{
     CallOptions, ClientConfig, InputHandling, TransportKind, UnknownVersionPolicy, VersionPolicy,
 };
 pub use io::{
-    CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerRequest,
-    ServerRequestId, TransportError,
+    CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerFacts,
+    ServerRequest, ServerRequestId, TransportError,
 };
-pub use server_facts::ServerFacts;
 
 /// One connection with a server.
 #[derive(Debug)]
@@ -62,12 +60,12 @@ pub struct ClientEngine {
     /// What all requests have in `_meta`.
     fixed_meta: Vec<u8>,
     last_number: u64,
-    calls: HashMap<CallId, Call, Quick>,
+    calls: HashMap<CallId, Call, FastHash>,
     /// The calls of exchanges that are not a call's first.
-    later_rounds: HashMap<ExchangeId, CallId, Quick>,
+    later_rounds: HashMap<ExchangeId, CallId, FastHash>,
     /// Calls that wait until the connection is open, in their order.
     waiting: Vec<CallId>,
-    server_requests: HashMap<ServerRequestId, PendingRequest, Quick>,
+    server_requests: HashMap<ServerRequestId, PendingRequest, FastHash>,
     last_server_request: u64,
     /// No deadline is earlier than this.
     next_deadline: Option<Timestamp>,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::hash::Quick;
+use crate::engine::FastHash;
 use crate::engine::{
     CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
     RequestStateUse,
@@ -15,7 +15,7 @@ use crate::engine::{
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
-use crate::revision::{Lifecycle, Method, lower};
+use crate::revision::{Lifecycle, Method, downgrade};
 use crate::time::Timestamp;
 
 /// A request in flight.
@@ -73,9 +73,9 @@ struct Cancelled<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     next: u64,
-    open: HashMap<CallId, Call, Quick>,
+    open: HashMap<CallId, Call, FastHash>,
     /// How many calls have this id; only a lenient server ever has more than one.
-    by_id: HashMap<RequestId, u32, Quick>,
+    by_id: HashMap<RequestId, u32, FastHash>,
 }
 
 impl Calls {
@@ -248,7 +248,7 @@ impl ServerEngine {
 
     pub(super) fn fail(&mut self, call: CallId, failure: CallFailure) {
         let Some(call) = self.calls.close(call) else { return };
-        match lower::failure(call.peer.rules(), &call.method, failure) {
+        match downgrade::failure(call.peer.rules(), &call.method, failure) {
             Ok(result) => self.respond(&call.to, call.peer.rules(), result),
             Err(error) => self.respond_error(&call.to, &error),
         }

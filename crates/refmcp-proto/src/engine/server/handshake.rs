@@ -9,7 +9,7 @@ use crate::engine::{EarlyRequests, ExchangeId, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
-use crate::revision::{Lifecycle, Revision, lift, lower};
+use crate::revision::{Lifecycle, Revision, downgrade};
 use crate::time::Timestamp;
 
 /// The finding about a request that comes too early.
@@ -68,8 +68,8 @@ impl ServerEngine {
             self.opening_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
         let revision = peer.revision;
         let mut server_info = (*self.config.server_info).clone();
-        lower::implementation(peer.rules(), &mut server_info);
-        let offered = lower::capabilities(peer.rules(), &self.config.capabilities);
+        downgrade::implementation(peer.rules(), &mut server_info);
+        let offered = downgrade::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = InitializeResult::new(revision.as_str(), offered, server_info);
         result.instructions.clone_from(&self.config.instructions);
         self.keepalive.start(now);
@@ -91,7 +91,7 @@ impl ServerEngine {
             _ => newest,
         };
         let mut capabilities = params.capabilities;
-        lift::client_capabilities(revision.rules(), &mut capabilities);
+        downgrade::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
         self.config.peer_cache.remember("initialize", text, None, peer.clone());
         Ok(peer)
@@ -181,7 +181,7 @@ impl ServerEngine {
     }
 
     pub(super) fn discover(&mut self, to: &ReplyTo, peer: &Peer) {
-        let capabilities = lower::capabilities(peer.rules(), &self.config.capabilities);
+        let capabilities = downgrade::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = DiscoverResult::new(self.supported_versions(), capabilities);
         result.instructions.clone_from(&self.config.instructions);
         self.respond(to, peer.rules(), result.into());

@@ -14,7 +14,7 @@ use super::calls::input_closed_error;
 use crate::engine::{CallId, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
-use crate::revision::{InputMode, lower};
+use crate::revision::{InputMode, downgrade};
 use crate::time::Timestamp;
 
 /// The open requests to the client.
@@ -103,9 +103,9 @@ impl ServerEngine {
         let mut lowered = Vec::with_capacity(questions.len());
         for question in questions {
             let fits = peer.check_support(&question.request);
-            match fits.and_then(|()| lower::question(peer.rules(), question.request)) {
+            match fits.and_then(|()| downgrade::input_request(peer.rules(), question.request)) {
                 Ok(mut request) => {
-                    lower::leave_out_context(&peer.capabilities, &mut request);
+                    downgrade::remove_context(&peer.capabilities, &mut request);
                     lowered.push((question.key, request));
                 }
                 Err(failure) => return self.fail(number, failure),
@@ -137,7 +137,7 @@ impl ServerEngine {
         for (key, mut request) in questions {
             let until = now + self.config.timeouts.client_response;
             let id = self.server_requests.open(OpenRequest { call: number, key, until });
-            lower::name_url_visit(&mut request, &id);
+            downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
             });

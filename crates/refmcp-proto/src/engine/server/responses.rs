@@ -6,12 +6,12 @@ use super::{ReplyTo, ServerEngine};
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{RequestId, RpcError};
 use crate::model::ServerResult;
-use crate::revision::{Rules, UnreadableId, lower};
+use crate::revision::{Rules, UnreadableId, downgrade};
 
 impl ServerEngine {
     /// Responds with a result, in the shape that these rules want.
     pub(super) fn respond(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
-        lower::result(rules, &self.config, &mut result);
+        downgrade::result(rules, &self.config, &mut result);
         let mut json = Vec::with_capacity(256);
         match encode::result(&mut json, &to.id, &result) {
             Ok(()) => self.send_response(to, json, None),

@@ -1,8 +1,9 @@
 //! Reads Server-Sent Events out of a stream of bytes cut anywhere.
 
-use std::{borrow::Cow, fmt, mem};
+use std::borrow::Cow;
+use std::mem;
 
-use super::super::scan::find;
+use memchr::{memchr, memchr2};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 const KEPT_BETWEEN_LINES: usize = 64 * 1024;
@@ -35,25 +36,16 @@ pub enum SseItem {
 }
 
 /// Why a stream cannot be read on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SseError {
     /// An event, or a single line, was over the limit.
+    #[error("an event is longer than {max_event} bytes")]
     TooLong {
         /// The limit it was over, in bytes.
         max_event: usize,
     },
 }
-
-impl fmt::Display for SseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong { max_event } => write!(f, "an event is longer than {max_event} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for SseError {}
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
@@ -149,7 +141,7 @@ impl SseDecoder {
                 self.after_cr = false;
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
-            let split = find(rest, *b"\r\n").and_then(|at| rest.split_at_checked(at));
+            let split = memchr2(b'\r', b'\n', rest).and_then(|at| rest.split_at_checked(at));
             let Some((line, [end, after @ ..])) = split else {
                 self.check_room(rest.len())?;
                 self.partial.extend_from_slice(rest);
@@ -182,7 +174,7 @@ impl SseDecoder {
             [b':', ..] => out.extend([SseItem::Comment]),
             _ => {
                 self.event_bytes += line.len();
-                let (name, value) = find(line, *b":")
+                let (name, value) = memchr(b':', line)
                     .and_then(|at| Some((line.get(..at)?, line.get(at + 1..)?)))
                     .unwrap_or((line, b""));
                 out.extend(self.field(name, value.strip_prefix(b" ").unwrap_or(value)));

@@ -1,8 +1,6 @@
 //! Writes Server-Sent Events and comments into a byte buffer.
 
-use std::fmt;
-
-use super::super::scan::find;
+use memchr::memchr2;
 
 /// One event to write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,28 +16,19 @@ pub struct SseEvent<'a> {
 }
 
 /// Why an event cannot be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SseEncodeError {
     /// The id holds a CR or LF, which would end its field.
+    #[error("the event id holds a line break")]
     LineBreakInId,
     /// The id holds a NUL, for which a reader would ignore it.
+    #[error("the event id holds a NUL")]
     NulInId,
     /// The event name holds a CR or LF, which would end its field.
+    #[error("the event name holds a line break")]
     LineBreakInEvent,
 }
-
-impl fmt::Display for SseEncodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LineBreakInId => "the event id holds a line break",
-            Self::NulInId => "the event id holds a NUL",
-            Self::LineBreakInEvent => "the event name holds a line break",
-        })
-    }
-}
-
-impl std::error::Error for SseEncodeError {}
 
 /// Appends one event; on an error nothing is appended.
 ///
@@ -79,7 +68,7 @@ pub fn encode_comment(out: &mut Vec<u8>, text: &str) {
 
 fn push_lines(out: &mut Vec<u8>, prefix: &[u8], text: &str) {
     let mut rest = text.as_bytes();
-    while let Some((line, end)) = find(rest, *b"\r\n").and_then(|at| rest.split_at_checked(at)) {
+    while let Some((line, end)) = memchr2(b'\r', b'\n', rest).and_then(|at| rest.split_at_checked(at)) {
         push_line(out, prefix, line);
         rest = end.strip_prefix(b"\r\n").or_else(|| end.get(1..)).unwrap_or_default();
     }

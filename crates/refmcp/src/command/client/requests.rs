@@ -169,7 +169,7 @@ pub(crate) fn info(session: &Session) -> Result<()> {
     let also: Vec<String> =
         server.versions.iter().filter(|version| *version != server.revision.as_str()).cloned().collect();
     let OpeningAnswer { server_info, capabilities, meta } =
-        serde_json::from_str(&server.answer).unwrap_or_default();
+        serde_json::from_str(&server.result).unwrap_or_default();
     let document = InfoDocument {
         server_info: server_info.or_else(|| meta?.server_info),
         protocol_version: server.revision.as_str(),

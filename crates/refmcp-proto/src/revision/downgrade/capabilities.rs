@@ -1,9 +1,36 @@
-//! From the shape a peer speaks to the model's: what its revision cannot mean is taken out.
+//! Capabilities and implementations, without what a revision does not have.
 
-use crate::model::ClientCapabilities;
+use crate::model::{ClientCapabilities, Implementation, ServerCapabilities};
 use crate::revision::{Elicitation, Rules, UrlElicitation};
 
-/// What a client can do, read by the rules of its revision: a capability that the revision does not know says nothing.
+/// The capabilities of a server in this revision.
+pub fn capabilities(rules: &Rules, offered: &ServerCapabilities) -> ServerCapabilities {
+    let mut capabilities = offered.clone();
+    if !rules.completions_capability {
+        capabilities.completions = None;
+    }
+    // Capabilities beyond the protocol are members of `extensions`, or of the object itself where there is none.
+    if rules.extensions {
+        capabilities.extra.clear();
+    } else {
+        capabilities.extensions = None;
+    }
+    capabilities
+}
+
+/// The description of an implementation in this revision.
+pub fn implementation(rules: &Rules, implementation: &mut Implementation) {
+    if !rules.titles {
+        implementation.title = None;
+    }
+    if !rules.icons {
+        implementation.icons = None;
+        implementation.description = None;
+        implementation.website_url = None;
+    }
+}
+
+/// Removes the capabilities of a client that its revision does not have.
 pub fn client_capabilities(rules: &Rules, capabilities: &mut ClientCapabilities) {
     if rules.elicitation == Elicitation::Unknown {
         capabilities.elicitation = None;

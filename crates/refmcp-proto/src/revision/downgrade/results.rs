@@ -1,17 +1,16 @@
-//! Results and what they are made of.
+//! Results and failures in the shape of a revision.
 
-use std::time::Duration;
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use crate::engine::EngineConfig;
+use crate::engine::{CallFailure, EngineConfig};
+use crate::jsonrpc::{RpcError, code};
 use crate::model::{
-    Annotations, CallToolResult, Content, Implementation, Prompt, Resource, ResourceContents,
-    ResourceTemplate, ResultMeta, ResultType, ServerCapabilities, ServerResult, Tool,
+    Annotations, CallToolResult, Content, Icon, Meta, MissingCapabilityData, Prompt, Resource,
+    ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Tool,
 };
-use crate::revision::{Rules, StructuredOutput};
+use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput};
 
-/// Brings a result into the shape that these rules want, and completes it with what every result must have.
+/// Brings a result into the shape of a revision, and adds what every result of it must have.
 pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
     match result {
         ServerResult::CallTool(result) => call_tool(rules, result),
@@ -35,7 +34,7 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
     cache_hints(rules, config, result);
 }
 
-/// Says of a result that it is one, and whose.
+/// Adds the result type and the server's name, or removes them.
 fn stamp(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
     if !rules.stamped_results {
         *result.result_type_mut() = None;
@@ -64,7 +63,7 @@ fn cache_hints(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) 
     let Some((ttl, scope)) = result.cache_mut() else { return };
     if rules.cache_hints {
         let (time, whose) = &config.cache;
-        ttl.get_or_insert_with(|| millis(*time));
+        ttl.get_or_insert_with(|| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         scope.get_or_insert_with(|| *whose);
     } else {
         *ttl = None;
@@ -72,34 +71,33 @@ fn cache_hints(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) 
     }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What a server offers, as far as these rules have words for it.
-pub fn capabilities(rules: &Rules, offered: &ServerCapabilities) -> ServerCapabilities {
-    let mut capabilities = offered.clone();
-    if !rules.completions_capability {
-        capabilities.completions = None;
-    }
-    // What goes beyond the protocol has a place of its own in the newest revision, and stands among the rest before.
-    if rules.extensions {
-        capabilities.extra.clear();
-    } else {
-        capabilities.extensions = None;
-    }
-    capabilities
-}
-
-/// Who someone is.
-pub fn implementation(rules: &Rules, implementation: &mut Implementation) {
-    if !rules.titles {
-        implementation.title = None;
-    }
-    if !rules.icons {
-        implementation.icons = None;
-        implementation.description = None;
-        implementation.website_url = None;
+/// What a failure becomes: a tool result for the model, or an error.
+pub fn failure(rules: &Rules, method: &Method, failure: CallFailure) -> Result<ServerResult, RpcError> {
+    match failure {
+        CallFailure::Rpc(error) => Err(error),
+        CallFailure::ResourceNotFound { uri } => {
+            Err(RpcError::new(rules.resource_not_found, "resource not found")
+                .with_data(json!({ "uri": uri })))
+        }
+        CallFailure::BadArguments(what) => match rules.bad_arguments {
+            BadArguments::ToolResult if *method == Method::CallTool => Ok(CallToolResult::error(what).into()),
+            _ => Err(RpcError::invalid_params(what)),
+        },
+        CallFailure::MissingCapability { needs, what } => {
+            let text = format!("the client does not support {what}");
+            match rules.input_mode {
+                InputMode::InputRequired => {
+                    let data = MissingCapabilityData { required_capabilities: *needs, ..Default::default() };
+                    let mut error = RpcError::new(code::MISSING_CAPABILITY, text);
+                    error.data = serde_json::to_value(data).ok();
+                    Err(error)
+                }
+                InputMode::ServerRequest if *method == Method::CallTool => {
+                    Ok(CallToolResult::error(text).into())
+                }
+                InputMode::ServerRequest => Err(RpcError::invalid_request(text)),
+            }
+        }
     }
 }
 
@@ -121,16 +119,13 @@ fn tool(rules: &Rules, tool: &mut Tool) {
     if !rules.tool_annotations {
         tool.annotations = None;
     }
-    if !rules.titles {
-        // Before tools had titles, their annotations did.
-        if let Some(title) = tool.title.take().filter(|_| rules.tool_annotations) {
-            tool.annotations.get_or_insert_default().title.get_or_insert(title);
-        }
-        tool.meta = None;
+    // Before tools had titles, their annotations did.
+    if !rules.titles
+        && let Some(title) = tool.title.take().filter(|_| rules.tool_annotations)
+    {
+        tool.annotations.get_or_insert_default().title.get_or_insert(title);
     }
-    if !rules.icons {
-        tool.icons = None;
-    }
+    base_metadata(rules, &mut tool.title, &mut tool.meta, &mut tool.icons);
     let fits = match rules.structured_output {
         StructuredOutput::Unknown => false,
         StructuredOutput::Object => tool
@@ -146,34 +141,34 @@ fn tool(rules: &Rules, tool: &mut Tool) {
 
 fn resource(rules: &Rules, resource: &mut Resource) {
     annotations(rules, &mut resource.annotations);
-    if !rules.titles {
-        resource.title = None;
-        resource.meta = None;
-    }
-    if !rules.icons {
-        resource.icons = None;
-    }
+    base_metadata(rules, &mut resource.title, &mut resource.meta, &mut resource.icons);
 }
 
 fn template(rules: &Rules, template: &mut ResourceTemplate) {
     annotations(rules, &mut template.annotations);
-    if !rules.titles {
-        template.title = None;
-        template.meta = None;
-    }
-    if !rules.icons {
-        template.icons = None;
-    }
+    base_metadata(rules, &mut template.title, &mut template.meta, &mut template.icons);
 }
 
 fn prompt(rules: &Rules, prompt: &mut Prompt) {
+    base_metadata(rules, &mut prompt.title, &mut prompt.meta, &mut prompt.icons);
     if !rules.titles {
-        prompt.title = None;
-        prompt.meta = None;
         prompt.arguments.iter_mut().flatten().for_each(|argument| argument.title = None);
     }
+}
+
+/// Removes what tools, resources and prompts did not have from the start.
+fn base_metadata(
+    rules: &Rules,
+    title: &mut Option<String>,
+    meta: &mut Option<Meta>,
+    icons: &mut Option<Vec<Icon>>,
+) {
+    if !rules.titles {
+        *title = None;
+        *meta = None;
+    }
     if !rules.icons {
-        prompt.icons = None;
+        *icons = None;
     }
 }
 
@@ -205,25 +200,17 @@ pub fn content(rules: &Rules, block: &mut Content) {
     if let Some(note) = note {
         *block = Content::text(note);
     }
-    match block {
-        Content::Text(text) => {
-            annotations(rules, &mut text.annotations);
-            text.meta.take_if(|_| !rules.titles);
-        }
-        Content::Image(image) => {
-            annotations(rules, &mut image.annotations);
-            image.meta.take_if(|_| !rules.titles);
-        }
-        Content::Audio(audio) => {
-            annotations(rules, &mut audio.annotations);
-            audio.meta.take_if(|_| !rules.titles);
-        }
+    let (annotated, meta) = match block {
+        Content::Text(text) => (&mut text.annotations, &mut text.meta),
+        Content::Image(image) => (&mut image.annotations, &mut image.meta),
+        Content::Audio(audio) => (&mut audio.annotations, &mut audio.meta),
         Content::Resource(embedded) => {
-            annotations(rules, &mut embedded.annotations);
-            embedded.meta.take_if(|_| !rules.titles);
             contents(rules, &mut embedded.resource);
+            (&mut embedded.annotations, &mut embedded.meta)
         }
-        Content::ResourceLink(link) => resource(rules, link),
-        Content::ToolUse(_) | Content::ToolResult(_) | Content::Unknown(_) => {}
-    }
+        Content::ResourceLink(link) => return resource(rules, link),
+        Content::ToolUse(_) | Content::ToolResult(_) | Content::Unknown(_) => return,
+    };
+    annotations(rules, annotated);
+    meta.take_if(|_| !rules.titles);
 }

@@ -1,4 +1,4 @@
-//! Questions to the client.
+//! Input requests in the shape of a revision.
 
 use crate::engine::CallFailure;
 use crate::jsonrpc::RequestId;
@@ -8,8 +8,8 @@ use crate::model::{
 };
 use crate::revision::{Elicitation, InputMode, Rules, UrlElicitation};
 
-/// A question in the shape that these rules know, or why it cannot be asked.
-pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, CallFailure> {
+/// An input request in the shape of a revision, or why it has none.
+pub fn input_request(rules: &Rules, request: InputRequest) -> Result<InputRequest, CallFailure> {
     Ok(match request {
         InputRequest::Roots => InputRequest::Roots,
         InputRequest::Sample(mut params) => {
@@ -31,15 +31,15 @@ pub fn question(rules: &Rules, request: InputRequest) -> Result<InputRequest, Ca
     })
 }
 
-/// A visit to a URL needs a name where its completion can be told later; the request's own id will do.
-pub fn name_url_visit(request: &mut InputRequest, id: &RequestId) {
+/// Gives a URL elicitation an id, which the notification of its completion refers to; the request's own id will do.
+pub fn set_elicitation_id(request: &mut InputRequest, id: &RequestId) {
     if let InputRequest::Elicit(ElicitParams::Url(params)) = request {
         params.elicitation_id.get_or_insert_with(|| format!("elicitation-{id}"));
     }
 }
 
-/// Context from servers is asked for only where the client has said that it gives it.
-pub fn leave_out_context(capabilities: &ClientCapabilities, request: &mut InputRequest) {
+/// Removes `includeContext` where the client has not declared that it supports it.
+pub fn remove_context(capabilities: &ClientCapabilities, request: &mut InputRequest) {
     let gives = capabilities.sampling.as_ref().is_some_and(|sampling| sampling.context.is_some());
     if let InputRequest::Sample(params) = request
         && !gives
