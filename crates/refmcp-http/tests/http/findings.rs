@@ -1,9 +1,9 @@
-//! What clients do wrong is recorded wherever it comes in, also where no session keeps it.
+//! Findings: mistakes of clients are recorded, with a session or without.
 
 use serde_json::{Value, json};
 
 use crate::policy::lenient;
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request, with_meta};
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request, with_meta};
 
 fn note(method: &str) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": {} })
@@ -39,7 +39,7 @@ async fn without_a_session() {
     meant["params"] = with_meta(json!({}));
     assert_eq!(site.post(&version, &meant).await.status, 202);
     assert_eq!(found(&site, "CANC-01").await, 2.0);
-    // Who asks is said inside the parameters; beside them nobody looks.
+    // `_meta` belongs into the parameters; beside them it is ignored.
     let mut list = request("tools/list", json!({}));
     list["_meta"] = with_meta(json!({}))["_meta"].take();
     for headers in [&version[..], &[]] {
@@ -53,7 +53,7 @@ async fn without_a_session() {
 }
 
 #[tokio::test]
-async fn what_a_lenient_endpoint_serves_without_headers() {
+async fn missing_headers_are_findings_on_a_lenient_endpoint() {
     let site = Site::open(lenient()).await;
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let ping = request("ping", json!({}));
@@ -62,7 +62,7 @@ async fn what_a_lenient_endpoint_serves_without_headers() {
     let page = site.send("GET", "/metrics", &[], b"").await.text().await;
     assert!(!page.contains("refmcp_findings_total{"), "nothing is missing: {page}");
 
-    let initialize = request("initialize", opening(LATEST_SESSION)).to_string();
+    let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
     let opened = site.bare("POST", "/mcp", &[], &initialize).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     assert_eq!(found(&site, "HTTP-03").await, 1.0, "no Accept with initialize");
@@ -89,7 +89,7 @@ async fn what_a_lenient_endpoint_serves_without_headers() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_messages() {
+async fn malformed_bodies_are_findings() {
     let site = Site::usual().await;
     assert_eq!(site.send("POST", "/mcp", &[], b"{oops").await.status, 400);
     assert_eq!(found(&site, "RPC-01").await, 1.0, "without a session, each is counted");

@@ -1,4 +1,4 @@
-//! HTTP/2, which begins on the same port with its own first words.
+//! HTTP/2 on the same port, by its preface.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::support::{BOTH_KINDS, LATEST_SESSION, STATELESS, Site, opening, request, text_of, with_meta};
+use crate::support::{
+    BOTH_KINDS, LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of, with_meta,
+};
 
-/// So long only somebody waits who would wait for ever. It has to hold for all that one test asks for at once, which takes
-/// as many times longer as others use the same processor.
+/// A test that waits longer would wait for ever. It must be enough for all requests of one test at once on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A client of HTTP/2.
@@ -69,7 +70,7 @@ impl Peer {
         self.send(method, path, headers, "").await.unwrap().status().as_u16()
     }
 
-    /// Calls a tool by a request that stands for itself.
+    /// Calls a tool by a stateless request.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<Response<RecvStream>, h2::Error> {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": 1 } });
         let body = request("tools/call", with_meta(params)).to_string();
@@ -96,11 +97,11 @@ pub(crate) async fn text(response: Response<RecvStream>) -> String {
 }
 
 #[tokio::test]
-async fn everything_is_served_over_it() {
+async fn every_route_is_served_over_http2() {
     let site = Site::usual().await;
     let peer = Peer::connect(&site).await;
     peer.is_served().await;
-    let body = request("initialize", opening(LATEST_SESSION)).to_string();
+    let body = request("initialize", initialize_params(LATEST_SESSION)).to_string();
     let opened = peer.send("POST", "/mcp", &[], &body).await.unwrap();
     let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
     let named = [("mcp-session-id", &*session), ("mcp-protocol-version", LATEST_SESSION)];
@@ -108,7 +109,7 @@ async fn everything_is_served_over_it() {
     assert_eq!(peer.send("POST", "/mcp", &named, &ready).await.unwrap().status(), 202);
     let standing = peer.send("GET", "/mcp", &named, "").await.unwrap();
     assert_eq!(standing.headers()["content-type"], "text/event-stream");
-    // A stream of events, beside the one that stands.
+    // An SSE stream, besides the GET stream.
     let reply = peer.call("steps", json!({ "n": 3, "ms": 5 })).await.unwrap();
     assert_eq!(reply.headers()["content-type"], "text/event-stream");
     let heard = text(reply).await;
@@ -130,7 +131,7 @@ async fn everything_is_served_over_it() {
 }
 
 #[tokio::test]
-async fn strangers_are_refused_by_either_name() {
+async fn host_and_authority_are_both_checked() {
     let site = Site::usual().await;
     let peer = Peer::connect(&site).await;
     for (address, headers, status) in [
@@ -179,12 +180,12 @@ async fn many_requests_share_a_connection() {
 }
 
 #[tokio::test]
-async fn whoever_resets_what_it_opens_harms_nobody() {
+async fn rapid_resets_harm_no_other() {
     let site = Site::usual().await;
     let bystander = Peer::connect(&site).await;
     let mut opened = 0;
     while opened < 10_000 {
-        // A connection that does this for long is closed; whoever wants to go on needs another.
+        // A connection that does this for long is closed; then another is opened.
         let Peer { mut send, .. } = Peer::connect(&site).await;
         while opened < 10_000 {
             let Ok(ready) = send.ready().await else { break };
@@ -204,7 +205,7 @@ async fn whoever_resets_what_it_opens_harms_nobody() {
 }
 
 #[tokio::test]
-async fn whoever_takes_nothing_delays_nobody() {
+async fn a_client_that_reads_nothing_delays_no_other() {
     let site = Site::usual().await;
     let bystander = Peer::connect(&site).await;
     let stuck = Peer::with(&site, Builder::new().initial_window_size(0)).await;
@@ -229,7 +230,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn floods_of_frames_harm_nobody() {
+async fn floods_of_frames_harm_no_other() {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let site = Site::usual().await;
     let bystander = Peer::connect(&site).await;

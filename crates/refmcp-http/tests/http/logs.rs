@@ -1,20 +1,19 @@
-//! What is written into the log, at its most talkative: never what only the client may know, and never all that a
-//! client likes to send.
+//! The log at its most verbose level: without secrets of clients, and without long inputs.
 
 use refmcp_testkit::log::LogBuffer;
 use serde_json::json;
 
-use crate::legacy;
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request};
+use crate::http_sse;
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request};
 
 /// The longest line and the longest response that a long input may lead to.
 const LONG: usize = 10_000;
 const SHORT: usize = 1000;
 
-// Everything of this test runs on one thread, the server too, so the log is of nobody else.
+// Everything of this test runs on one thread, the server too, so the log is this test's alone.
 #[tokio::test(flavor = "current_thread")]
-async fn secrets_and_long_inputs_stay_out_of_it() {
-    // Where there is only one, other threads decide by their own, which they do not have, what is logged at all.
+async fn secrets_and_long_inputs_are_not_logged() {
+    // With a single subscriber, other threads would decide by their own, which they do not have, what is enabled.
     let _second =
         tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
     let kept = LogBuffer::default();
@@ -24,11 +23,15 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     client.call(1, "echo", json!({ "message": "what-was-said" })).await.json().await;
-    client.watch(2, "steps", json!({ "n": 1, "ms": 1, "note": "what-was-said" })).await.events().await;
-    let (_stream, address) = legacy::open(&site).await;
+    client
+        .call_with_progress(2, "steps", json!({ "n": 1, "ms": 1, "note": "what-was-said" }))
+        .await
+        .events()
+        .await;
+    let (_stream, address) = http_sse::open(&site).await;
     site.post(
         &[("Authorization", "Bearer the-token"), ("Cookie", "the-cookie")],
-        &request("initialize", opening(LATEST_SESSION)),
+        &request("initialize", initialize_params(LATEST_SESSION)),
     )
     .await;
 
@@ -58,7 +61,7 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
     }
     for header in ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"] {
         let echo = json!({ "name": "echo", "arguments": { "message": "m" } });
-        let reply = site.alone("tools/call", echo, &[(header, &long)]).await;
+        let reply = site.stateless("tools/call", echo, &[(header, &long)]).await;
         assert_eq!(reply.status, 400, "{header}");
         let said = reply.text().await;
         assert!(said.len() < SHORT, "{header}: {} bytes", said.len());
@@ -70,8 +73,8 @@ async fn secrets_and_long_inputs_stay_out_of_it() {
 
     let log = kept.text();
     assert!(log.contains("refused") && log.contains("answered"), "{log}");
-    let legacy = address.rsplit_once('=').unwrap().1;
-    for secret in [&*client.session, legacy, "the-token", "the-cookie", "what-was-said"] {
+    let http_sse = address.rsplit_once('=').unwrap().1;
+    for secret in [&*client.session, http_sse, "the-token", "the-cookie", "what-was-said"] {
         let line = log.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret}");
     }
@@ -98,10 +101,10 @@ async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
 #[tokio::test(flavor = "current_thread")]
 async fn operators_see_the_start_the_stop_and_every_refusal() {
     let log = logged("info", async |site| {
-        site.send("GET", "/nothing?sessionId=of-somebody", &[], b"").await;
+        site.send("GET", "/nothing?sessionId=session-of-another", &[], b"").await;
         site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
         site.send("GET", "/mcp", &[("Origin", "https://evil.example")], b"").await;
-        site.send("GET", "/mcp", &[("Mcp-Session-Id", "of-somebody")], b"").await;
+        site.send("GET", "/mcp", &[("Mcp-Session-Id", "session-of-another")], b"").await;
         site.send("POST", "/mcp", &[], b"{").await;
         site.send("POST", "/mcp", &[], br#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#).await;
         site.post(&[], &request("initialize", json!({}))).await;
@@ -127,11 +130,11 @@ async fn operators_see_the_start_the_stop_and_every_refusal() {
         assert!(wanted.iter().all(|wanted| line.contains(wanted)), "{line}: {wanted:?}");
     }
     assert_eq!(refused.len(), 8, "{log}");
-    assert!(!log.contains("of-somebody"), "{log}");
+    assert!(!log.contains("session-of-another"), "{log}");
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn by_default_nothing_of_that_is_said() {
+async fn warnings_alone_have_no_refusals() {
     let log = logged("warn", async |site| {
         site.serves().await;
         site.send("GET", "/nothing", &[], b"").await;
@@ -142,7 +145,7 @@ async fn by_default_nothing_of_that_is_said() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn errors_are_logged_with_their_reason_for_those_who_look() {
+async fn errors_are_logged_at_debug() {
     let log = logged("refmcp::http=debug", async |site| {
         site.send("POST", "/mcp", &[], b"{").await;
         let client = Client::open(site, LATEST_SESSION).await;

@@ -1,39 +1,36 @@
 //! The endpoint as its clients see it: bytes on a socket.
 
-mod abort;
 mod authorization;
-mod bad_http;
-mod bad_sessions;
-mod bad_websocket;
-mod cancelled;
-mod caps;
-mod commit;
-mod crowd;
-mod exactness;
+mod cancellation;
+mod count_limits;
+mod disconnects;
+mod endpoint_path;
 mod findings;
-mod frames;
-mod gates;
-mod heads_and_bodies;
+mod forwarded;
+mod get_stream;
+mod guard;
+mod health_and_metrics;
 mod http2;
-mod legacy;
+mod http_sse;
+mod isolation;
 mod logs;
-mod metrics;
+mod malformed_http;
 mod mounted;
-mod operation;
-mod ops;
-mod paths;
+mod ops_listener;
 mod policy;
-mod proxies;
+mod prometheus_format;
+mod response_mode;
+mod resumption;
+mod session_and_event_ids;
 mod sessions;
 mod shutdown;
+mod size_and_time_limits;
 mod slow_readers;
-mod standing;
 mod stateless;
 mod support;
 #[cfg(feature = "tls")]
 mod tls;
-mod tools;
 #[cfg(unix)]
 mod unix;
 mod websocket;
-mod wire;
+mod websocket_violations;

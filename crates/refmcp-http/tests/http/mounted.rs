@@ -1,4 +1,4 @@
-//! The endpoint as a part of somebody's application.
+//! The endpoint as a part of an axum application.
 
 use std::net::SocketAddr;
 
@@ -9,9 +9,9 @@ use refmcp_proto::frame::SseItem;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::legacy;
-use crate::support::{LATEST_SESSION, STATELESS, Site, opening, request, text_of, with_meta};
-use crate::tools;
+use crate::http_sse;
+use crate::support::tools;
+use crate::support::{LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of, with_meta};
 use crate::websocket::{hear, say};
 
 impl Site {
@@ -23,7 +23,7 @@ impl Site {
         let address = listener.local_addr().unwrap();
         let app = app.into_make_service_with_connect_info::<SocketAddr>();
         let served = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self::found(address, served)
+        Self::served_by(address, served)
     }
 }
 
@@ -37,13 +37,13 @@ async fn applications() -> [(Site, Endpoint, &'static str); 2] {
 }
 
 #[tokio::test]
-async fn sessions_work_wherever_it_is() {
+async fn sessions_work_in_merged_and_nested_routers() {
     for (site, _endpoint, at) in applications().await {
         let path = format!("{at}/mcp");
         let post = async |headers: &[(&str, &str)], body: serde_json::Value| {
             site.send("POST", &path, headers, body.to_string().as_bytes()).await
         };
-        let opened = post(&[], request("initialize", opening(LATEST_SESSION))).await;
+        let opened = post(&[], request("initialize", initialize_params(LATEST_SESSION))).await;
         assert_eq!(opened.status, 200, "{at}");
         let session = opened.header("mcp-session-id").unwrap().to_owned();
         let named = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", LATEST_SESSION)];
@@ -62,42 +62,42 @@ async fn sessions_work_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn the_older_transport_says_where_it_is() {
+async fn http_sse_names_the_nested_path() {
     for (site, _endpoint, at) in applications().await {
         let mut stream = site.send("GET", &format!("{at}/sse"), &[], b"").await;
         let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
         assert!(event.data.starts_with(&format!("{at}/messages?sessionId=")), "{}", event.data);
-        legacy::post(&site, &event.data, &request("initialize", opening("2024-11-05"))).await;
+        http_sse::post(&site, &event.data, &request("initialize", initialize_params("2024-11-05"))).await;
         assert_eq!(stream.event().await.unwrap().1["result"]["protocolVersion"], "2024-11-05");
     }
 }
 
 #[tokio::test]
-async fn sockets_work_wherever_it_is() {
+async fn websockets_work_in_merged_and_nested_routers() {
     for (site, _endpoint, at) in applications().await {
         for path in ["/mcp", "/mcp/ws"] {
             let address = format!("ws://{}{at}{path}", site.address);
             let socket = tokio::net::TcpStream::connect(site.address).await.unwrap();
             let (mut socket, _) = tokio_tungstenite::client_async(address, socket).await.unwrap();
-            say(&mut socket, &request("initialize", opening(LATEST_SESSION))).await;
+            say(&mut socket, &request("initialize", initialize_params(LATEST_SESSION))).await;
             assert_eq!(hear(&mut socket).await["result"]["protocolVersion"], LATEST_SESSION);
         }
     }
 }
 
 #[tokio::test]
-async fn nobody_is_near_who_is_not_known_to_be() {
+async fn clients_of_unknown_address_are_not_local() {
     let endpoint = Endpoint::builder(tools::server().0).build();
     let known = Site::application(&endpoint, |app, endpoint| app.merge(endpoint)).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = endpoint.router();
     let unknown =
-        Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
+        Site::served_by(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     for (site, near) in [(known, "true"), (unknown, "false")] {
         for claimed in ["127.0.0.1", "10.0.0.1"] {
             let call = json!({ "name": "near", "arguments": {} });
-            let reply = site.alone("tools/call", call, &[("X-Forwarded-For", claimed)]).await;
+            let reply = site.stateless("tools/call", call, &[("X-Forwarded-For", claimed)]).await;
             assert_eq!(text_of(&reply.json().await), near, "{claimed}");
         }
     }
@@ -141,7 +141,7 @@ async fn a_server_that_stops_takes_nothing_new() {
                 .contains("refmcp_requests_in_flight 1\n")
             {}
             endpoint.shut_down();
-            let initialize = request("initialize", opening(LATEST_SESSION)).to_string();
+            let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
             for (method, path, body) in
                 [("GET", path("/readyz"), ""), ("POST", path("/mcp"), &initialize), ("GET", path("/sse"), "")]
             {

@@ -1,11 +1,11 @@
-//! What the strict policy refuses and the lenient one serves, and what both take.
+//! Policies: what the strict one refuses and the lenient one serves.
 
 use refmcp_http::Options;
 use serde_json::{Value, json};
 
-use crate::legacy;
-use crate::support::{LATEST_SESSION, STATELESS, Site, opening, request, with_meta};
-use crate::wire::{Reply, send};
+use crate::http_sse;
+use crate::support::http1::{Reply, send};
+use crate::support::{LATEST_SESSION, STATELESS, Site, initialize_params, request, with_meta};
 
 const LENIENT_SERVES: &str = "; --policy lenient serves it";
 
@@ -23,7 +23,7 @@ impl Site {
 
     /// The id of a session that was opened with an `Accept` header and is ready.
     async fn opened(&self) -> String {
-        let reply = self.post(&[], &request("initialize", opening(LATEST_SESSION))).await;
+        let reply = self.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await;
         let session = reply.header("mcp-session-id").unwrap().to_owned();
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let headers = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", LATEST_SESSION)];
@@ -37,9 +37,9 @@ fn steps() -> Value {
 }
 
 #[tokio::test]
-async fn without_accept_a_lenient_endpoint_answers_as_the_answer_needs_it() {
+async fn without_accept_a_lenient_endpoint_chooses_the_response() {
     let site = Site::open(lenient()).await;
-    let initialize = request("initialize", opening(LATEST_SESSION)).to_string();
+    let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
     let opened = site.bare("POST", "/mcp", &[], &initialize).await;
     assert_eq!((opened.status, opened.header("content-type")), (200, Some("application/json")));
 
@@ -61,7 +61,7 @@ async fn without_accept_a_lenient_endpoint_answers_as_the_answer_needs_it() {
     assert_eq!((stream.status, stream.is_sse()), (200, true));
     assert_eq!(stream.events().await.len(), 3);
 
-    // What is said counts.
+    // An `Accept` that is sent counts.
     for kind in ["application/json", "text/event-stream", "text/html"] {
         let headers = [headers[0], headers[1], ("Accept", kind)];
         let reply = site.bare("POST", "/mcp", &headers, &request("ping", json!({})).to_string()).await;
@@ -100,7 +100,7 @@ async fn strict_refusals_name_the_policy_that_would_serve_them() {
     let again = site.post(&headers, &slow).await.json().await;
     assert!(again["error"]["message"].as_str().unwrap().ends_with(LENIENT_SERVES), "{again}");
 
-    let early = site.post(&[], &request("initialize", opening(LATEST_SESSION))).await;
+    let early = site.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await;
     let id = early.header("mcp-session-id").unwrap().to_owned();
     let headers = [("Mcp-Session-Id", &*id), ("MCP-Protocol-Version", LATEST_SESSION)];
     let mut said = site.post(&headers, &request("tools/list", json!({}))).await;
@@ -109,11 +109,11 @@ async fn strict_refusals_name_the_policy_that_would_serve_them() {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_needs_no_accept() {
+async fn notifications_need_no_accept() {
     for options in [Options::default(), lenient()] {
         let site = Site::open(options).await;
         for accept in [&[][..], &[("Accept", "text/html")]] {
-            let opened = site.post(&[], &request("initialize", opening("2025-03-26"))).await;
+            let opened = site.post(&[], &request("initialize", initialize_params("2025-03-26"))).await;
             let session = opened.header("mcp-session-id").unwrap().to_owned();
             let mut headers = vec![("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", "2025-03-26")];
             headers.extend(accept);
@@ -127,13 +127,13 @@ async fn what_is_not_answered_needs_no_accept() {
             let named = [&[("MCP-Protocol-Version", STATELESS)], accept].concat();
             assert_eq!(site.bare("POST", "/mcp", &named, &alone.to_string()).await.status, 202, "{accept:?}");
         }
-        // The older transport answers on its stream, and never looked.
-        let (_stream, address) = legacy::open(&site).await;
-        let ping = request("initialize", opening("2024-11-05")).to_string();
+        // HTTP+SSE answers on its stream and never checked it.
+        let (_stream, address) = http_sse::open(&site).await;
+        let ping = request("initialize", initialize_params("2024-11-05")).to_string();
         assert_eq!(site.bare("POST", &address, &[], &ping).await.status, 202);
     }
     let site = Site::usual().await;
-    let opened = site.post(&[], &request("initialize", opening("2025-03-26"))).await;
+    let opened = site.post(&[], &request("initialize", initialize_params("2025-03-26"))).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let headers = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", "2025-03-26")];
     for answered in [
@@ -194,7 +194,7 @@ async fn a_client_that_posts_to_the_stream_is_told_where_to_post() {
 
 impl Site {
     async fn post_to(&self, path: &str) -> Reply {
-        let body = request("initialize", opening(LATEST_SESSION)).to_string();
+        let body = request("initialize", initialize_params(LATEST_SESSION)).to_string();
         self.send("POST", path, &[], body.as_bytes()).await
     }
 }

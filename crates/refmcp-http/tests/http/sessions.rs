@@ -1,8 +1,8 @@
-//! The revisions that have sessions.
+//! Sessions of streamable HTTP, in each revision that has them.
 
 use serde_json::json;
 
-use crate::support::{Client, LATEST_SESSION, Site, opening, request, text_of};
+use crate::support::{Client, LATEST_SESSION, Site, initialize_params, request, text_of};
 
 #[tokio::test]
 async fn a_session_is_opened_used_and_ended() {
@@ -20,7 +20,7 @@ async fn a_session_is_opened_used_and_ended() {
 }
 
 #[tokio::test]
-async fn a_session_must_be_named_and_known() {
+async fn a_session_id_is_required_and_must_be_known() {
     let site = Site::usual().await;
     let version = ("MCP-Protocol-Version", LATEST_SESSION);
     let list = request("tools/list", json!({}));
@@ -38,7 +38,7 @@ async fn a_session_must_be_named_and_known() {
 }
 
 #[tokio::test]
-async fn the_version_is_required_where_the_revision_says_so() {
+async fn the_version_header_is_required_by_its_revision() {
     let site = Site::usual().await;
     let list = request("tools/list", json!({}));
     for (revision, without) in [("2025-03-26", 200), ("2025-06-18", 400), (LATEST_SESSION, 400)] {
@@ -57,13 +57,13 @@ async fn the_version_is_required_where_the_revision_says_so() {
 }
 
 #[tokio::test]
-async fn what_needs_no_answer_is_accepted_without_a_body() {
+async fn notifications_are_accepted_without_a_body() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for message in [
         json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" }),
         json!({ "jsonrpc": "2.0", "method": "notifications/unheard_of" }),
-        json!({ "jsonrpc": "2.0", "id": "nobody asked", "result": {} }),
+        json!({ "jsonrpc": "2.0", "id": "unknown", "result": {} }),
     ] {
         let reply = client.post(&message).await;
         assert_eq!((reply.status, reply.text().await.as_str()), (202, ""), "{message}");
@@ -74,7 +74,7 @@ async fn what_needs_no_answer_is_accepted_without_a_body() {
 async fn initialize_does_not_belong_into_a_session() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let reply = site.post(&client.headers(), &request("initialize", opening(LATEST_SESSION))).await;
+    let reply = site.post(&client.headers(), &request("initialize", initialize_params(LATEST_SESSION))).await;
     assert_eq!((reply.status, reply.header("mcp-session-id")), (400, None));
     assert_eq!(reply.json().await["error"]["code"], -32600);
 }
@@ -117,7 +117,7 @@ async fn batches_are_answered_where_the_revision_has_them() {
 }
 
 #[tokio::test]
-async fn a_question_comes_on_the_stream_of_its_call() {
+async fn an_elicitation_comes_on_the_stream_of_its_call() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let mut stream = client.call(5, "ask", json!({})).await;
@@ -137,7 +137,7 @@ async fn a_question_comes_on_the_stream_of_its_call() {
 async fn the_end_of_a_session_ends_its_calls() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let mut stream = client.watch(1, "steps", json!({ "n": 100_000, "ms": 5 })).await;
+    let mut stream = client.call_with_progress(1, "steps", json!({ "n": 100_000, "ms": 5 })).await;
     stream.event().await.unwrap();
     assert_eq!(site.send("DELETE", "/mcp", &client.headers(), b"").await.status, 204);
     site.until_ended(1).await;

@@ -1,4 +1,4 @@
-//! How an endpoint stops: streams end properly, calls get some time.
+//! Shutdown: streams end, calls in flight get some time, further triggers hasten it.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use crate::support::{Client, LATEST_SESSION, PATIENCE, Site, text_of};
-use crate::tools;
+use crate::support::tools;
+use crate::support::{Client, LATEST_SESSION, SHUTDOWN_TIMEOUT, Site, text_of};
 
 #[tokio::test]
-async fn standing_streams_end_at_once() {
+async fn get_streams_end_at_once() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let standing = client.get(None).await;
     let wish = json!({ "notifications": { "toolsListChanged": true } });
-    let listening = site.alone("subscriptions/listen", wish, &[]).await;
+    let listening = site.stateless("subscriptions/listen", wish, &[]).await;
     let _time = PausedTime::start();
     let began = Instant::now();
     site.stop.cancel();
@@ -30,13 +30,13 @@ async fn standing_streams_end_at_once() {
 }
 
 #[tokio::test]
-async fn calls_may_finish() {
+async fn calls_in_flight_may_finish() {
     let time = PausedTime::start();
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let watched = client.watch(1, "slow", json!({ "ms": 300 })).await;
+    let watched = client.call_with_progress(1, "slow", json!({ "ms": 300 })).await;
     let alone = json!({ "name": "slow", "arguments": { "ms": 300 } });
-    let alone = site.alone("tools/call", alone, &[]);
+    let alone = site.stateless("tools/call", alone, &[]);
     let stop = async {
         time.advance(Duration::from_millis(100)).await;
         site.stop.cancel();
@@ -49,15 +49,15 @@ async fn calls_may_finish() {
 }
 
 #[tokio::test]
-async fn calls_that_take_too_long_are_left() {
+async fn calls_that_take_too_long_are_cut() {
     let time = PausedTime::start();
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let _watched = client.watch(1, "slow", json!({ "ms": 1_000_000 })).await;
+    let _watched = client.call_with_progress(1, "slow", json!({ "ms": 1_000_000 })).await;
     site.stop.cancel();
-    time.advance(PATIENCE / 2).await;
+    time.advance(SHUTDOWN_TIMEOUT / 2).await;
     assert_eq!(site.ended(), 0, "they have some time");
-    time.advance(PATIENCE).await;
+    time.advance(SHUTDOWN_TIMEOUT).await;
     site.until_ended(1).await;
     site.served.await.unwrap();
 }
@@ -68,7 +68,7 @@ async fn ending_by(shutdown: &Shutdown) -> Site {
     let address = listener.local_addr().unwrap();
     let (endpoint, told) = (Endpoint::builder(tools::server().0).build(), shutdown.clone());
     let served = async move { endpoint.serve_with_shutdown(listener, &told).await };
-    Site::found(address, tokio::spawn(served))
+    Site::served_by(address, tokio::spawn(served))
 }
 
 /// Waits until the server says that it is not ready.
@@ -85,10 +85,10 @@ async fn until_not_ready(site: &Site) {
 }
 
 #[tokio::test]
-async fn a_drain_serves_everything_and_is_not_ready() {
+async fn draining_serves_everything_and_is_not_ready() {
     let time = PausedTime::start();
     let drain = Duration::from_secs(30);
-    let shutdown = Shutdown::new(PATIENCE).drain(drain);
+    let shutdown = Shutdown::new(SHUTDOWN_TIMEOUT).drain(drain);
     let site = ending_by(&shutdown).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     shutdown.trigger();
@@ -113,7 +113,7 @@ async fn each_further_trigger_hastens_the_end() {
     let shutdown = Shutdown::new(long).drain(long);
     let site = ending_by(&shutdown).await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let watched = client.watch(1, "slow", json!({ "ms": 1_000_000 })).await;
+    let watched = client.call_with_progress(1, "slow", json!({ "ms": 1_000_000 })).await;
     shutdown.trigger();
     until_not_ready(&site).await;
     shutdown.trigger();

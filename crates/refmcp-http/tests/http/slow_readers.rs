@@ -1,4 +1,4 @@
-//! Clients that stop reading: what is said to them is kept up to a limit, and no call waits for them.
+//! Clients that stop reading: messages to them are kept up to a limit, and no call waits for them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::legacy;
+use crate::http_sse;
 use crate::support::{Client, LATEST_SESSION, STATELESS, Site, request, with_meta};
 
 const STEPS: usize = 200;
@@ -15,7 +15,7 @@ const NOTE: usize = 100_000;
 /// What fits into the sockets and buffers between us, and some more.
 const ON_THE_WAY: f64 = (STEPS * NOTE / 2) as f64;
 
-/// Sends a request on a connection that takes little, and reads nothing of what comes.
+/// Sends a request on a connection with small buffers, and reads nothing of the response.
 async fn send_and_ignore(site: &Site, head: &str, body: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(16 << 10).unwrap();
@@ -34,7 +34,7 @@ fn much() -> serde_json::Value {
     json!({ "name": "steps", "arguments": arguments, "_meta": { "progressToken": 1 } })
 }
 
-/// The call has ended though nobody reads; only so much of it has left.
+/// The call has ended although the client does not read; only so much of it was sent.
 async fn nothing_waits(site: &Site) {
     site.until_ended(1).await;
     let sent = site.metric("refmcp_sent_bytes_total").await;
@@ -56,7 +56,7 @@ async fn in_a_session() {
 }
 
 #[tokio::test]
-async fn whoever_takes_nothing_is_left() {
+async fn a_client_that_reads_nothing_is_disconnected() {
     let write_timeout = Duration::from_millis(300);
     let site = Site::open(Options { write_timeout, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
@@ -85,18 +85,18 @@ async fn without_a_session() {
 async fn over_two_endpoints() {
     let site = site().await;
     // As much as a client needs to know where to post; then it reads no more.
-    let (stream, address) = legacy::open(&site).await;
+    let (stream, address) = http_sse::open(&site).await;
     let echo = json!({ "name": "echo", "arguments": { "message": "x".repeat(NOTE) } });
     let echo = request("tools/call", echo).to_string();
     for _ in 0..STEPS {
-        // Once the server knows that something was missed, the session is over.
+        // The session ends once messages were dropped.
         let reply = site.send("POST", &address, &[], echo.as_bytes()).await;
         assert!([202, 404].contains(&reply.status), "{}", reply.status);
     }
     let sent = site.metric("refmcp_sent_bytes_total").await;
     assert!(sent < ON_THE_WAY, "{sent}");
     site.serves().await;
-    // Whoever begins to read again gets what had left, and the end: what was missed is not skipped in silence.
+    // A client that reads again gets what was sent, and the end: messages are not skipped silently.
     let heard = stream.events().await.len();
     assert!(heard < STEPS, "{heard}");
     site.until_quiet().await;

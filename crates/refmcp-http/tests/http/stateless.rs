@@ -1,4 +1,4 @@
-//! The revision without sessions, on the same endpoint.
+//! Stateless requests, of the revision without sessions.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use refmcp_proto::engine::Change;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::support::http1::Reply;
 use crate::support::{Client, LATEST_SESSION, STATELESS, Site, request, text_of};
-use crate::wire::Reply;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -23,10 +23,10 @@ fn echo() -> Value {
 }
 
 #[tokio::test]
-async fn a_request_stands_for_itself() {
+async fn a_stateless_request_needs_no_session() {
     let site = Site::usual().await;
     for stray in [&[][..], &[("Mcp-Session-Id", "stray"), ("Last-Event-ID", "1.1")]] {
-        let reply = site.alone("tools/call", echo(), stray).await;
+        let reply = site.stateless("tools/call", echo(), stray).await;
         assert_eq!((reply.status, reply.header("mcp-session-id")), (200, None));
         assert_eq!(text_of(&reply.json().await), "hello");
     }
@@ -49,7 +49,7 @@ async fn get_and_delete_do_not_exist() {
 }
 
 #[tokio::test]
-async fn what_the_body_must_say_about_itself() {
+async fn the_body_must_name_revision_and_capabilities() {
     let site = Site::usual().await;
     let headers = [("MCP-Protocol-Version", STATELESS), ("Mcp-Method", "tools/list")];
     for meta in [
@@ -79,13 +79,14 @@ async fn headers_must_repeat_the_body() {
         ("MCP-Protocol-Version", LATEST_SESSION),
         ("MCP-Protocol-Version", "v999"),
     ] {
-        refused(site.alone("tools/call", echo(), &[wrong]).await, 400, -32020).await;
+        refused(site.stateless("tools/call", echo(), &[wrong]).await, 400, -32020).await;
     }
-    let coded = site.alone("tools/call", echo(), &[("Mcp-Name", "=?base64?ZWNobw==?=")]).await;
+    let coded = site.stateless("tools/call", echo(), &[("Mcp-Name", "=?base64?ZWNobw==?=")]).await;
     assert_eq!(coded.status, 200);
     let other = json!({ "_meta": { VERSION_KEY: "v999" } });
-    refused(site.alone("tools/list", other.clone(), &[]).await, 400, -32020).await;
-    refused(site.alone("tools/list", other, &[("MCP-Protocol-Version", "v999")]).await, 400, -32022).await;
+    refused(site.stateless("tools/list", other.clone(), &[]).await, 400, -32020).await;
+    refused(site.stateless("tools/list", other, &[("MCP-Protocol-Version", "v999")]).await, 400, -32022)
+        .await;
 }
 
 #[tokio::test]
@@ -95,7 +96,8 @@ async fn arguments_are_repeated_where_the_schema_says_so() {
     let both = json!({ "region": "Zürich", "size": 42 });
     let coded = ("Mcp-Param-Region", "=?base64?WsO8cmljaA==?=");
     for size in ["42", "42.0"] {
-        let reply = site.alone("tools/call", call(both.clone()), &[coded, ("mcp-param-size", size)]).await;
+        let reply =
+            site.stateless("tools/call", call(both.clone()), &[coded, ("mcp-param-size", size)]).await;
         assert_eq!(reply.status, 200, "{size}");
     }
     let wrong: [&[(&str, &str)]; 5] = [
@@ -106,10 +108,10 @@ async fn arguments_are_repeated_where_the_schema_says_so() {
         &[("Mcp-Param-Region", "Bern"), ("Mcp-Param-Size", "42")],
     ];
     for headers in wrong {
-        refused(site.alone("tools/call", call(both.clone()), headers).await, 400, -32020).await;
+        refused(site.stateless("tools/call", call(both.clone()), headers).await, 400, -32020).await;
     }
     for absent in [json!({}), json!({ "region": null })] {
-        let reply = site.alone("tools/call", call(absent), &[]).await;
+        let reply = site.stateless("tools/call", call(absent), &[]).await;
         assert_eq!(reply.status, 200);
     }
 }
@@ -117,31 +119,32 @@ async fn arguments_are_repeated_where_the_schema_says_so() {
 #[tokio::test]
 async fn errors_have_a_status_of_their_own() {
     let site = Site::usual().await;
-    refused(site.alone("no/such", json!({}), &[]).await, 404, -32601).await;
-    refused(site.alone("initialize", json!({}), &[]).await, 404, -32601).await;
+    refused(site.stateless("no/such", json!({}), &[]).await, 404, -32601).await;
+    refused(site.stateless("initialize", json!({}), &[]).await, 404, -32601).await;
     let ask = json!({ "name": "ask", "arguments": {} });
-    refused(site.alone("tools/call", ask, &[]).await, 400, -32021).await;
+    refused(site.stateless("tools/call", ask, &[]).await, 400, -32021).await;
     let unknown = json!({ "name": "no such tool", "arguments": {} });
-    refused(site.alone("tools/call", unknown, &[]).await, 200, -32602).await;
+    refused(site.stateless("tools/call", unknown, &[]).await, 200, -32602).await;
 }
 
 #[tokio::test]
-async fn a_question_is_a_result() {
+async fn an_elicitation_is_an_input_required_result() {
     let site = Site::usual().await;
     let capabilities = json!({ "elicitation": { "form": {} } });
     let meta = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
-    let reply = site.alone("tools/call", json!({ "name": "ask", "arguments": {}, "_meta": meta }), &[]).await;
+    let reply =
+        site.stateless("tools/call", json!({ "name": "ask", "arguments": {}, "_meta": meta }), &[]).await;
     assert_eq!(reply.status, 200);
     let answer = reply.json().await;
     assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_cancels() {
+async fn closing_the_connection_cancels_the_request() {
     let site = Site::usual().await;
     let many =
         json!({ "name": "steps", "arguments": { "n": 100_000, "ms": 10 }, "_meta": { "progressToken": 1 } });
-    let mut stream = site.alone("tools/call", many, &[]).await;
+    let mut stream = site.stateless("tools/call", many, &[]).await;
     assert!(stream.is_sse());
     let (id, _) = stream.event().await.unwrap();
     assert_eq!((id, site.ended()), (None, 0), "nothing to come back to");
@@ -149,16 +152,16 @@ async fn whoever_hangs_up_cancels() {
     site.until_ended(1).await;
     // The head of this response is still held back.
     let slow = json!({ "name": "slow", "arguments": { "ms": 1_000_000 } });
-    let waiting = timeout(Duration::from_millis(300), site.alone("tools/call", slow, &[])).await;
+    let waiting = timeout(Duration::from_millis(300), site.stateless("tools/call", slow, &[])).await;
     assert!(waiting.is_err());
     site.until_ended(2).await;
 }
 
 #[tokio::test]
-async fn a_listener_is_told_of_changes() {
+async fn a_listener_is_notified_of_changes() {
     let site = Site::usual().await;
     let wish = json!({ "notifications": { "toolsListChanged": true } });
-    let mut stream = site.alone("subscriptions/listen", wish, &[]).await;
+    let mut stream = site.stateless("subscriptions/listen", wish, &[]).await;
     assert_eq!((stream.status, stream.is_sse()), (200, true));
     let (_, first) = stream.event().await.unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");

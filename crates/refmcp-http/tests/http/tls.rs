@@ -1,4 +1,4 @@
-//! TLS: either version of HTTP, as the client likes, and nothing for whoever does not shake hands.
+//! TLS: both versions of HTTP by ALPN, handshakes in time, certificates that are reloaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::http2::Peer;
-use crate::support::PATIENCE;
-use crate::tools;
+use crate::support::SHUTDOWN_TIMEOUT;
+use crate::support::tools;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -55,7 +55,7 @@ impl Certificate {
     }
 }
 
-/// Where to find an endpoint over TLS, and how to trust it.
+/// An endpoint over TLS, and its certificate.
 struct Secure {
     address: std::net::SocketAddr,
     certificate: Certificate,
@@ -72,11 +72,11 @@ impl Secure {
         let endpoint = Endpoint::builder(tools::server().0).options(options).build();
         let stop = CancellationToken::new();
         let (told, listener) = (stop.clone(), Listener::tls(listener, tls.clone()));
-        tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });
+        tokio::spawn(async move { endpoint.serve(listener, told, SHUTDOWN_TIMEOUT).await });
         Self { address, certificate, tls, _stop: stop.drop_guard() }
     }
 
-    /// Shakes hands, offering these protocols.
+    /// Connects, offering these protocols.
     async fn connect(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
         let chain = fs::read(self.certificate.chain()).unwrap();
         self.connect_trusting(&chain, protocols).await.unwrap()
@@ -132,7 +132,7 @@ async fn the_client_chooses_the_version() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_shake_hands_is_left() {
+async fn a_client_without_a_handshake_is_disconnected() {
     let site = Secure::open(Options { head_timeout: Duration::from_millis(500), ..Options::default() }).await;
     for (what, sent) in [
         ("plain HTTP", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
@@ -149,7 +149,7 @@ async fn whoever_does_not_shake_hands_is_left() {
         assert!(!heard.starts_with(b"HTTP/"), "{what}");
         site.serves().await;
     }
-    // Whoever shakes hands and says nothing is left as well.
+    // A client that sends nothing after the handshake is disconnected too.
     let mut silent = site.connect(&["http/1.1"]).await;
     let _ = timeout(DEADLINE, silent.read_to_end(&mut Vec::new())).await.expect("it is closed");
     site.serves().await;
@@ -234,5 +234,5 @@ fn files_that_cannot_be_used_are_named() {
     assert!(matches!(why(&missing, &good.key()), TlsError::File(..)));
     assert!(matches!(why(&empty, &good.key()), TlsError::Certificate(..)));
     assert!(matches!(why(&good.chain(), &empty), TlsError::Key(..)));
-    assert!(matches!(why(&good.chain(), &other.key()), TlsError::Pair(_)), "of somebody else");
+    assert!(matches!(why(&good.chain(), &other.key()), TlsError::Pair(_)), "of another certificate");
 }

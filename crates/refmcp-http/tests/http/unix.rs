@@ -1,4 +1,4 @@
-//! A Unix socket instead of a port.
+//! Serving on a Unix socket.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -12,24 +12,24 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::http2::Peer;
-use crate::support::PATIENCE;
-use crate::tools;
+use crate::support::SHUTDOWN_TIMEOUT;
+use crate::support::tools;
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// An endpoint on a socket in a folder of its own.
-struct Near {
+/// An endpoint on a Unix socket in a temporary folder.
+struct UnixSite {
     folder: TempDir,
     shutdown: Shutdown,
     served: tokio::task::JoinHandle<()>,
 }
 
-impl Near {
+impl UnixSite {
     async fn open(options: Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixSocket::bind(folder.path().join("s"), 0o600).await.unwrap();
         let (endpoint, shutdown) =
-            (Endpoint::builder(tools::server().0).options(options).build(), Shutdown::new(PATIENCE));
+            (Endpoint::builder(tools::server().0).options(options).build(), Shutdown::new(SHUTDOWN_TIMEOUT));
         let told = shutdown.clone();
         let served = tokio::spawn(async move { endpoint.serve_with_shutdown(socket, &told).await });
         Self { folder, shutdown, served }
@@ -55,8 +55,8 @@ async fn get(socket: &Path, path: &str, lines: &str) -> String {
 }
 
 #[tokio::test]
-async fn it_is_served_and_goes_with_the_server() {
-    let near = Near::open(Options::default()).await;
+async fn the_socket_file_is_removed_with_the_server() {
+    let near = UnixSite::open(Options::default()).await;
     let heard = near.get("/healthz", "Host: localhost\r\n").await;
     assert!(heard.starts_with("HTTP/1.1 200 OK") && heard.ends_with("alive\n"), "{heard}");
     assert_eq!(fs::metadata(near.path()).unwrap().permissions().mode() & 0o777, 0o600);
@@ -69,8 +69,8 @@ async fn it_is_served_and_goes_with_the_server() {
 }
 
 #[tokio::test]
-async fn names_are_checked_as_on_a_port() {
-    let near = Near::open(Options { hosts: vec!["mcp.example".to_owned()], ..Options::default() }).await;
+async fn hosts_are_checked_on_a_unix_socket() {
+    let near = UnixSite::open(Options { hosts: vec!["mcp.example".to_owned()], ..Options::default() }).await;
     for (lines, status) in [
         ("Host: localhost\r\n", "200"),
         ("Host: mcp.example\r\n", "200"),
@@ -84,7 +84,7 @@ async fn names_are_checked_as_on_a_port() {
 }
 
 #[tokio::test]
-async fn only_a_trusted_one_says_who_its_clients_are() {
+async fn forwarding_headers_need_a_trusted_unix_socket() {
     let rate = Some(Rate { per_second: 1, burst: 3 });
     let limited = |trusted: &[TrustedProxy], rate_on_loopback| Options {
         rate,
@@ -97,7 +97,7 @@ async fn only_a_trusted_one_says_who_its_clients_are() {
         (limited(&[], true), false, false),
         (limited(&[TrustedProxy::UNIX], false), false, true),
     ] {
-        let near = Near::open(options.clone()).await;
+        let near = UnixSite::open(options.clone()).await;
         for (alike, all) in [(false, different), (true, same)] {
             let mut served = 0;
             for turn in 0..12 {
@@ -111,7 +111,7 @@ async fn only_a_trusted_one_says_who_its_clients_are() {
 }
 
 #[tokio::test]
-async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
+async fn only_a_dead_socket_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     drop(std::os::unix::net::UnixListener::bind(at("dead")).unwrap());
@@ -133,7 +133,7 @@ async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
     assert!(matches!(missing, UnixSocketError::File(..)), "{missing}");
     assert!(matches!(UnixSocket::bind(at(&"x".repeat(200)), 0o600).await, Err(UnixSocketError::File(..))));
 
-    // Another's socket in the same place is not ours to remove.
+    // The socket of another server in the same place is not removed.
     fs::remove_file(at("dead")).unwrap();
     let other = std::os::unix::net::UnixListener::bind(at("dead")).unwrap();
     let before = fs::metadata(at("dead")).unwrap().ino();
@@ -143,7 +143,7 @@ async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn of_two_that_start_at_once_one_listens() {
+async fn of_two_servers_that_start_at_once_one_listens() {
     let folder = tempfile::tempdir().unwrap();
     for turn in 0..20 {
         let path = folder.path().join(turn.to_string());

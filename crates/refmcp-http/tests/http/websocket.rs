@@ -1,4 +1,4 @@
-//! WebSocket: a pipe of text frames, with a session of its own.
+//! WebSocket: a session over text frames.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::support::{LATEST_SESSION, Site, opening, request, text_of};
+use crate::support::{LATEST_SESSION, Site, initialize_params, request, text_of};
 
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
@@ -35,7 +35,7 @@ pub(crate) async fn hear(socket: &mut Socket) -> Value {
 
 pub(crate) async fn open(site: &Site, path: &str) -> Socket {
     let mut socket = connect(site, path, &[("sec-websocket-protocol", "mcp")]).await.unwrap();
-    say(&mut socket, &request("initialize", opening(LATEST_SESSION))).await;
+    say(&mut socket, &request("initialize", initialize_params(LATEST_SESSION))).await;
     assert_eq!(hear(&mut socket).await["result"]["protocolVersion"], LATEST_SESSION);
     say(&mut socket, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
     socket
@@ -57,7 +57,7 @@ async fn a_session_lives_on_a_socket() {
 }
 
 #[tokio::test]
-async fn work_ends_with_its_socket() {
+async fn calls_end_with_their_socket() {
     let site = Site::usual().await;
     let mut socket = open(&site, "/mcp").await;
     let params =
@@ -69,7 +69,7 @@ async fn work_ends_with_its_socket() {
 }
 
 #[tokio::test]
-async fn strangers_are_refused_before_the_upgrade() {
+async fn foreign_origins_are_refused_before_the_upgrade() {
     let site = Site::usual().await;
     for path in ["/mcp", "/mcp/ws"] {
         for stranger in [("origin", "https://evil.com"), ("origin", "null"), ("host", "evil.com")] {

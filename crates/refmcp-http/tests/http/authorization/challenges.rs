@@ -1,4 +1,4 @@
-//! Whoever presents nothing, or nothing good, hears what to do about it: everywhere, and before anything else.
+//! Challenges: requests without a valid token are refused on every route, before anything else is checked.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::net::TcpStream;
 
 use super::{Guarded, UPGRADE, challenge};
 use crate::support::Site;
-use crate::wire::Reply;
+use crate::support::http1::Reply;
 
-/// Where anybody may ask.
+/// Routes without a token.
 const OPEN: [&str; 3] = ["/healthz", "/readyz", "/.well-known/oauth-protected-resource"];
 
-/// Where a challenge leads from a path.
+/// The metadata path that a challenge on a path names.
 fn described(path: &str) -> &str {
     match path {
         "/mcp" | "/mcp/ws" | "/sse" => path,
@@ -25,7 +25,7 @@ fn described(path: &str) -> &str {
 }
 
 #[tokio::test]
-async fn every_route_wants_a_token_or_is_known_to_want_none() {
+async fn every_route_requires_a_token_or_is_listed_as_open() {
     let guarded = Guarded::open().await;
     for route in Endpoint::routes() {
         for method in route.methods {
@@ -40,13 +40,13 @@ async fn every_route_wants_a_token_or_is_known_to_want_none() {
             assert_eq!(challenge.get("error"), None, "nothing was presented");
             let document = guarded.document(described(route.path));
             assert_eq!(challenge.get("resource_metadata"), Some(&*document), "{method} {}", route.path);
-            // What is wrong beside that is nobody's business yet.
+            // Other mistakes are not reported yet.
             let bad = guarded.site.send(method, route.path, &[("Content-Type", "text/plain")], b"?").await;
             assert_eq!(bad.status, 401, "{method} {}", route.path);
             let upgrade = guarded.site.send(method, route.path, &UPGRADE, b"").await;
             assert_eq!(upgrade.status, 401, "{method} {}", route.path);
         }
-        // Browsers ask beforehand without a token, and may send and read what it takes.
+        // Preflight requests have no token, and allow the headers of authorization.
         let page =
             [("Origin", "http://localhost:1"), ("Access-Control-Request-Headers", "authorization, dpop")];
         let asked = guarded.site.send("OPTIONS", route.path, &page, b"").await;
@@ -56,7 +56,7 @@ async fn every_route_wants_a_token_or_is_known_to_want_none() {
         let exposed = asked.header("access-control-expose-headers").unwrap();
         assert!(exposed.contains("WWW-Authenticate") && exposed.contains("DPoP-Nonce"), "{exposed}");
     }
-    assert_eq!(guarded.issuers.fetches(""), 0, "nobody was asked anything");
+    assert_eq!(guarded.issuers.fetches(""), 0, "nothing was fetched");
     let refused = guarded.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
     assert!(refused > 0.0);
 }
@@ -86,7 +86,7 @@ async fn a_refusal_leaves_the_connection_usable_or_says_that_it_does_not() {
 }
 
 #[tokio::test]
-async fn strangers_and_wrong_methods_are_refused_before_that() {
+async fn guard_and_method_are_checked_before_the_token() {
     let guarded = Guarded::open().await;
     for route in Endpoint::routes() {
         for method in route.methods {
@@ -103,7 +103,7 @@ async fn strangers_and_wrong_methods_are_refused_before_that() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_is_told_so_and_never_used() {
+async fn malformed_credentials_are_refused() {
     let guarded = Guarded::open().await;
     let good = guarded.bearer(json!({}));
     let token = good.strip_prefix("Bearer ").unwrap();
@@ -128,7 +128,7 @@ async fn what_is_malformed_is_told_so_and_never_used() {
     let form = [("Content-Type", "application/x-www-form-urlencoded")];
     let without = guarded.site.send("POST", "/mcp", &form, b"{}").await;
     assert_eq!((without.status, challenge(&without).get("error")), (401, None), "a form without a token");
-    // Of other kinds of credentials nothing is known.
+    // Other schemes are unknown.
     let basic = guarded.ask(&[("Authorization", "Basic YTpi")]).await;
     assert_eq!((basic.status, challenge(&basic).get("error")), (401, None));
     let cookie = format!("access_token={token}");
@@ -136,7 +136,7 @@ async fn what_is_malformed_is_told_so_and_never_used() {
 }
 
 #[tokio::test]
-async fn the_scopes_to_ask_for_are_named_where_there_are_any() {
+async fn challenges_name_the_scopes_to_request() {
     let wanted = refmcp_auth::Scopes::parse("a b").unwrap();
     let guarded = Guarded::with(|resource_server| resource_server.challenge_scopes(wanted)).await;
     assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), Some("a b"));
@@ -145,11 +145,11 @@ async fn the_scopes_to_ask_for_are_named_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn without_an_authority_nobody_is_asked_for_a_token() {
+async fn without_a_resource_server_no_token_is_required() {
     let site = Site::open(Options::default()).await;
-    let reply = site.alone("tools/list", json!({}), &[("Authorization", "Bearer nonsense")]).await;
+    let reply = site.stateless("tools/list", json!({}), &[("Authorization", "Bearer nonsense")]).await;
     assert_eq!(reply.status, 200);
     assert_eq!(site.send("GET", "/.well-known/oauth-protected-resource", &[], b"").await.status, 404);
     let dear = json!({ "name": "dear", "arguments": {} });
-    assert_eq!(site.alone("tools/call", dear, &[]).await.status, 200, "no scopes are asked for, either");
+    assert_eq!(site.stateless("tools/call", dear, &[]).await.status, 200, "no scopes are asked for, either");
 }

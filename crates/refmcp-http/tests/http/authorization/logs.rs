@@ -1,4 +1,4 @@
-//! What lets somebody in is in no log, at its most talkative, and in no answer.
+//! Credentials are in no log, at its most verbose level, and in no response.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,12 +8,12 @@ use refmcp_testkit::log::LogBuffer;
 use serde_json::json;
 use url::Url;
 
-use super::issuers::now;
+use super::fake_issuers::now;
 use super::{Guarded, UPGRADE, in_session};
 use crate::support::request;
 
 #[tokio::test]
-async fn a_test_fails_whose_secrets_are_logged() {
+async fn the_leak_watch_finds_logged_secrets() {
     let guarded = Guarded::open().await;
     let resource = guarded.resource();
     guarded.ask(&[]).await;
@@ -26,10 +26,10 @@ async fn a_test_fails_whose_secrets_are_logged() {
     assert!(told.contains(&format!("»{resource} is told of")), "{told}");
 }
 
-// Everything of this test runs on one thread, the server too, so the log is of nobody else.
+// Everything of this test runs on one thread, the server too, so the log is this test's alone.
 #[tokio::test(flavor = "current_thread")]
-async fn tokens_and_proofs_stay_out_of_it() {
-    // Where there is only one, other threads decide by their own, which they do not have, what is logged at all.
+async fn tokens_and_proofs_are_not_logged() {
+    // With a single subscriber, other threads would decide by their own, which they do not have, what is enabled.
     let _second =
         tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
     let kept = LogBuffer::default();
@@ -72,7 +72,7 @@ async fn tokens_and_proofs_stay_out_of_it() {
     let log = kept.text();
     assert!(log.contains("refused") && log.contains("answered"), "{log}");
     for secret in tokens.iter().chain([&bound, &proof, &session]) {
-        // The part that is the secret: whoever has the rest has nothing.
+        // The secret part; the rest alone is of no use.
         let secret = secret.rsplit('.').next().unwrap();
         assert!(!log.contains(secret), "{secret} is in {log}");
         assert!(!said.contains(secret), "{secret} is in {said}");

@@ -1,15 +1,15 @@
-//! A server that wants tokens, with stand-ins for the issuers of them.
+//! Authorization: an endpoint that requires access tokens, with fake issuers.
 
-mod besides;
 mod challenges;
-mod documents;
-mod endings;
-mod issuers;
-mod keys;
+mod dpop;
+mod extra_routes;
+mod fake_issuers;
+mod issuer_keys;
 mod logs;
+mod metadata;
 mod principals;
-mod proofs;
 mod scopes;
+mod token_expiry;
 mod tokens;
 
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use refmcp_testkit::log::LeakWatch;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::support::{LATEST_SESSION, Site, opening, request};
-use crate::wire::Reply;
-use issuers::{ISSUER, Issuers, OTHER_ISSUER};
+use crate::support::http1::Reply;
+use crate::support::{LATEST_SESSION, Site, initialize_params, request};
+use fake_issuers::{ISSUER, Issuers, OTHER_ISSUER};
 
-/// A site that wants tokens, and those who issue them. None of what lets somebody in may be logged while it is there.
+/// A site that requires tokens, and its issuers. No credentials may be logged while it exists.
 struct Guarded {
     site: Site,
     issuers: Arc<Issuers>,
@@ -52,47 +52,48 @@ impl Guarded {
         Self { site, issuers, watch }
     }
 
-    /// A number of the metrics, which take a token here.
+    /// The value of a metric, with a token.
     async fn metric(&self, name: &str) -> f64 {
         self.site.metric_with(name, &[("Authorization", &self.bearer(json!({})))]).await
     }
 
-    /// Waits until nothing is open any more but the connection that asks.
+    /// Waits until only the connection of the metrics request is open.
     async fn until_quiet(&self) {
         self.site.until_quiet_with(&[("Authorization", &self.bearer(json!({})))]).await;
     }
 
-    /// The name of the server.
+    /// The canonical name of the resource.
     fn resource(&self) -> String {
         format!("http://{}/mcp", self.site.address)
     }
 
-    /// Where the server tells about an endpoint.
+    /// The URL of the metadata of a path.
     fn document(&self, path: &str) -> String {
         format!("http://{}/.well-known/oauth-protected-resource{path}", self.site.address)
     }
 
-    /// A good token, but for these claims.
+    /// A valid token, except for these claims.
     fn token(&self, changes: Value) -> String {
         let token = self.issuers.token(&self.resource(), changes);
         self.watch.sees(&token);
         token
     }
 
-    /// A good token's header.
+    /// The `Authorization` header of a valid token.
     fn bearer(&self, changes: Value) -> String {
         format!("Bearer {}", self.token(changes))
     }
 
     /// Lists the tools with these headers.
     async fn ask(&self, headers: &[(&str, &str)]) -> Reply {
-        self.site.alone("tools/list", json!({}), headers).await
+        self.site.stateless("tools/list", json!({}), headers).await
     }
 
     /// Opens a session with this token; gives its id.
     async fn session(&self, bearer: &str) -> String {
         let authorized = [("Authorization", bearer)];
-        let reply = self.site.post(&authorized, &request("initialize", opening(LATEST_SESSION))).await;
+        let reply =
+            self.site.post(&authorized, &request("initialize", initialize_params(LATEST_SESSION))).await;
         assert_eq!(reply.status, 200);
         let session = reply.header("mcp-session-id").unwrap().to_owned();
         self.watch.sees(&session);

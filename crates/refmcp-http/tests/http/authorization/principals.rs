@@ -1,29 +1,29 @@
-//! What was opened by one is there for nobody else: another client of the same person, another person, a person of the
-//! same name elsewhere. The table goes through the routes of the endpoint, so that one that is added later needs a row.
+//! Sessions belong to their principal, and not to another client of the same user, another user, or a user of the same name
+//! at another issuer. The table goes through the routes, so that a new route needs a row.
 
 use refmcp_http::Endpoint;
 use serde_json::{Value, json};
 
-use super::issuers::OTHER_ISSUER;
+use super::fake_issuers::OTHER_ISSUER;
 use super::{Guarded, UPGRADE, in_session};
+use crate::support::http1::Reply;
 use crate::support::{BOTH_KINDS, LATEST_SESSION, request, text_of};
-use crate::wire::Reply;
 use refmcp_proto::frame::SseItem;
 
-/// What can be done with somebody's session.
-struct Deed {
+/// A request for a session.
+struct Action {
     what: &'static str,
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Value,
-    /// What its owner hears.
+    /// The status for the session's principal.
     fine: u16,
-    /// What others hear, where that is not that there is no such thing.
+    /// The status for others, if it is not 404.
     others: u16,
 }
 
-/// What the owner has: a session, an event of a stream of it, an older session.
+/// What belongs to the principal: a session, an event of its stream, an HTTP+SSE session.
 struct Owned {
     session: String,
     event: String,
@@ -31,15 +31,15 @@ struct Owned {
     _stream: Reply,
 }
 
-/// Everything that can be done at a route.
-fn deeds(path: &str, owned: &Owned) -> Vec<Deed> {
+/// The requests of a route.
+fn actions(path: &str, owned: &Owned) -> Vec<Action> {
     let named = || {
         vec![("Mcp-Session-Id", owned.session.clone()), ("MCP-Protocol-Version", LATEST_SESSION.to_owned())]
     };
     let mut resumed = named();
     resumed.push(("Last-Event-ID", owned.event.clone()));
     let upgrade = || UPGRADE.map(|(name, value)| (name, value.to_owned())).to_vec();
-    let deed = |what, method, headers, body, fine| Deed {
+    let action = |what, method, headers, body, fine| Action {
         what,
         method,
         path: path.to_owned(),
@@ -54,20 +54,20 @@ fn deeds(path: &str, owned: &Owned) -> Vec<Deed> {
     let ping = request("ping", json!({}));
     match path {
         "/mcp" => vec![
-            deed("request", "POST", named(), ping, 200),
-            deed("answer", "POST", named(), answer, 202),
-            deed("cancel", "POST", named(), cancel, 202),
-            deed("batch", "POST", named(), json!([request("ping", json!({}))]), 400),
-            deed("listen", "GET", named(), Value::Null, 200),
-            deed("resume", "GET", resumed, Value::Null, 200),
-            Deed { others: 101, ..deed("socket", "GET", upgrade(), Value::Null, 101) },
-            deed("delete", "DELETE", named(), Value::Null, 204),
+            action("request", "POST", named(), ping, 200),
+            action("answer", "POST", named(), answer, 202),
+            action("cancel", "POST", named(), cancel, 202),
+            action("batch", "POST", named(), json!([request("ping", json!({}))]), 400),
+            action("listen", "GET", named(), Value::Null, 200),
+            action("resume", "GET", resumed, Value::Null, 200),
+            Action { others: 101, ..action("socket", "GET", upgrade(), Value::Null, 101) },
+            action("delete", "DELETE", named(), Value::Null, 204),
         ],
-        // Both begin something new, for whoever asks.
-        "/mcp/ws" => vec![Deed { others: 101, ..deed("socket", "GET", upgrade(), Value::Null, 101) }],
-        "/sse" => vec![Deed { others: 200, ..deed("listen", "GET", Vec::new(), Value::Null, 200) }],
+        // Both open a new session, for any principal.
+        "/mcp/ws" => vec![Action { others: 101, ..action("socket", "GET", upgrade(), Value::Null, 101) }],
+        "/sse" => vec![Action { others: 200, ..action("listen", "GET", Vec::new(), Value::Null, 200) }],
         "/messages" => {
-            let mut said = deed("message", "POST", Vec::new(), request("ping", json!({})), 202);
+            let mut said = action("message", "POST", Vec::new(), request("ping", json!({})), 202);
             said.path = owned.messages.clone();
             vec![said]
         }
@@ -87,16 +87,17 @@ async fn own(guarded: &Guarded, bearer: &str) -> Owned {
     Owned { session, event, messages: told.data.to_string(), _stream: stream }
 }
 
-async fn done(guarded: &Guarded, deed: &Deed, bearer: Option<&str>) -> u16 {
-    let mut headers: Vec<(&str, &str)> = deed.headers.iter().map(|(name, value)| (*name, &**value)).collect();
+async fn done(guarded: &Guarded, action: &Action, bearer: Option<&str>) -> u16 {
+    let mut headers: Vec<(&str, &str)> =
+        action.headers.iter().map(|(name, value)| (*name, &**value)).collect();
     headers.extend(bearer.map(|bearer| ("Authorization", bearer)));
     headers.push(("Accept", BOTH_KINDS));
-    let body = if deed.body.is_null() { String::new() } else { deed.body.to_string() };
-    guarded.site.send(deed.method, &deed.path, &headers, body.as_bytes()).await.status
+    let body = if action.body.is_null() { String::new() } else { action.body.to_string() };
+    guarded.site.send(action.method, &action.path, &headers, body.as_bytes()).await.status
 }
 
 #[tokio::test]
-async fn a_session_is_its_owners_and_nobody_elses() {
+async fn a_session_belongs_to_its_principal() {
     let guarded = Guarded::open().await;
     let mine = guarded.bearer(json!({}));
     let again = guarded.bearer(json!({ "jti": "another token of mine", "scope": "more" }));
@@ -108,22 +109,22 @@ async fn a_session_is_its_owners_and_nobody_elses() {
     ];
     let owned = own(&guarded, &mine).await;
     for route in Endpoint::routes() {
-        for deed in deeds(route.path, &owned) {
+        for action in actions(route.path, &owned) {
             for (who, bearer) in &others {
-                let status = done(&guarded, &deed, Some(bearer)).await;
-                assert_eq!(status, deed.others, "{who}: {} at {}", deed.what, route.path);
+                let status = done(&guarded, &action, Some(bearer)).await;
+                assert_eq!(status, action.others, "{who}: {} at {}", action.what, route.path);
             }
-            let nobody = done(&guarded, &deed, None).await;
-            assert_eq!(nobody, 401, "nobody: {} at {}", deed.what, route.path);
-            // Whoever has a newer token is still the same.
-            let owner = done(&guarded, &deed, Some(&again)).await;
-            assert_eq!(owner, deed.fine, "owner: {} at {}", deed.what, route.path);
+            let anonymous = done(&guarded, &action, None).await;
+            assert_eq!(anonymous, 401, "without a token: {} at {}", action.what, route.path);
+            // A newer token of the same principal is accepted.
+            let owner = done(&guarded, &action, Some(&again)).await;
+            assert_eq!(owner, action.fine, "owner: {} at {}", action.what, route.path);
         }
     }
 }
 
 #[tokio::test]
-async fn somebody_elses_session_is_like_one_that_never_was() {
+async fn a_session_of_another_principal_is_unknown() {
     let guarded = Guarded::open().await;
     let (mine, yours) = (guarded.bearer(json!({})), guarded.bearer(json!({ "sub": "you" })));
     let session = guarded.session(&mine).await;
@@ -141,13 +142,13 @@ async fn somebody_elses_session_is_like_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn tools_know_who_calls() {
+async fn tools_know_the_principal() {
     let guarded = Guarded::open().await;
     let call = || json!({ "name": "whoami", "arguments": {} });
     let mine = guarded.bearer(json!({}));
     let session = guarded.session(&mine).await;
     let in_session = guarded.site.post(&in_session(&mine, &session), &request("tools/call", call())).await;
-    let alone = guarded.site.alone("tools/call", call(), &[("Authorization", &mine)]).await;
+    let alone = guarded.site.stateless("tools/call", call(), &[("Authorization", &mine)]).await;
     let (in_session, alone) = (in_session.json().await, alone.json().await);
     assert_eq!(text_of(&in_session), r#"["https://issuer.example","me","client"]"#);
     assert_eq!(text_of(&alone), text_of(&in_session));

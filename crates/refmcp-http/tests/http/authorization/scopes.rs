@@ -1,4 +1,4 @@
-//! A token that is good, but not for this.
+//! Scopes: a valid token that does not cover the request.
 
 use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
@@ -7,9 +7,9 @@ use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::{Guarded, challenge, in_session};
-use crate::support::{opening, request, text_of};
+use crate::support::http1::Reply;
+use crate::support::{initialize_params, request, text_of};
 use crate::websocket::{Socket, hear, say};
-use crate::wire::Reply;
 
 fn call(tool: &str) -> Value {
     json!({ "name": tool, "arguments": {} })
@@ -25,14 +25,14 @@ fn lacks(guarded: &Guarded, reply: &Reply, scopes: &str, document: &str) {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_more_is_refused_with_all_that_it_takes() {
+async fn insufficient_scope_names_all_needed_scopes() {
     let guarded = Guarded::open().await;
     let half = guarded.bearer(json!({ "scope": "dear:read" }));
     let whole = guarded.bearer(json!({ "scope": "x dear:write dear:read" }));
-    let reply = guarded.site.alone("tools/call", call("dear"), &[("Authorization", &half)]).await;
+    let reply = guarded.site.stateless("tools/call", call("dear"), &[("Authorization", &half)]).await;
     lacks(&guarded, &reply, "dear:read dear:write", "/mcp");
     assert_eq!(reply.json().await["id"], 1, "the body says whose call it was");
-    let reply = guarded.site.alone("tools/call", call("dear"), &[("Authorization", &whole)]).await;
+    let reply = guarded.site.stateless("tools/call", call("dear"), &[("Authorization", &whole)]).await;
     assert_eq!(text_of(&reply.json().await), "dear");
 
     // In a session, what counts is the token of the request and not the one that opened it.
@@ -58,7 +58,7 @@ async fn a_call_that_takes_more_is_refused_with_all_that_it_takes() {
 }
 
 #[tokio::test]
-async fn a_tool_of_one_session_takes_what_it_takes() {
+async fn a_tool_of_a_session_has_its_own_scopes() {
     let guarded = Guarded::open().await;
     let bearer = guarded.bearer(json!({}));
     let session = guarded.session(&bearer).await;
@@ -69,9 +69,9 @@ async fn a_tool_of_one_session_takes_what_it_takes() {
     lacks(&guarded, &post(&bearer, "own").await, "own", "/mcp");
     let owner = guarded.bearer(json!({ "scope": "own" }));
     assert_eq!(text_of(&post(&owner, "own").await.json().await), "own");
-    // A tool that a session has by the same name opens nobody's else.
+    // A tool of the same name in a session does not open that of the server.
     let named = [("Authorization", &*bearer), ("Mcp-Session-Id", &*session)];
-    let alone = guarded.site.alone("tools/call", call("dear"), &named).await;
+    let alone = guarded.site.stateless("tools/call", call("dear"), &named).await;
     lacks(&guarded, &alone, "dear:read dear:write", "/mcp");
     lacks(&guarded, &post(&bearer, "dear").await, "dear:read dear:write", "/mcp");
 }
@@ -81,7 +81,7 @@ async fn a_batch_is_refused_as_a_whole() {
     let guarded = Guarded::open().await;
     let bearer = guarded.bearer(json!({ "scope": "dear:read" }));
     let authorized = [("Authorization", &*bearer)];
-    let reply = guarded.site.post(&authorized, &request("initialize", opening("2025-03-26"))).await;
+    let reply = guarded.site.post(&authorized, &request("initialize", initialize_params("2025-03-26"))).await;
     let session = reply.header("mcp-session-id").unwrap().to_owned();
     let headers = [("Authorization", &*bearer), ("Mcp-Session-Id", &*session)];
     let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -94,7 +94,7 @@ async fn a_batch_is_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn the_older_transport_refuses_what_is_posted() {
+async fn http_sse_refuses_messages_without_the_scopes() {
     let guarded = Guarded::open().await;
     let bearer = guarded.bearer(json!({}));
     let authorized = [("Authorization", &*bearer)];
@@ -103,7 +103,7 @@ async fn the_older_transport_refuses_what_is_posted() {
     let post = async |body: Value| {
         guarded.site.send("POST", &told.data, &authorized, body.to_string().as_bytes()).await
     };
-    assert_eq!(post(request("initialize", opening("2024-11-05"))).await.status, 202);
+    assert_eq!(post(request("initialize", initialize_params("2024-11-05"))).await.status, 202);
     stream.event().await.unwrap();
     lacks(&guarded, &post(request("tools/call", call("dear"))).await, "dear:read dear:write", "/sse");
 }
@@ -114,7 +114,7 @@ async fn exchange(socket: &mut Socket, body: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_socket_hears_it_as_an_error() {
+async fn a_websocket_answers_insufficient_scope_with_an_error() {
     let guarded = Guarded::open().await;
     let token = guarded.token(json!({ "scope": "dear:read" }));
     let mut asked = format!("ws://{}/mcp/ws", guarded.site.address).into_client_request().unwrap();
@@ -124,7 +124,7 @@ async fn a_socket_hears_it_as_an_error() {
     let stream = TcpStream::connect(guarded.site.address).await.unwrap();
     let (mut socket, response) = client_async(asked, stream).await.unwrap();
     assert_eq!(response.headers()["sec-websocket-protocol"], "mcp", "a token is never said again");
-    exchange(&mut socket, request("initialize", opening(crate::support::LATEST_SESSION))).await;
+    exchange(&mut socket, request("initialize", initialize_params(crate::support::LATEST_SESSION))).await;
     let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     say(&mut socket, &told).await;
     let refused = exchange(&mut socket, request("tools/call", call("dear"))).await;

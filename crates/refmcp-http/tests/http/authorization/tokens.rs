@@ -1,4 +1,4 @@
-//! Which tokens are good, by a table of those that are not.
+//! Verification of tokens, by a table of invalid ones.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use refmcp_auth::jose::{Header, PrivateKey};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::issuers::{Issuers, OTHER_ISSUER, now};
+use super::fake_issuers::{Issuers, OTHER_ISSUER, now};
 use super::{Guarded, challenge};
 
 async fn refused(guarded: &Guarded, what: &str, token: &str) {
@@ -22,7 +22,7 @@ async fn refused(guarded: &Guarded, what: &str, token: &str) {
 }
 
 #[tokio::test]
-async fn a_good_token_lets_its_owner_in() {
+async fn a_valid_token_is_accepted() {
     let guarded = Guarded::open().await;
     let host = guarded.site.address;
     let slash = format!("http://{host}/mcp/ws");
@@ -47,7 +47,7 @@ async fn a_good_token_lets_its_owner_in() {
 }
 
 #[tokio::test]
-async fn every_claim_counts() {
+async fn every_claim_is_checked() {
     let guarded = Guarded::open().await;
     let resource = guarded.resource();
     for changes in [
@@ -70,18 +70,18 @@ async fn every_claim_counts() {
         refused(&guarded, &changes.to_string(), &guarded.token(changes.clone())).await;
     }
     let elsewhere = guarded.token(json!({ "iss": OTHER_ISSUER, "aud": "https://elsewhere.example" }));
-    refused(&guarded, "of the other issuer for somebody else", &elsewhere).await;
+    refused(&guarded, "of the other issuer for another audience", &elsewhere).await;
 }
 
 #[tokio::test]
-async fn tokens_do_not_choose_how_they_are_checked() {
+async fn tokens_do_not_choose_their_verification() {
     let began = Instant::now();
     let guarded = Guarded::open().await;
     let good = guarded.token(json!({}));
     let parts: Vec<&str> = good.split('.').collect();
     let public = guarded.issuers.public();
     let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    // Signed with what everybody knows, as if it were a secret.
+    // Signed with the public key as an HMAC secret.
     let secrets = [
         serde_json::to_vec(&public).unwrap(),
         URL_SAFE_NO_PAD.decode(public.x.as_ref().unwrap()).unwrap(),
@@ -111,7 +111,7 @@ async fn tokens_do_not_choose_how_they_are_checked() {
             assert_eq!(reply.status, 401, "{header}");
         }
     }
-    // By a key that it brings itself, or of which it tells where it is.
+    // By a key in its own header, or at a URL that it names.
     let stranger = PrivateKey::generate().unwrap();
     let claims = Issuers::claims(&guarded.resource(), json!({}));
     for kid in
@@ -137,7 +137,7 @@ async fn tokens_do_not_choose_how_they_are_checked() {
     let most = 2 + began.elapsed().as_secs() / 2;
     assert!(
         guarded.issuers.fetches("jwks") as u64 <= most,
-        "names that are made up make nobody ask all the time"
+        "made-up key ids do not cause fetches without end"
     );
     assert_eq!(guarded.ask(&[("Authorization", &format!("Bearer {good}"))]).await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key: only with a proof for every request.
+//! DPoP: tokens that are bound to a key need a proof for every request.
 
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
@@ -6,19 +6,19 @@ use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::issuers::now;
+use super::fake_issuers::now;
 use super::{Guarded, challenge};
-use crate::support::{LATEST_SESSION, opening, request};
-use crate::wire::Reply;
+use crate::support::http1::Reply;
+use crate::support::{LATEST_SESSION, initialize_params, request};
 
-/// Somebody who holds a key.
-struct Holder<'a> {
+/// A client with a key and a token that is bound to it.
+struct KeyHolder<'a> {
     guarded: &'a Guarded,
     key: PrivateKey,
     token: String,
 }
 
-impl<'a> Holder<'a> {
+impl<'a> KeyHolder<'a> {
     fn new(guarded: &'a Guarded) -> Self {
         let key = PrivateKey::generate().unwrap();
         let jkt = key.public().thumbprint().unwrap();
@@ -46,7 +46,7 @@ fn is_refused(reply: &Reply, error: &str, what: &str) {
 #[tokio::test]
 async fn a_bound_token_needs_a_proof_for_every_request() {
     let guarded = Guarded::open().await;
-    let holder = Holder::new(&guarded);
+    let holder = KeyHolder::new(&guarded);
     let proof = holder.proof("POST", "/mcp", None);
     assert_eq!(holder.ask("DPoP", &[&proof]).await.status, 200);
     is_refused(&holder.ask("DPoP", &[&proof]).await, "invalid_dpop_proof", "used again");
@@ -78,22 +78,22 @@ async fn a_bound_token_needs_a_proof_for_every_request() {
 }
 
 #[tokio::test]
-async fn a_token_is_presented_as_what_it_is() {
+async fn bearer_and_dpop_tokens_are_not_interchangeable() {
     let guarded = Guarded::open().await;
-    let holder = Holder::new(&guarded);
+    let holder = KeyHolder::new(&guarded);
     let proof = holder.proof("POST", "/mcp", None);
     let unproven = holder.ask("Bearer", &[&proof]).await;
     is_refused(&unproven, "invalid_token", "bound, as if it were not");
     assert!(challenge(&unproven).is("DPoP"), "what would help is named first");
-    let free = Holder { token: guarded.token(json!({})), ..Holder::new(&guarded) };
+    let free = KeyHolder { token: guarded.token(json!({})), ..KeyHolder::new(&guarded) };
     is_refused(&free.ask("DPoP", &[&free.proof("POST", "/mcp", None)]).await, "invalid_token", "not bound");
     assert_eq!(free.ask("Bearer", &[]).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_session_takes_a_new_proof_each_time() {
+async fn every_request_of_a_session_needs_a_new_proof() {
     let guarded = Guarded::open().await;
-    let holder = Holder::new(&guarded);
+    let holder = KeyHolder::new(&guarded);
     let authorization = format!("DPoP {}", holder.token);
     let send = async |method: &str, session: Option<&str>, proof: &str, body: Value| {
         let mut headers = vec![("Authorization", &*authorization), ("DPoP", proof)];
@@ -103,7 +103,7 @@ async fn a_session_takes_a_new_proof_each_time() {
         guarded.site.send(method, "/mcp", &headers, body.to_string().as_bytes()).await
     };
     let proof = holder.proof("POST", "/mcp", None);
-    let opened = send("POST", None, &proof, request("initialize", opening(LATEST_SESSION))).await;
+    let opened = send("POST", None, &proof, request("initialize", initialize_params(LATEST_SESSION))).await;
     let session = opened.header("mcp-session-id").unwrap().to_owned();
     let ping = request("ping", json!({}));
     assert_eq!(send("POST", Some(&session), &proof, ping.clone()).await.status, 401, "the same again");
@@ -114,9 +114,9 @@ async fn a_session_takes_a_new_proof_each_time() {
 }
 
 #[tokio::test]
-async fn a_message_takes_a_proof_for_where_it_is_posted() {
+async fn a_proof_names_the_url_that_is_posted_to() {
     let guarded = Guarded::open().await;
-    let holder = Holder::new(&guarded);
+    let holder = KeyHolder::new(&guarded);
     let authorization = format!("DPoP {}", holder.token);
     let send = async |method: &str, target: &str, proof: &str, body: &[u8]| {
         let headers = [("Authorization", &*authorization), ("DPoP", proof)];
@@ -141,11 +141,11 @@ async fn a_message_takes_a_proof_for_where_it_is_posted() {
 }
 
 #[tokio::test]
-async fn a_nonce_is_told_and_then_wanted() {
+async fn a_nonce_is_offered_and_then_required() {
     let guarded =
         Guarded::with(|resource_server| resource_server.require_dpop(true).require_dpop_nonces().unwrap())
             .await;
-    let holder = Holder::new(&guarded);
+    let holder = KeyHolder::new(&guarded);
     let reply = holder.ask("DPoP", &[&holder.proof("POST", "/mcp", None)]).await;
     is_refused(&reply, "use_dpop_nonce", "without");
     assert!(challenge(&reply).is("DPoP"));
@@ -156,7 +156,7 @@ async fn a_nonce_is_told_and_then_wanted() {
         "use_dpop_nonce",
         "",
     );
-    // Only bound tokens are taken here, and nobody is led to think otherwise.
+    // Challenges offer DPoP alone where it is required.
     let free = guarded.ask(&[("Authorization", &guarded.bearer(json!({})))]).await;
     is_refused(&free, "invalid_token", "not bound");
     let nothing = guarded.ask(&[]).await;

@@ -1,4 +1,4 @@
-//! What else is served on the same port: behind the same guard, without a token.
+//! Extra routes: behind the same guard, without a token.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use refmcp_http::{ExtraRoutes, Options};
 use super::Guarded;
 use crate::support::Site;
 
-/// Where an issuer with a path tells about itself, for one.
+/// The metadata path of an issuer with a path.
 const TENANT: &str = "/tenant/.well-known/openid-configuration";
 
-/// Says what it was asked.
+/// Answers with the request.
 #[derive(Debug)]
-struct Parrot;
+struct EchoRoutes;
 
-impl ExtraRoutes for Parrot {
+impl ExtraRoutes for EchoRoutes {
     fn paths(&self) -> Vec<String> {
         let paths = ["/authorize", "/token", "/.well-known/oauth-authorization-server", TENANT];
         paths.map(str::to_owned).to_vec()
@@ -34,11 +34,11 @@ impl ExtraRoutes for Parrot {
 }
 
 fn options() -> Options {
-    Options { extra_routes: Some(Arc::new(Parrot)), ..Options::default() }
+    Options { extra_routes: Some(Arc::new(EchoRoutes)), ..Options::default() }
 }
 
 #[tokio::test]
-async fn others_answer_on_their_own_paths() {
+async fn extra_routes_are_served_without_a_token() {
     for site in [
         Site::open(options()).await,
         Guarded::with_options(|resource_server| resource_server, options()).await.site,
@@ -54,7 +54,7 @@ async fn others_answer_on_their_own_paths() {
 }
 
 #[tokio::test]
-async fn a_foreign_page_may_do_what_a_client_does_and_not_what_a_person_does() {
+async fn foreign_pages_may_call_only_public_paths() {
     let site = Site::open(options()).await;
     let page = [("Origin", "https://page.example")];
     for (method, path) in

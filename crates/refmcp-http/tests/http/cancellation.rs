@@ -1,4 +1,4 @@
-//! Requests that nobody wants answered any more: what carried their answers ends, without one.
+//! Cancelled requests: their streams end without an answer.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ async fn the_stream_of_a_cancelled_request_ends() {
     for (turn, revision) in SESSIONS.into_iter().enumerate() {
         let client = Client::open(&site, revision).await;
         let standing = client.get(None).await;
-        let mut stream = client.watch(7, "steps", json!({ "n": 100_000, "ms": 5 })).await;
-        let other = client.watch(8, "slow", json!({ "ms": 300 })).await;
+        let mut stream = client.call_with_progress(7, "steps", json!({ "n": 100_000, "ms": 5 })).await;
+        let other = client.call_with_progress(8, "slow", json!({ "ms": 300 })).await;
         stream.event().await.unwrap();
         assert_eq!(client.post(&cancel(7)).await.status, 202);
         let rest =
@@ -38,7 +38,7 @@ async fn the_stream_of_a_cancelled_request_ends() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_cancelled_before_its_stream_begins_is_let_go() {
+async fn a_request_cancelled_before_its_stream_begins_ends() {
     let site = Site::usual().await;
     for revision in SESSIONS {
         let client = Client::open(&site, revision).await;
@@ -60,10 +60,10 @@ async fn a_request_that_is_cancelled_before_its_stream_begins_is_let_go() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_for_a_cancelled_request_does_not_wait() {
+async fn resuming_a_cancelled_request_does_not_wait() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let mut stream = client.watch(7, "steps", json!({ "n": 100_000, "ms": 5 })).await;
+    let mut stream = client.call_with_progress(7, "steps", json!({ "n": 100_000, "ms": 5 })).await;
     let (id, _) = stream.event().await.unwrap();
     drop(stream);
     assert_eq!(client.post(&cancel(7)).await.status, 202);
@@ -83,7 +83,7 @@ async fn a_call_that_never_stops_talking_can_be_cancelled() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let endless = json!({ "n": u32::MAX, "ms": 0 });
-    let heard = client.watch(7, "steps", endless.clone()).await;
+    let heard = client.call_with_progress(7, "steps", endless.clone()).await;
     let unheard = client.call(8, "steps", endless);
     let cancelling = async {
         for id in [7, 8] {

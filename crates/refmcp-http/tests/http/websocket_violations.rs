@@ -1,4 +1,4 @@
-//! WebSockets that break the rules: each is told which, and nobody else notices.
+//! WebSockets that violate the protocol: each is closed with its code, without harm to other clients.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,9 @@ use refmcp_http::Options;
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 
-use crate::frames::{BINARY, CLOSE, CONTINUED, LAST, PING, PONG, RawSocket, TEXT, frame, handshake, header};
+use crate::support::websocket_frames::{
+    BINARY, CLOSE, CONTINUED, LAST, PING, PONG, RawSocket, TEXT, frame, handshake, header,
+};
 use crate::support::{Client, LATEST_SESSION, Site, request};
 
 const LIMIT: usize = 10_000;
@@ -16,7 +18,7 @@ async fn site() -> Site {
 }
 
 #[tokio::test]
-async fn a_handshake_is_complete_or_none() {
+async fn incomplete_handshakes_are_refused() {
     let site = Site::usual().await;
     let good = |path| handshake(&site, path, "");
     for path in ["/mcp", "/mcp/ws"] {
@@ -62,7 +64,7 @@ impl RawSocket {
 }
 
 #[tokio::test]
-async fn whoever_breaks_a_rule_is_told_which() {
+async fn a_violation_closes_with_its_code() {
     let site = site().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let mut other = RawSocket::open(&site).await;
@@ -99,14 +101,14 @@ async fn whoever_breaks_a_rule_is_told_which() {
 }
 
 #[tokio::test]
-async fn whoever_says_goodbye_is_let_go() {
+async fn a_close_frame_is_answered() {
     let site = site().await;
     for (what, payload) in [
         ("nothing", &b""[..]),
         ("1000", &[3, 232]),
         ("with a reason", b"\x03\xe8bye"),
         ("our own", &[15, 160]),
-        ("a code that nobody may send", &[3, 237]),
+        ("a code that may not be sent", &[3, 237]),
         ("999", &[3, 231]),
         ("half a code", &[3]),
         ("a reason that is no text", b"\x03\xe8\xff"),
@@ -124,7 +126,7 @@ async fn whoever_says_goodbye_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_message_may_come_in_pieces_however_many() {
+async fn a_message_may_be_fragmented() {
     let site = Site::open(Options { keep_alive: Duration::from_millis(500), ..Options::default() }).await;
     let mut socket = RawSocket::open(&site).await;
     let message = request("ping", json!({})).to_string();
@@ -145,7 +147,7 @@ async fn a_message_may_come_in_pieces_however_many() {
             (kind, _) => assert!([PING, PONG].contains(&kind), "{kind}"),
         }
     }
-    // One that never ends, from somebody who is not there any more.
+    // One that never ends, from a client that is gone.
     socket.send(&frame(TEXT, b"{\"jsonrpc\"")).await;
     assert_eq!(socket.closed().await, Some(1008));
     site.serves().await;
@@ -153,7 +155,7 @@ async fn a_message_may_come_in_pieces_however_many() {
 }
 
 #[tokio::test]
-async fn whoever_is_not_there_is_left() {
+async fn an_absent_client_is_closed() {
     let keep_alive = Duration::from_secs(10);
     let site = Site::open(Options { keep_alive, ..Options::default() }).await;
     let (mut silent, mut answering) = (RawSocket::open(&site).await, RawSocket::open(&site).await);
@@ -170,14 +172,14 @@ async fn whoever_is_not_there_is_left() {
 }
 
 #[tokio::test]
-async fn whoever_never_says_anything_is_left() {
+async fn a_silent_client_is_closed() {
     let time = PausedTime::start();
     let initialize_within = Duration::from_secs(10);
     let site = Site::open(Options { initialize_within, ..Options::default() }).await;
     let mut socket = RawSocket::begin(&site, "/mcp").await;
     time.advance(initialize_within + Duration::from_millis(1)).await;
     assert_eq!(socket.closed().await, Some(1008));
-    // Speaking WebSocket is not saying anything.
+    // Pings of WebSocket are no messages.
     let mut socket = RawSocket::begin(&site, "/mcp").await;
     for _ in 0..10 {
         assert!(socket.try_send(&frame(LAST | PONG, b"")).await, "it is not left too early");
@@ -190,7 +192,7 @@ async fn whoever_never_says_anything_is_left() {
 }
 
 #[tokio::test]
-async fn whoever_is_there_when_the_server_stops_is_told() {
+async fn open_sockets_are_closed_at_shutdown() {
     let site = Site::usual().await;
     let (mut ready, mut fresh) = (RawSocket::open(&site).await, RawSocket::begin(&site, "/mcp").await);
     ready.is_served().await;
@@ -199,10 +201,10 @@ async fn whoever_is_there_when_the_server_stops_is_told() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_sockets() {
+async fn the_number_of_sockets_is_limited() {
     let site = Site::open(Options { max_connections: 2, ..Options::default() }).await;
     let mut held = RawSocket::open(&site).await;
-    // A socket is no connection of HTTP any more, so whoever has one keeps nobody else out.
+    // A WebSocket is not counted as an HTTP connection, so it keeps no other client out.
     site.serves().await;
     let _second = RawSocket::open(&site).await;
     let refused = site.send_raw(handshake(&site, "/mcp", "")).await.unwrap();

@@ -1,4 +1,4 @@
-//! How much there may be at once, and how whoever comes too late is told to come back.
+//! Limits of requests, connections, sessions and streams, and `Retry-After` of what is refused.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::legacy;
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request};
-use crate::wire::Reply;
+use crate::http_sse;
+use crate::support::http1::Reply;
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request};
 
-/// Refused with this status, and told when to come back.
+/// Refused with this status and `Retry-After`.
 fn later(reply: &Reply, status: u16, what: &str) {
     assert_eq!(reply.status, status, "{what}");
     let seconds: u64 = reply.header("retry-after").expect(what).parse().unwrap();
@@ -20,7 +20,7 @@ fn later(reply: &Reply, status: u16, what: &str) {
 }
 
 #[tokio::test]
-async fn nobody_asks_too_often_anywhere() {
+async fn every_route_has_the_rate_limit() {
     let _time = PausedTime::start();
     for route in Endpoint::routes() {
         for method in route.methods.iter().chain(&["OPTIONS"]) {
@@ -29,7 +29,7 @@ async fn nobody_asks_too_often_anywhere() {
             let what = format!("{method} {}", route.path);
             let mut replies = Vec::new();
             for turn in 0..4 {
-                // Whoever claims to be somebody else is still the same.
+                // Forwarding headers of an untrusted client do not change its address.
                 let claimed = format!("10.0.0.{turn}");
                 let claims =
                     [("X-Forwarded-For", &*claimed), ("X-Real-IP", &claimed), ("Forwarded", "for=10.1.1.1")];
@@ -69,12 +69,15 @@ async fn a_rate_refills() {
 }
 
 #[tokio::test]
-async fn only_so_many_requests_are_answered_at_once() {
+async fn requests_in_flight_are_limited() {
     let time = PausedTime::start();
     let site = Site::open(Options { max_in_flight: 2, ..Options::default() }).await;
     let call = |ms: u64| json!({ "name": "slow", "arguments": { "ms": ms } });
     let held = async {
-        tokio::join!(site.alone("tools/call", call(600), &[]), site.alone("tools/call", call(600), &[]))
+        tokio::join!(
+            site.stateless("tools/call", call(600), &[]),
+            site.stateless("tools/call", call(600), &[])
+        )
     };
     let others = async {
         site.until_metric("refmcp_requests_in_flight", 2.0).await;
@@ -83,7 +86,7 @@ async fn only_so_many_requests_are_answered_at_once() {
         {
             later(&site.send(method, path, &[], b"{}").await, 503, path);
         }
-        later(&site.alone("tools/call", call(0), &[]).await, 503, "a call");
+        later(&site.stateless("tools/call", call(0), &[]).await, 503, "a call");
         for path in ["/healthz", "/readyz", "/metrics"] {
             assert_eq!(site.send("GET", path, &[], b"").await.status, 200, "who operates it can still look");
         }
@@ -95,14 +98,14 @@ async fn only_so_many_requests_are_answered_at_once() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_connections() {
+async fn connections_are_limited() {
     let site = Site::open(Options { max_connections: 3, ..Options::default() }).await;
     let asks = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut held = Vec::new();
     for _ in 0..3 {
         held.push(site.send_raw(asks).await.unwrap());
     }
-    // This one is told before it has said anything.
+    // It is refused before it has sent a request.
     let mut socket = TcpStream::connect(site.address).await.unwrap();
     let mut told = String::new();
     socket.read_to_string(&mut told).await.unwrap();
@@ -110,25 +113,25 @@ async fn there_are_only_so_many_connections() {
     let freed = held.pop().unwrap();
     assert_eq!(freed.again(asks).await.unwrap().status, 200, "those who are in are served");
     for _ in 0..200 {
-        // A connection that is turned away may be reset while it speaks.
+        // A refused connection may be reset while it sends.
         if site.send_raw(asks).await.is_some_and(|reply| reply.status == 200) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("nobody is let in again");
+    panic!("no connection is accepted again");
 }
 
 #[tokio::test]
-async fn a_session_has_only_so_many_streams() {
+async fn streams_of_a_session_are_limited() {
     let site = Site::open(Options { max_streams: 2, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let forever = json!({ "ms": 1_000_000 });
-    let one = client.watch(1, "slow", forever.clone()).await;
-    let two = client.watch(2, "slow", forever.clone()).await;
+    let one = client.call_with_progress(1, "slow", forever.clone()).await;
+    let two = client.call_with_progress(2, "slow", forever.clone()).await;
     assert_eq!((one.status, two.status), (200, 200));
     for id in 3..6 {
-        later(&client.watch(id, "slow", forever.clone()).await, 429, "one more");
+        later(&client.call_with_progress(id, "slow", forever.clone()).await, 429, "one more");
     }
     site.serves().await;
     assert_eq!(client.delete().await, 204);
@@ -136,19 +139,23 @@ async fn a_session_has_only_so_many_streams() {
 }
 
 #[tokio::test]
-async fn only_so_many_streams_are_read_at_once() {
+async fn open_streams_are_limited() {
     let site = Site::open(Options { max_open_streams: 2, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let held = (client.get(None).await, Client::open(&site, LATEST_SESSION).await.get(None).await);
     site.until_metric("refmcp_streams", 2.0).await;
     later(&client.get(None).await, 503, "GET /mcp");
     later(&site.send("GET", "/sse", &[], b"").await, 503, "GET /sse");
-    later(&client.watch(99, "slow", json!({ "ms": 1_000_000 })).await, 503, "a call with progress");
+    later(
+        &client.call_with_progress(99, "slow", json!({ "ms": 1_000_000 })).await,
+        503,
+        "a call with progress",
+    );
     site.until_ended(1).await;
     let again = client.call(99, "echo", json!({ "message": "what was refused is not in flight" })).await;
     assert_eq!(again.status, 200);
     let wish = json!({ "notifications": { "toolsListChanged": true } });
-    later(&site.alone("subscriptions/listen", wish, &[]).await, 503, "listen");
+    later(&site.stateless("subscriptions/listen", wish, &[]).await, 503, "listen");
     client.is_served().await;
     site.serves().await;
     drop(held);
@@ -158,10 +165,10 @@ async fn only_so_many_streams_are_read_at_once() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_sessions() {
+async fn sessions_are_limited() {
     let site = Site::open(Options { max_sessions: 1, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
-    let refused = site.post(&[], &request("initialize", opening(LATEST_SESSION))).await;
+    let refused = site.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await;
     assert_eq!((refused.status, refused.header("mcp-session-id")), (503, None));
     assert!(refused.header("retry-after").is_some());
     let refused = site.send("GET", "/sse", &[], b"").await;
@@ -172,11 +179,15 @@ async fn there_are_only_so_many_sessions() {
 }
 
 #[tokio::test]
-async fn whoever_is_turned_away_takes_no_room() {
+async fn refused_requests_are_not_counted() {
     let site = Site::open(Options { max_sessions: 2, ..Options::default() }).await;
-    let held = (legacy::open(&site).await, legacy::open(&site).await);
+    let held = (http_sse::open(&site).await, http_sse::open(&site).await);
     for _ in 0..5 {
-        later(&site.post(&[], &request("initialize", opening(LATEST_SESSION))).await, 503, "no room");
+        later(
+            &site.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await,
+            503,
+            "no room",
+        );
     }
     drop(held);
     site.until_metric("refmcp_sessions{transport=\"http+sse\"}", 0.0).await;

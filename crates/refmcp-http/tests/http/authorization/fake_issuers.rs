@@ -1,4 +1,4 @@
-//! Stand-ins for two issuers, without a network.
+//! Fake issuers without a network.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 pub(super) const ISSUER: &str = "https://issuer.example";
 pub(super) const OTHER_ISSUER: &str = "https://other.example/tenant";
 
-/// Two issuers, who answer as they are told.
+/// Two issuers with configurable behaviour.
 #[derive(Debug)]
 pub(super) struct Issuers {
     keys: Mutex<(String, PrivateKey)>,
     other: PrivateKey,
     /// Keys that are published beside the real one.
     pub(super) more: Mutex<Vec<Value>>,
-    /// Nobody answers.
+    /// Requests fail.
     pub(super) down: AtomicBool,
-    /// Tokens are no good any more.
+    /// Tokens are revoked.
     pub(super) revoked: AtomicBool,
-    /// What was fetched.
+    /// The URLs that were fetched.
     fetched: Mutex<Vec<String>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn now() -> u64 {
 }
 
 impl Issuers {
-    /// The claims of a good token, but for these.
+    /// The claims of a valid token, except these.
     pub(super) fn claims(resource: &str, changes: Value) -> Value {
         let mut claims = json!({
             "iss": ISSUER, "sub": "me", "client_id": "client", "aud": resource,
@@ -58,14 +58,14 @@ impl Issuers {
         claims
     }
 
-    /// A good token, but for these claims.
+    /// A valid token, except for these claims.
     pub(super) fn token(&self, resource: &str, changes: Value) -> String {
         let keys = self.keys.lock();
         let header = Header { kid: Some(keys.0.clone()), ..Header::of_type("at+jwt") };
         self.sign(header, &Self::claims(resource, changes), &keys.1)
     }
 
-    /// A good token, but for its header.
+    /// A valid token, except for its header.
     pub(super) fn token_under(&self, header: Header, resource: &str) -> String {
         let keys = self.keys.lock();
         self.sign(header, &Self::claims(resource, json!({})), &keys.1)
@@ -81,12 +81,12 @@ impl Issuers {
         self.keys.lock().1.public()
     }
 
-    /// From now on, there is another key.
+    /// Rotates the key.
     pub(super) fn rotate(&self, kid: &str) {
         *self.keys.lock() = (kid.to_owned(), PrivateKey::generate().unwrap());
     }
 
-    /// How often addresses with this ending were fetched.
+    /// How often URLs with this suffix were fetched.
     pub(super) fn fetches(&self, ending: &str) -> usize {
         self.fetched.lock().iter().filter(|url| url.ends_with(ending)).count()
     }
@@ -121,7 +121,7 @@ impl Issuers {
                 if self.revoked.load(Ordering::SeqCst) || !token.starts_with("opaque~") {
                     return Some(json!({ "active": false }));
                 }
-                // An opaque token tells its audience, so that nobody has to remember it.
+                // An opaque token contains its audience, so that it need not be stored.
                 let aud = token.trim_start_matches("opaque~").replace('~', ":");
                 json!({ "active": true, "sub": "me", "client_id": "client", "aud": aud, "exp": now() + 300 })
             }
@@ -141,7 +141,7 @@ impl Fetch for Issuers {
             // Others get a turn while this one waits.
             tokio::task::yield_now().await;
             if self.down.load(Ordering::SeqCst) {
-                return Err(FetchError::Unreachable("nobody is there".to_owned()));
+                return Err(FetchError::Unreachable("no server".to_owned()));
             }
             let answer = self.answer(&url, request.body());
             let status = if answer.is_some() { 200 } else { 404 };

@@ -1,4 +1,4 @@
-//! When an exchange becomes a stream.
+//! The kind of response: when it is JSON, and when it becomes an SSE stream.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ async fn a_fast_answer_is_json() {
 }
 
 #[tokio::test]
-async fn who_wants_progress_gets_a_stream_at_once() {
+async fn progress_makes_the_response_a_stream_at_once() {
     let time = PausedTime::start();
     let site = Site::usual().await;
     for revision in SESSIONS {
         let client = Client::open(&site, revision).await;
         let began = Instant::now();
-        let mut stream = client.watch(1, "slow", json!({ "ms": 1000 })).await;
+        let mut stream = client.call_with_progress(1, "slow", json!({ "ms": 1000 })).await;
         assert!(stream.is_sse() && began.elapsed().is_zero(), "{revision}");
         time.advance(Duration::from_millis(1001)).await;
         let mut primed = Vec::new();
@@ -70,12 +70,12 @@ async fn a_slow_answer_becomes_a_stream() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_shows_that_it_is_alive() {
+async fn a_silent_stream_has_keep_alive_comments() {
     let time = PausedTime::start();
     let keep_alive = Duration::from_secs(20);
     let site = Site::open(Options { keep_alive, ..Options::default() }).await;
     let client = Client::open(&site, "2025-06-18").await;
-    let mut stream = client.watch(1, "slow", json!({ "ms": 60_000 })).await;
+    let mut stream = client.call_with_progress(1, "slow", json!({ "ms": 60_000 })).await;
     time.advance(keep_alive + Duration::from_millis(1)).await;
     assert_eq!(stream.item().await, Some(SseItem::Comment));
     time.advance(Duration::from_secs(60)).await;
@@ -83,12 +83,12 @@ async fn a_silent_stream_shows_that_it_is_alive() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_sent_away_comes_back_for_the_answer() {
+async fn a_detached_client_resumes_for_the_answer() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for watching in [true, false] {
         let mut stream = if watching {
-            client.watch(3, "leave", json!({})).await
+            client.call_with_progress(3, "leave", json!({})).await
         } else {
             client.call(3, "leave", json!({})).await
         };
@@ -108,9 +108,9 @@ async fn a_client_that_is_sent_away_comes_back_for_the_answer() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_away_who_could_not_come_back() {
+async fn a_client_that_cannot_resume_is_not_detached() {
     let site = Site::usual().await;
     let client = Client::open(&site, "2025-06-18").await;
-    let answer = client.watch(3, "leave", json!({})).await.answer().await;
+    let answer = client.call_with_progress(3, "leave", json!({})).await.answer().await;
     assert_eq!(text_of(&answer), "came back");
 }

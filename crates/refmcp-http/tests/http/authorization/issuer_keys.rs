@@ -1,4 +1,4 @@
-//! The issuer's keys: found once for all, kept when it is down, and looked for again when they have changed.
+//! The issuer's keys: fetched once for all requests, kept while it is down, and fetched again after a rotation.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn status(guarded: &Guarded, bearer: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_crowd_makes_the_issuer_be_asked_once() {
+async fn many_requests_fetch_the_keys_once() {
     let guarded = Guarded::open().await;
     let bearers: Vec<String> =
         (0..50).map(|number| guarded.bearer(json!({ "jti": number.to_string() }))).collect();
@@ -25,12 +25,12 @@ async fn a_crowd_makes_the_issuer_be_asked_once() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_down_is_no_reason_to_let_anybody_in() {
+async fn an_issuer_that_is_down_leaves_tokens_undecided() {
     let guarded = Guarded::open().await;
     guarded.issuers.down.store(true, Ordering::SeqCst);
     let bearer = guarded.bearer(json!({}));
     let reply = guarded.ask(&[("Authorization", &bearer)]).await;
-    assert_eq!(reply.status, 503, "nobody can tell");
+    assert_eq!(reply.status, 503, "undecided");
     assert!(reply.header("retry-after").is_some() && reply.header("www-authenticate").is_none());
     let before = guarded.issuers.fetches("");
     for _ in 0..20 {
@@ -40,7 +40,7 @@ async fn an_issuer_that_is_down_is_no_reason_to_let_anybody_in() {
 }
 
 #[tokio::test]
-async fn keys_stay_good_while_their_issuer_is_down() {
+async fn keys_stay_valid_while_their_issuer_is_down() {
     let guarded = Guarded::open().await;
     assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 200);
     guarded.issuers.down.store(true, Ordering::SeqCst);
@@ -57,11 +57,11 @@ async fn of_ten_thousand_keys_some_are_kept() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_rotated_in_is_looked_for_now_and_then() {
+async fn a_rotated_key_is_fetched() {
     let guarded = Guarded::open().await;
     assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 200);
     guarded.issuers.rotate("two");
-    // The keys were fetched just now, and whoever makes up names could make us ask for ever: it takes a moment.
+    // The keys were fetched just now, and made-up key ids must not cause fetches without end: it takes a moment.
     let bearer = guarded.bearer(json!({}));
     while status(&guarded, &bearer).await != 200 {
         assert_eq!(guarded.issuers.fetches("jwks"), 1);
@@ -75,7 +75,7 @@ fn asker() -> Introspection {
 }
 
 #[tokio::test]
-async fn an_issuer_is_asked_about_tokens_of_any_kind() {
+async fn opaque_tokens_are_introspected() {
     let guarded = Guarded::with(|resource_server| resource_server.introspection(asker())).await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let statuses = join_all((0..50).map(|_| status(&guarded, &bearer))).await;
@@ -86,8 +86,8 @@ async fn an_issuer_is_asked_about_tokens_of_any_kind() {
     }
     assert_eq!(guarded.issuers.fetches("introspect"), 2, "what is bad is remembered too");
     let elsewhere = "Bearer opaque~https~//elsewhere.example/mcp";
-    assert_eq!(status(&guarded, elsewhere).await, 401, "for somebody else");
-    // A token that carries its claims has to be known to its issuer all the same.
+    assert_eq!(status(&guarded, elsewhere).await, 401, "for another audience");
+    // A JWT must be known to its issuer, too.
     assert_eq!(status(&guarded, &guarded.bearer(json!({}))).await, 401);
     guarded.issuers.down.store(true, Ordering::SeqCst);
     let before = guarded.issuers.fetches("introspect");

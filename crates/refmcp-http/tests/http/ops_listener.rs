@@ -1,4 +1,4 @@
-//! Health, readiness and metrics on a listener of their own, and what is left of them on the public one.
+//! Health, readiness and metrics on the operators' listener, and on the public one.
 
 use std::net::SocketAddr;
 
@@ -7,21 +7,21 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{PATIENCE, Site, opening, request};
-use crate::tools;
-use crate::wire::{Reply, send, send_raw};
+use crate::support::http1::{Reply, send, send_raw};
+use crate::support::tools;
+use crate::support::{SHUTDOWN_TIMEOUT, Site, initialize_params, request};
 
 const PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// An endpoint whose operators have a listener of their own.
-struct Operated {
+/// An endpoint with an operators' listener.
+struct OpsSite {
     site: Site,
     ops: SocketAddr,
     stop_ops: CancellationToken,
     ops_served: JoinHandle<()>,
 }
 
-impl Operated {
+impl OpsSite {
     async fn open(ops: OpsRoutes) -> Self {
         let endpoint =
             Endpoint::builder(tools::server().0).options(Options { ops, ..Options::default() }).build();
@@ -32,8 +32,8 @@ impl Operated {
         let (told, told_ops) = (stop.clone(), stop_ops.clone());
         let of_ops = endpoint.clone();
         let ops_served = tokio::spawn(async move { of_ops.serve_ops(private, told_ops).await });
-        let served = tokio::spawn(async move { endpoint.serve(public, told, PATIENCE).await });
-        let mut site = Site::found(address, served);
+        let served = tokio::spawn(async move { endpoint.serve(public, told, SHUTDOWN_TIMEOUT).await });
+        let mut site = Site::served_by(address, served);
         site.stop = stop;
         Self { site, ops, stop_ops, ops_served }
     }
@@ -46,8 +46,8 @@ impl Operated {
 }
 
 #[tokio::test]
-async fn they_are_on_their_own_listener_and_nowhere_else() {
-    let operated = Operated::open(OpsRoutes::Separate).await;
+async fn separate_ops_routes_are_only_on_their_listener() {
+    let operated = OpsSite::open(OpsRoutes::Separate).await;
     operated.site.serves().await;
     for path in PATHS {
         assert_eq!(operated.site.send("GET", path, &[], b"").await.status, 404, "{path}");
@@ -59,7 +59,7 @@ async fn they_are_on_their_own_listener_and_nowhere_else() {
             assert_eq!(operated.ask("GET", path, &[stranger]).await.status, 403, "{path} {stranger:?}");
         }
     }
-    let initialize = request("initialize", opening("2025-11-25")).to_string();
+    let initialize = request("initialize", initialize_params("2025-11-25")).to_string();
     for path in ["/mcp", "/sse", "/messages", "/mcp/ws", "/", "/.well-known/oauth-protected-resource"] {
         assert_eq!(send(operated.ops, "POST", path, &[], initialize.as_bytes()).await.status, 404, "{path}");
     }
@@ -69,8 +69,8 @@ async fn they_are_on_their_own_listener_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn they_can_be_on_both() {
-    let operated = Operated::open(OpsRoutes::Public).await;
+async fn public_ops_routes_are_on_both_listeners() {
+    let operated = OpsSite::open(OpsRoutes::Public).await;
     for path in PATHS {
         assert_eq!(operated.site.send("GET", path, &[], b"").await.status, 200, "{path}");
         assert_eq!(operated.ask("GET", path, &[]).await.status, 200, "{path}");
@@ -78,8 +78,8 @@ async fn they_can_be_on_both() {
 }
 
 #[tokio::test]
-async fn operators_hear_until_the_end_that_the_server_stops() {
-    let operated = Operated::open(OpsRoutes::Separate).await;
+async fn readyz_is_served_until_the_end() {
+    let operated = OpsSite::open(OpsRoutes::Separate).await;
     operated.site.stop.cancel();
     operated.site.served.await.unwrap();
     let reply = send(operated.ops, "GET", "/readyz", &[], b"").await;
@@ -91,8 +91,8 @@ async fn operators_hear_until_the_end_that_the_server_stops() {
 }
 
 #[tokio::test]
-async fn bad_input_harms_nobody() {
-    let operated = Operated::open(OpsRoutes::Separate).await;
+async fn malformed_requests_harm_no_other() {
+    let operated = OpsSite::open(OpsRoutes::Separate).await;
     let mut silent = Vec::new();
     for _ in 0..60 {
         silent.push(tokio::net::TcpStream::connect(operated.ops).await.unwrap());

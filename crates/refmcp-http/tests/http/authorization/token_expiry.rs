@@ -1,4 +1,4 @@
-//! What a token has opened ends with it.
+//! Streams and WebSockets end with their token.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-use super::issuers::now;
+use super::fake_issuers::now;
 use super::{Guarded, in_session};
 use crate::support::{request, with_meta};
 
@@ -52,7 +52,7 @@ async fn streams_and_sockets_end_with_the_token() {
     let closed = async { while let Some(Ok(_)) = socket.next().await {} };
     timeout(SOON, closed).await.expect("the socket ends");
     guarded.until_quiet().await;
-    // The session is still there for whoever comes with a newer token.
+    // The session is still there for a newer token.
     let newer = guarded.bearer(json!({}));
     let ping = request("ping", json!({}));
     assert_eq!(guarded.site.post(&in_session(&newer, &session), &ping).await.status, 200);
@@ -60,7 +60,7 @@ async fn streams_and_sockets_end_with_the_token() {
 }
 
 #[tokio::test]
-async fn a_call_that_outlives_its_token_is_taken_up_with_the_next() {
+async fn a_call_that_outlives_its_token_is_resumed_with_the_next() {
     let guarded = without_skew().await;
     let bearer = guarded.bearer(json!({ "exp": now() + 2 }));
     let session = guarded.session(&bearer).await;
@@ -85,7 +85,7 @@ async fn a_call_that_outlives_its_token_is_taken_up_with_the_next() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_revoked_ends_what_it_has_opened() {
+async fn a_revoked_token_ends_its_streams_and_sockets() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
     let guarded = Guarded::with(|resource_server| {
         resource_server.introspection(asker).recheck_every(Duration::from_secs(1))
@@ -94,7 +94,7 @@ async fn a_token_that_is_revoked_ends_what_it_has_opened() {
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let stream = guarded.site.send("GET", "/sse", &[("Authorization", &bearer)], b"").await;
     assert_eq!(stream.status, 200);
-    // That nobody answers is no news of the token.
+    // An unreachable issuer leaves the token valid.
     guarded.issuers.down.store(true, Ordering::SeqCst);
     let asked = guarded.issuers.fetches("introspect");
     while guarded.issuers.fetches("introspect") == asked {
@@ -109,7 +109,7 @@ async fn a_token_that_is_revoked_ends_what_it_has_opened() {
 }
 
 #[tokio::test]
-async fn an_issuer_is_not_asked_without_a_pause() {
+async fn introspection_pauses_between_requests() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
     let guarded =
         Guarded::with(|resource_server| resource_server.introspection(asker).recheck_every(Duration::ZERO))

@@ -1,21 +1,21 @@
-//! HTTP+SSE: one stream for everything the server says, one address for everything the client says.
+//! HTTP+SSE: one stream for all messages to the client, one URI for all messages of the client.
 
 use std::time::Duration;
 
 use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Site, opening, request, text_of};
-use crate::wire::Reply;
+use crate::support::http1::Reply;
+use crate::support::{Client, Site, initialize_params, request, text_of};
 
-/// Opens a stream; gives it with the address to post to.
+/// Opens a stream; gives it with the URI to post to.
 pub(crate) async fn open(site: &Site) -> (Reply, String) {
     let mut stream = site.send("GET", "/sse", &[], b"").await;
     assert_eq!((stream.status, stream.is_sse()), (200, true));
     let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
     assert_eq!(event.event, "endpoint");
     assert!(event.data.starts_with("/messages?sessionId="));
-    post(site, &event.data, &request("initialize", opening("2024-11-05"))).await;
+    post(site, &event.data, &request("initialize", initialize_params("2024-11-05"))).await;
     let (_, answer) = stream.event().await.unwrap();
     assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
     post(site, &event.data, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
@@ -44,7 +44,7 @@ pub(crate) async fn steps(site: &Site, stream: &mut Reply, address: &str, note: 
 }
 
 #[tokio::test]
-async fn answers_come_on_the_stream_and_clients_do_not_mix() {
+async fn answers_come_on_the_stream_of_their_session() {
     let site = Site::usual().await;
     let ((mut one, to_one), (mut two, to_two)) = tokio::join!(open(&site), open(&site));
     let (one, two) =
@@ -56,7 +56,7 @@ async fn answers_come_on_the_stream_and_clients_do_not_mix() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_so() {
+async fn errors_are_refused_or_answered_on_the_stream() {
     let site = Site::usual().await;
     assert_eq!(site.send("POST", "/sse", &[], b"{}").await.status, 405);
     assert_eq!(site.send("POST", "/messages?sessionId=unknown", &[], b"{}").await.status, 404);
@@ -86,9 +86,9 @@ async fn the_session_ends_with_its_stream() {
 async fn a_session_belongs_to_one_transport() {
     let site = Site::usual().await;
     let (_stream, address) = open(&site).await;
-    let legacy = address.rsplit_once('=').unwrap().1.to_owned();
+    let http_sse = address.rsplit_once('=').unwrap().1.to_owned();
     let ping = request("ping", json!({}));
-    assert_eq!(site.post(&[("Mcp-Session-Id", &legacy)], &ping).await.status, 404);
+    assert_eq!(site.post(&[("Mcp-Session-Id", &http_sse)], &ping).await.status, 404);
     let client = Client::open(&site, "2025-06-18").await;
     let crossed = format!("/messages?sessionId={}", client.session);
     assert_eq!(site.send("POST", &crossed, &[], ping.to_string().as_bytes()).await.status, 404);

@@ -1,11 +1,11 @@
-//! The stream of what belongs to no request.
+//! The GET stream: messages that belong to no request.
 
 use refmcp_proto::engine::Change;
 
 use crate::support::{Client, LATEST_SESSION, Site};
 
 #[tokio::test]
-async fn changes_are_told_once() {
+async fn changes_are_sent_once() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let mut stream = client.get(None).await;
@@ -14,12 +14,12 @@ async fn changes_are_told_once() {
     let (id, told) = stream.event().await.unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed");
     drop(stream);
-    // Whoever comes anew is not told again what was told before.
+    // A new reader does not get messages that were read before.
     let mut anew = client.get(None).await;
     site.server.changed(&Change::Resources);
     let (_, told) = anew.event().await.unwrap();
     assert_eq!(told["method"], "notifications/resources/list_changed");
-    // Whoever says what came last gets what follows.
+    // A reader with `Last-Event-ID` gets what follows.
     let mut back = client.get(id.as_deref()).await;
     let (_, told) = back.event().await.unwrap();
     assert_eq!(told["method"], "notifications/resources/list_changed");

@@ -1,4 +1,4 @@
-//! WebSocket as bytes: frames that are what the tests want them to be, whatever the rules say.
+//! WebSocket frames as bytes, valid or not.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{LATEST_SESSION, Site, opening, request};
-use crate::wire::{Reply, send_raw};
+use crate::support::http1::{Reply, send_raw};
+use crate::support::{LATEST_SESSION, Site, initialize_params, request};
 
 pub(crate) const CONTINUED: u8 = 0;
 pub(crate) const TEXT: u8 = 1;
@@ -64,7 +64,7 @@ pub(crate) struct RawSocket {
 }
 
 impl RawSocket {
-    /// Leaves HTTP behind.
+    /// Upgrades a connection.
     pub(crate) async fn begin(site: &Site, path: &str) -> Self {
         let reply = send_raw(site.address, handshake(site, path, "").as_bytes()).await;
         Self::after(reply.unwrap())
@@ -80,7 +80,7 @@ impl RawSocket {
     /// With a session.
     pub(crate) async fn open(site: &Site) -> Self {
         let mut socket = Self::begin(site, "/mcp/ws").await;
-        socket.say(&request("initialize", opening(LATEST_SESSION))).await;
+        socket.say(&request("initialize", initialize_params(LATEST_SESSION))).await;
         assert_eq!(socket.hear().await["result"]["protocolVersion"], LATEST_SESSION);
         socket.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
         socket

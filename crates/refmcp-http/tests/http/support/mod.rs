@@ -1,4 +1,8 @@
-//! An endpoint on a port of its own, and clients of both lifecycles.
+//! Fixtures: an endpoint on a port, and clients of both lifecycles.
+
+pub(crate) mod http1;
+pub(crate) mod tools;
+pub(crate) mod websocket_frames;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,13 +17,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::tools;
-use crate::wire::{Reply, send, send_raw};
+use crate::support::http1::{Reply, send, send_raw};
 
 pub(crate) const STATELESS: &str = "2026-07-28";
 pub(crate) const LATEST_SESSION: &str = "2025-11-25";
-/// How long exchanges may go on when the endpoint is stopped.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// How long requests in flight may go on at shutdown.
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const BOTH_KINDS: &str = "application/json, text/event-stream";
 
 /// An endpoint that is served until the test ends.
@@ -36,7 +39,7 @@ impl Site {
         Self::open_at(|_| options).await
     }
 
-    /// One whose options depend on where it is.
+    /// With options that depend on its address.
     pub(crate) async fn open_at(options: impl FnOnce(SocketAddr) -> Options) -> Self {
         let (server, ended) = tools::server();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -44,12 +47,12 @@ impl Site {
         let endpoint = Endpoint::builder(server.clone()).options(options(address)).build();
         let stop = CancellationToken::new();
         let told = stop.clone();
-        let served = tokio::spawn(async move { endpoint.serve(listener, told, PATIENCE).await });
+        let served = tokio::spawn(async move { endpoint.serve(listener, told, SHUTDOWN_TIMEOUT).await });
         Self { address, server, stop, served, ended }
     }
 
-    /// One that somebody else serves.
-    pub(crate) fn found(address: SocketAddr, served: JoinHandle<()>) -> Self {
+    /// An endpoint that is served by another task.
+    pub(crate) fn served_by(address: SocketAddr, served: JoinHandle<()>) -> Self {
         let (server, ended) = tools::server();
         Self { address, server, stop: CancellationToken::new(), served, ended }
     }
@@ -87,14 +90,14 @@ impl Site {
         )
     }
 
-    /// Whoever comes now is served as if nothing had happened.
+    /// Checks that a new client is served.
     pub(crate) async fn serves(&self) {
         let client = Client::open(self, LATEST_SESSION).await;
         client.is_served().await;
         assert_eq!(client.delete().await, 204);
     }
 
-    /// A number of the metrics, by its name and labels.
+    /// The value of a metric, by its name and labels.
     pub(crate) async fn metric(&self, name: &str) -> f64 {
         self.metric_with(name, &[]).await
     }
@@ -106,7 +109,7 @@ impl Site {
         value.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
     }
 
-    /// Waits until a number of the metrics has this value.
+    /// Waits until a metric has this value.
     pub(crate) async fn until_metric(&self, name: &str, wanted: f64) {
         self.until_metric_with(name, wanted, &[]).await;
     }
@@ -123,7 +126,7 @@ impl Site {
         panic!("{name} is {found}, not {wanted}");
     }
 
-    /// Waits until nothing is open any more but the connection that asks.
+    /// Waits until only the connection of the metrics request is open.
     pub(crate) async fn until_quiet(&self) {
         self.until_quiet_with(&[]).await;
     }
@@ -133,7 +136,7 @@ impl Site {
         for (name, rest) in [
             ("refmcp_websockets", 0.0),
             ("refmcp_streams", 0.0),
-            // Where it takes a token, a request for the metrics counts itself.
+            // With a token, the metrics request counts itself.
             ("refmcp_requests_in_flight", if headers.is_empty() { 0.0 } else { 1.0 }),
             ("refmcp_connections", 1.0),
         ] {
@@ -158,8 +161,8 @@ impl Site {
         send(self.address, method, path, &headers, body).await
     }
 
-    /// A request that stands for itself, with every header that it needs, and these.
-    pub(crate) async fn alone(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Reply {
+    /// Sends a stateless request with every header that it needs, and these.
+    pub(crate) async fn stateless(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Reply {
         let body = request(method, with_meta(params));
         let mut headers = vec![("MCP-Protocol-Version", STATELESS), ("Mcp-Method", method)];
         let name = body["params"]["name"].as_str().or(body["params"]["uri"].as_str());
@@ -175,7 +178,7 @@ pub(crate) fn request(method: &str, params: impl Into<Value>) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params.into() })
 }
 
-/// Parameters that say who sends them.
+/// Parameters with the `_meta` of a stateless request.
 pub(crate) fn with_meta(mut params: Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -189,8 +192,8 @@ pub(crate) fn with_meta(mut params: Value) -> Value {
     params
 }
 
-/// The parameters that open a session.
-pub(crate) fn opening(revision: &str) -> Value {
+/// The parameters of `initialize`.
+pub(crate) fn initialize_params(revision: &str) -> Value {
     let capabilities = json!({ "elicitation": {} });
     let info = json!({ "name": "test", "version": "1" });
     json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": info })
@@ -209,7 +212,7 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     pub(crate) async fn open(site: &'a Site, revision: &'static str) -> Self {
-        let reply = site.post(&[], &request("initialize", opening(revision))).await;
+        let reply = site.post(&[], &request("initialize", initialize_params(revision))).await;
         assert_eq!(reply.status, 200);
         let session = reply.header("mcp-session-id").unwrap().to_owned();
         assert_eq!(reply.json().await["result"]["protocolVersion"], revision);
@@ -228,7 +231,7 @@ impl<'a> Client<'a> {
         self.site.post(&self.headers(), body).await
     }
 
-    /// This client is still served.
+    /// Checks that this client is served.
     pub(crate) async fn is_served(&self) {
         let answer = self.call(1, "echo", json!({ "message": "m" })).await.json().await;
         assert_eq!(text_of(&answer), "m");
@@ -246,14 +249,19 @@ impl<'a> Client<'a> {
             .await
     }
 
-    /// Calls a tool and wants to hear how far it is.
-    pub(crate) async fn watch(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Reply {
+    /// Calls a tool with a progress token.
+    pub(crate) async fn call_with_progress(
+        &self,
+        id: impl Into<Value>,
+        tool: &str,
+        arguments: Value,
+    ) -> Reply {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "t" } });
         self.post(&json!({ "jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params }))
             .await
     }
 
-    /// The standing stream, or the rest of another.
+    /// The GET stream, or the rest of a stream after this event.
     pub(crate) async fn get(&self, after: Option<&str>) -> Reply {
         let mut headers = self.headers().to_vec();
         headers.extend(after.map(|id| ("Last-Event-ID", id)));

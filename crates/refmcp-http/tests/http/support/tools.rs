@@ -1,4 +1,4 @@
-//! The server that the tests talk to.
+//! The server of the tests, and its tools.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,7 +92,7 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
             Ok(call.connection().local.to_string())
         });
     let whoami = Tool::new("whoami", "Who the client is", |call: Call, _: NoArguments| async move {
-        Ok(call.principal().unwrap_or("nobody").to_owned())
+        Ok(call.principal().unwrap_or("none").to_owned())
     });
     let dear = Tool::new("dear", "Takes two scopes", |_: Call, _: NoArguments| async move { Ok("dear") });
     let dearer = Tool::new("dearer", "Takes another", |_: Call, _: NoArguments| async move { Ok("dearer") });

@@ -1,4 +1,4 @@
-//! How large the parts of a request may be, and how long they may take.
+//! Limits of the size and the time of heads and bodies.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::legacy;
+use crate::http_sse;
+use crate::support::http1::Reply;
 use crate::support::{Client, LATEST_SESSION, Site, request};
-use crate::wire::Reply;
 
 const LIMIT: usize = 2000;
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Every place that takes a body: its path, with what else it takes to get so far that the body is read.
+/// Every path that reads a body, with the headers that are needed for that.
 async fn places(site: &Site) -> (Vec<String>, Vec<Reply>) {
     let client = Client::open(site, LATEST_SESSION).await;
     let (mut places, mut kept) = (Vec::new(), Vec::new());
     for route in Endpoint::routes().iter().filter(|route| route.methods.contains(&"POST")) {
         let mut path = route.path.to_owned();
         if path == "/messages" {
-            let (stream, address) = legacy::open(site).await;
+            let (stream, address) = http_sse::open(site).await;
             kept.push(stream);
             path = address;
         }
@@ -48,7 +48,7 @@ fn chunked(place: &str, length: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_body_has_a_size() {
+async fn the_size_of_a_body_is_limited() {
     let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let (places, _kept) = places(&site).await;
@@ -62,7 +62,7 @@ async fn a_body_has_a_size() {
             assert!(reply.again(b"").await.is_none(), "{place}");
             client.is_served().await;
         }
-        // Whoever says how much is coming is refused before it comes.
+        // A body that announces its length is refused before it is sent.
         let reply = site.send_raw(format!("{place}Content-Length: 18446744073709551615\r\n\r\n")).await;
         assert!([413, 431].contains(&reply.unwrap().status), "{place}");
         let reply = site.send_raw(format!("{place}Content-Length: {}\r\n\r\n", LIMIT + 1)).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_body_has_a_size() {
 }
 
 #[tokio::test]
-async fn a_body_without_end_is_cut() {
+async fn an_endless_body_is_cut() {
     let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
     let (places, _kept) = places(&site).await;
     for place in &places {
@@ -110,7 +110,7 @@ async fn a_body_without_end_is_cut() {
 }
 
 #[tokio::test]
-async fn a_body_has_its_time() {
+async fn the_time_of_a_body_is_limited() {
     let site = Site::open(Options { body_timeout: SHORT, ..Options::default() }).await;
     let (places, _kept) = places(&site).await;
     for place in &places {
@@ -143,7 +143,7 @@ async fn a_body_has_its_time() {
 }
 
 #[tokio::test]
-async fn a_head_has_its_time() {
+async fn the_time_of_a_head_is_limited() {
     let site = Site::open(Options { head_timeout: SHORT, ..Options::default() }).await;
     let head = site.head("POST", "/mcp");
     let places = [0, 1, 3, 4, 20, head.len() - 1, head.len()];
@@ -187,7 +187,7 @@ async fn a_head_has_its_time() {
 }
 
 #[tokio::test]
-async fn a_head_has_a_size() {
+async fn the_size_of_a_head_is_limited() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let head = site.head("POST", "/mcp");

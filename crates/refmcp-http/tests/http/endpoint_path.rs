@@ -3,8 +3,8 @@
 use refmcp_http::{Endpoint, Options};
 use serde_json::json;
 
-use crate::legacy;
-use crate::support::{LATEST_SESSION, Site, opening, request};
+use crate::http_sse;
+use crate::support::{LATEST_SESSION, Site, initialize_params, request};
 
 const UPGRADE: [(&str, &str); 4] = [
     ("Connection", "Upgrade"),
@@ -18,10 +18,10 @@ fn at(path: &str) -> Options {
 }
 
 #[tokio::test]
-async fn the_main_endpoint_and_its_websocket_move() {
+async fn endpoint_and_websocket_have_the_configured_path() {
     for path in ["/", "/api/v1/tools", "/messages/mcp"] {
         let site = Site::open(at(path)).await;
-        let opened = request("initialize", opening(LATEST_SESSION)).to_string();
+        let opened = request("initialize", initialize_params(LATEST_SESSION)).to_string();
         let reply = site.send("POST", path, &[], opened.as_bytes()).await;
         assert_eq!(reply.status, 200, "{path}");
         let socket = format!("{}/ws", path.trim_end_matches('/'));
@@ -31,8 +31,8 @@ async fn the_main_endpoint_and_its_websocket_move() {
         for gone in ["/mcp", "/mcp/ws"] {
             assert_eq!(site.send("POST", gone, &[], opened.as_bytes()).await.status, 404, "{gone}");
         }
-        // The older transport stays where its clients look for it.
-        let (_stream, address) = legacy::open(&site).await;
+        // HTTP+SSE has a fixed path.
+        let (_stream, address) = http_sse::open(&site).await;
         assert!(address.starts_with("/messages?sessionId="), "{address}");
         let count = format!("refmcp_responses_total{{route=\"{path}\",status=\"2xx\"}}");
         assert_eq!(site.metric(&count).await, 1.0);
@@ -40,12 +40,13 @@ async fn the_main_endpoint_and_its_websocket_move() {
 }
 
 #[tokio::test]
-async fn an_application_that_mounts_it_has_it_there() {
-    let endpoint = Endpoint::builder(crate::tools::server().0).options(at("/tools")).build();
+async fn a_nested_endpoint_keeps_its_configured_path() {
+    let endpoint = Endpoint::builder(crate::support::tools::server().0).options(at("/tools")).build();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = axum::Router::new().nest("/api", endpoint.router());
-    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
+    let site =
+        Site::served_by(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     assert_eq!(site.send("POST", "/api/tools", &[], ping.as_bytes()).await.status, 400);
     assert_eq!(site.send("GET", "/api/tools/ws", &[], b"").await.status, 426);

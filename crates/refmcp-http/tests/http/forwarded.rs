@@ -1,4 +1,4 @@
-//! What proxies say of their clients: believed of those that are trusted, and of no others.
+//! Forwarding headers: those of trusted proxies are believed, and no others.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn claim(header: &str, value: String) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn each_client_behind_a_trusted_proxy_has_a_rate_of_its_own() {
+async fn clients_behind_a_trusted_proxy_have_their_own_rates() {
     let site = Site::open(trusting(&["127.0.0.0/8"])).await;
     for (header, before) in [("X-Forwarded-For", ""), ("Forwarded", "for=")] {
         // What stands before the last address is the client's own word.
@@ -58,7 +58,7 @@ async fn each_client_behind_a_trusted_proxy_has_a_rate_of_its_own() {
 }
 
 #[tokio::test]
-async fn strangers_say_nothing_of_others() {
+async fn forwarding_headers_of_untrusted_peers_are_ignored() {
     let site = Site::open(Options { rate_on_loopback: true, ..trusting(&["192.0.2.0/24", "unix"]) }).await;
     let count = served(&site, 12, |turn| claim("X-Forwarded-For", format!("198.51.100.{turn}"))).await;
     assert!((3..12).contains(&count), "{count}");
@@ -68,7 +68,7 @@ async fn strangers_say_nothing_of_others() {
 }
 
 #[tokio::test]
-async fn a_forwarded_host_is_held_to_the_same_names() {
+async fn a_forwarded_host_must_be_allowed() {
     let site = Site::open(Options { rate: None, ..trusting(&["127.0.0.1"]) }).await;
     for (headers, status) in [
         (&[("X-Forwarded-Host", "mcp.example")][..], 200),
@@ -92,7 +92,7 @@ async fn a_forwarded_host_is_held_to_the_same_names() {
 
 // Everything of this test runs on one thread, the server too, so the log is this test's alone.
 #[tokio::test(flavor = "current_thread")]
-async fn the_client_is_in_the_log() {
+async fn the_forwarded_client_is_logged() {
     let _second =
         tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
     let kept = LogBuffer::default();

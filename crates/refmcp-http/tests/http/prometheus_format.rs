@@ -1,4 +1,4 @@
-//! The metrics as Prometheus reads them: a parser of the text format that takes nothing on trust.
+//! The text format of the metrics, read by a strict parser.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,8 +7,8 @@ use refmcp_server::{Call, NoArguments, Server, Tool};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::support::http1::send;
 use crate::support::{Client, LATEST_SESSION, Site};
-use crate::wire::send;
 
 type Labels = BTreeMap<String, String>;
 
@@ -126,7 +126,7 @@ fn check_histogram(family: &Family) {
 }
 
 #[tokio::test]
-async fn the_page_is_written_as_it_should_be() {
+async fn the_text_format_is_valid() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for _ in 0..3 {
@@ -202,7 +202,7 @@ fn tools_of(families: &BTreeMap<String, Family>) -> HashSet<&str> {
 }
 
 #[tokio::test]
-async fn only_tools_that_are_there_are_named_and_not_too_many() {
+async fn only_existing_tools_are_labels_up_to_a_limit() {
     let server = Server::builder("a \"strange\\ name\n", "1").tool(nothing("here")).build().unwrap();
     for strange in ["quote\"", "back\\slash", "line\nbreak", "(other)"] {
         server.change_lists(|lists| lists.add_tool(nothing(strange)));

@@ -1,12 +1,12 @@
-//! HTTP that is not what it should be: refused with a status that says why, and nobody else notices.
+//! Malformed HTTP: refused with a status, without harm to other clients.
 
 use std::time::Duration;
 
 use refmcp_http::Options;
 use serde_json::json;
 
-use crate::support::{BOTH_KINDS, Client, LATEST_SESSION, Site, opening, request, text_of};
-use crate::wire::Reply;
+use crate::support::http1::Reply;
+use crate::support::{BOTH_KINDS, Client, LATEST_SESSION, Site, initialize_params, request, text_of};
 
 fn ping() -> String {
     request("ping", json!({})).to_string()
@@ -22,7 +22,7 @@ fn named(client: &Client<'_>) -> String {
 }
 
 #[tokio::test]
-async fn a_body_is_json_and_says_so() {
+async fn a_body_must_be_declared_as_json() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let kinds: [(&[&str], u16); 14] = [
@@ -52,7 +52,7 @@ async fn a_body_is_json_and_says_so() {
 }
 
 #[tokio::test]
-async fn an_answer_may_come_in_both_ways() {
+async fn accept_must_allow_json_and_events() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let accepts: [(&[&str], u16, u16); 10] = [
@@ -81,11 +81,11 @@ async fn an_answer_may_come_in_both_ways() {
     site.serves().await;
 }
 
-/// What a server on the other side of a proxy may be made to see as a second request.
+/// A smuggled request: the next server behind a proxy may take it for a second one.
 const HIDDEN: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test]
-async fn where_a_body_ends_is_never_in_doubt() {
+async fn ambiguous_body_lengths_are_refused() {
     let short = Duration::from_millis(300);
     let site = Site::open(Options { body_timeout: short, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
@@ -129,7 +129,7 @@ async fn where_a_body_ends_is_never_in_doubt() {
     let reply = site.send_raw(format!("{head}{twice}")).await.unwrap();
     assert_eq!(reply.status, 200, "said twice in the same words");
     assert_eq!(reply.again(b"").await.unwrap().text().await, "alive\n");
-    // Whoever says it in two ways, of which only one counts, is not listened to any longer.
+    // With two lengths, of which only one counts, the connection is closed.
     for framing in
         ["Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 4"]
     {
@@ -143,7 +143,7 @@ async fn where_a_body_ends_is_never_in_doubt() {
 }
 
 #[tokio::test]
-async fn a_length_that_is_a_lie_harms_only_the_liar() {
+async fn a_wrong_content_length_harms_only_its_connection() {
     let short = Duration::from_millis(300);
     let site = Site::open(Options { body_timeout: short, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
@@ -191,7 +191,7 @@ async fn a_connection_goes_on_after_an_error() {
 }
 
 #[tokio::test]
-async fn whoever_asks_first_whether_to_send_a_body_is_told() {
+async fn expect_continue_is_answered_before_the_body() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let (ping, expect) = (ping(), "Expect: 100-continue\r\n");
@@ -210,7 +210,7 @@ async fn whoever_asks_first_whether_to_send_a_body_is_told() {
 }
 
 #[tokio::test]
-async fn requests_may_be_sent_ahead() {
+async fn pipelined_requests_are_answered_in_order() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let echo = |text: &str| {
@@ -227,7 +227,7 @@ async fn requests_may_be_sent_ahead() {
         };
     }
     assert_eq!(reply.text().await, "alive\n");
-    // Whoever has begun with the next request still gets its answer, and hears a stream as it goes.
+    // A client that has begun with the next request still gets its answer, and the events of a stream.
     let reply = site.send_raw(echo("first") + "POST /m").await.unwrap();
     assert!(reply.text().await.contains("first"));
     let arguments = json!({ "n": 100_000, "ms": 10 });
@@ -250,7 +250,7 @@ impl Reply {
 }
 
 #[tokio::test]
-async fn nobody_is_led_to_another_protocol_or_place() {
+async fn upgrade_and_override_headers_change_nothing() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let named = named(&client);
@@ -266,16 +266,16 @@ async fn nobody_is_led_to_another_protocol_or_place() {
         assert_eq!(reply.status, 200, "{more}");
         assert_eq!(reply.json().await["result"], json!({}), "{more}");
     }
-    // Whoever says that it is elsewhere is still where it is.
+    // Forwarding headers of an untrusted client do not change its address.
     let near = json!({ "name": "near", "arguments": {} });
     for claimed in [("X-Forwarded-For", "10.0.0.1"), ("Forwarded", "for=10.0.0.1"), ("X-Real-IP", "10.0.0.1")]
     {
-        let reply = site.alone("tools/call", near.clone(), &[claimed]).await;
+        let reply = site.stateless("tools/call", near.clone(), &[claimed]).await;
         assert_eq!(text_of(&reply.json().await), "true", "{claimed:?}");
     }
     for spoofed in ["X-Forwarded-Host: localhost", "Forwarded: host=localhost", "X-Original-Host: localhost"]
     {
-        let initialize = request("initialize", opening(LATEST_SESSION)).to_string();
+        let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
         let sent = post(&site, &format!("{spoofed}\r\n"), &initialize);
         let sent = sent.replace(&format!("Host: {}", site.address), "Host: evil.com");
         assert_eq!(site.send_raw(sent).await.unwrap().status, 403, "{spoofed}");

@@ -1,4 +1,4 @@
-//! As much of an HTTP/1.1 client as the tests need: it sends what it is told and hides nothing.
+//! An HTTP/1.1 client that sends exact bytes and shows everything it receives.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub(crate) async fn send(
 /// Sends these very bytes on a connection of its own; nothing when it is closed without a response.
 pub(crate) async fn send_raw(address: SocketAddr, bytes: &[u8]) -> Option<Reply> {
     let mut socket = TcpStream::connect(address).await.unwrap();
-    // A server may have had enough before all is said.
+    // A server may close before all is sent.
     let _ = socket.write_all(bytes).await;
     Reply::read(socket, Vec::new()).await
 }
@@ -168,7 +168,7 @@ impl Reply {
         all
     }
 
-    /// The answer, in whichever way it comes.
+    /// The answer, as JSON or on a stream.
     pub(crate) async fn answer(self) -> Value {
         if self.is_sse() { self.events().await.pop().expect("an answer").1 } else { self.json().await }
     }

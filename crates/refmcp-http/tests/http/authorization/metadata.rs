@@ -1,4 +1,4 @@
-//! What the server tells about itself as a protected resource.
+//! The protected resource metadata.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use super::Guarded;
-use super::issuers::{ISSUER, Issuers, OTHER_ISSUER};
-use crate::support::{LATEST_SESSION, Site, opening, request};
+use super::fake_issuers::{ISSUER, Issuers, OTHER_ISSUER};
+use crate::support::{LATEST_SESSION, Site, initialize_params, request};
 
 #[tokio::test]
-async fn anybody_may_read_whose_tokens_are_taken() {
+async fn the_metadata_is_public() {
     let guarded =
         Guarded::with(|resource_server| resource_server.scopes(Scopes::parse("a b").unwrap()).title("Test"))
             .await;
@@ -21,7 +21,7 @@ async fn anybody_may_read_whose_tokens_are_taken() {
     let place = "/.well-known/oauth-protected-resource";
     for (path, resource) in [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/ws", "/mcp/ws"), ("/sse", "/sse")] {
         let path = format!("{place}{path}");
-        // Also a page from anywhere, which has to find out where to send its visitor.
+        // Also for pages of any origin, which need it to log in.
         let reply = guarded.site.send("GET", &path, &[("Origin", "https://page.example")], b"").await;
         assert_eq!(reply.status, 200, "{path}");
         assert_eq!(reply.header("content-type"), Some("application/json"));
@@ -43,7 +43,7 @@ async fn anybody_may_read_whose_tokens_are_taken() {
 }
 
 #[tokio::test]
-async fn a_server_on_this_machine_goes_by_the_name_it_is_called() {
+async fn on_loopback_the_metadata_names_the_requested_host() {
     let guarded = Guarded::open().await;
     let here = format!("localhost:{}", guarded.site.address.port());
     let named = [("Host", &*here)];
@@ -55,29 +55,30 @@ async fn a_server_on_this_machine_goes_by_the_name_it_is_called() {
 }
 
 #[tokio::test]
-async fn an_application_that_nests_the_server_has_the_documents_at_its_root() {
+async fn the_metadata_of_a_nested_router_is_at_the_root() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let resource = format!("http://{address}/api/mcp");
     let issuers = Arc::new(Issuers::default());
     let resource_server = ResourceServer::new(Url::parse(&resource).unwrap(), ISSUER, issuers.clone());
     let options = Options { resource_server: Some(resource_server), ..Options::default() };
-    let endpoint = Endpoint::builder(crate::tools::server().0).options(options).build();
+    let endpoint = Endpoint::builder(crate::support::tools::server().0).options(options).build();
     let app = axum::Router::new().nest("/api", endpoint.router()).merge(endpoint.well_known());
-    let site = Site::found(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
+    let site =
+        Site::served_by(address, tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
     let refused = site.send("POST", "/api/mcp", &[], b"{}").await;
     let document = super::challenge(&refused).get("resource_metadata").unwrap().to_owned();
     let path = document.strip_prefix(&format!("http://{address}")).unwrap();
     assert_eq!(path, "/.well-known/oauth-protected-resource/api/mcp");
     assert_eq!(site.send("GET", path, &[], b"").await.json().await["resource"], resource);
     let bearer = format!("Bearer {}", issuers.token(&resource, json!({})));
-    let opened = request("initialize", opening(LATEST_SESSION)).to_string();
+    let opened = request("initialize", initialize_params(LATEST_SESSION)).to_string();
     let reply = site.send("POST", "/api/mcp", &[("Authorization", &bearer)], opened.as_bytes()).await;
     assert_eq!(reply.status, 200);
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_it_goes_by_the_name_that_was_called() {
+async fn behind_a_trusted_proxy_the_metadata_names_the_forwarded_host() {
     let trusting = |proxy: &str| Options {
         trusted_proxies: vec![proxy.parse().unwrap()],
         hosts: vec!["mcp.example".to_owned()],
@@ -115,7 +116,7 @@ async fn behind_a_trusted_proxy_it_goes_by_the_name_that_was_called() {
     assert_eq!(guarded.site.send("GET", place, &evil, b"").await.status, 403);
     // Tokens for that name are for this server.
     let token = issuers.token("https://mcp.example/api/mcp", json!({}));
-    let opened = request("initialize", opening(LATEST_SESSION)).to_string();
+    let opened = request("initialize", initialize_params(LATEST_SESSION)).to_string();
     let mut headers = said.to_vec();
     let bearer = format!("Bearer {token}");
     headers.push(("Authorization", &bearer));

@@ -1,12 +1,12 @@
-//! Who may speak to the server at all, and how: the same for everything that is served, whatever it is. The tables go
-//! through the routes of the endpoint itself, so that a route that is added later is held to them too.
+//! The guard, CORS, methods and paths: the same for every route. The tests go through the table of routes, so that a new
+//! route is checked too.
 
 use refmcp_http::{Endpoint, Options, Route};
 use serde_json::json;
 
-use crate::support::{Client, LATEST_SESSION, Site, opening, request};
+use crate::support::{Client, LATEST_SESSION, Site, initialize_params, request};
 
-/// Every path with each of its methods, and the question of browsers beside them.
+/// Every path with each of its methods, and the preflight request.
 fn served() -> impl Iterator<Item = (&'static str, &'static str)> {
     let methods = |route: &'static Route| route.methods.iter().chain(&["OPTIONS"]);
     Endpoint::routes().iter().flat_map(move |route| methods(route).map(|method| (*method, route.path)))
@@ -36,12 +36,12 @@ const STRANGERS: [&[(&str, &str)]; 19] = [
 ];
 
 #[tokio::test]
-async fn strangers_are_refused_everywhere_before_anything_else() {
+async fn foreign_hosts_and_origins_are_refused_on_every_route() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for (method, path) in served().chain([("PUT", "/mcp"), ("GET", "/nothing"), ("OPTIONS", "*")]) {
         for headers in STRANGERS {
-            // Nothing else of this request is right, either, and nobody is told.
+            // Other mistakes of this request are not reported.
             let mut headers = headers.to_vec();
             headers.extend([("Content-Type", "text/plain"), ("Access-Control-Request-Method", "POST")]);
             let reply = site.send(method, path, &headers, b"{}").await;
@@ -64,7 +64,7 @@ async fn strangers_are_refused_everywhere_before_anything_else() {
 }
 
 #[tokio::test]
-async fn neighbours_are_let_in_everywhere() {
+async fn local_hosts_and_origins_are_allowed_on_every_route() {
     let site = Site::usual().await;
     let neighbours: [&[(&str, &str)]; 7] = [
         &[],
@@ -86,7 +86,7 @@ async fn neighbours_are_let_in_everywhere() {
 }
 
 #[tokio::test]
-async fn names_that_were_given_are_served() {
+async fn allowed_hosts_are_served() {
     let hosts = vec!["mcp.example.com".to_owned(), "port.example.com:8443".to_owned()];
     let origins = vec!["https://app.example.com".to_owned()];
     let site = Site::open(Options { hosts, origins, ..Options::default() }).await;
@@ -119,10 +119,10 @@ fn origin<'a>(headers: &[(&str, &'a str)]) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn pages_that_may_speak_may_read() {
+async fn allowed_origins_may_read_responses() {
     let site = Site::usual().await;
     let page = ("Origin", "http://localhost:8080");
-    let readable = |reply: &crate::wire::Reply, what: &str| {
+    let readable = |reply: &crate::support::http1::Reply, what: &str| {
         assert_eq!(reply.header("access-control-allow-origin"), Some(page.1), "{what}");
         assert_eq!(reply.header("vary").map(str::to_ascii_lowercase).as_deref(), Some("origin"), "{what}");
         let exposed = reply.header("access-control-expose-headers").unwrap_or_default().to_ascii_lowercase();
@@ -133,18 +133,18 @@ async fn pages_that_may_speak_may_read() {
     for (method, path) in served() {
         readable(&site.send(method, path, &[page], b"{}").await, path);
     }
-    let reply = site.post(&[page], &request("initialize", opening(LATEST_SESSION))).await;
+    let reply = site.post(&[page], &request("initialize", initialize_params(LATEST_SESSION))).await;
     assert!(reply.header("mcp-session-id").is_some());
     readable(&reply, "initialize");
     // What is refused for another reason can be read as well.
     readable(&site.send("GET", "/nothing", &[page], b"").await, "404");
     readable(&site.send("PUT", "/mcp", &[page], b"").await, "405");
     let reply = site.send("POST", "/mcp", &[], b"{}").await;
-    assert!(reply.names().all(|name| !name.starts_with("access-control")), "nobody asked from a page");
+    assert!(reply.names().all(|name| !name.starts_with("access-control")), "no page has asked");
 }
 
 #[tokio::test]
-async fn browsers_may_ask_beforehand_everywhere() {
+async fn preflight_requests_are_answered_on_every_route() {
     let site = Site::usual().await;
     let wanted = "content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-param-city, x-evil";
     for route in Endpoint::routes() {
@@ -168,7 +168,7 @@ async fn browsers_may_ask_beforehand_everywhere() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_told_the_right_ones() {
+async fn a_wrong_method_is_answered_with_allow() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for route in Endpoint::routes() {
@@ -187,7 +187,7 @@ async fn a_wrong_method_is_told_the_right_ones() {
 }
 
 #[tokio::test]
-async fn paths_are_what_they_say() {
+async fn only_exact_paths_are_served() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let here = site.address;
@@ -213,7 +213,7 @@ async fn paths_are_what_they_say() {
         ("http://localhost/mcp", 200),
         (&format!("http://{here}/"), 404),
         (&format!("http://{here}//mcp"), 404),
-        // Whoever is addressed counts wherever it is said.
+        // The host of an absolute target is checked too.
         ("http://evil.com/mcp", 403),
         ("http://localhost:1@evil.com/mcp", 403),
         ("http://user@localhost/mcp", 403),

@@ -1,14 +1,14 @@
-//! What those who operate the server see: whether it lives, and what it has done.
+//! Health, readiness, and what the metrics count.
 
 use refmcp_http::{Options, Rate};
 use serde_json::json;
 
-use crate::frames::RawSocket;
-use crate::legacy;
+use crate::http_sse;
+use crate::support::websocket_frames::RawSocket;
 use crate::support::{Client, LATEST_SESSION, Site, request};
 
 #[tokio::test]
-async fn a_server_that_works_says_so() {
+async fn a_running_server_is_alive_and_ready() {
     let site = Site::usual().await;
     for (path, says) in [("/healthz", "alive\n"), ("/readyz", "ready\n")] {
         let reply = site.send("GET", path, &[], b"").await;
@@ -21,7 +21,7 @@ async fn a_server_that_works_says_so() {
 }
 
 #[tokio::test]
-async fn what_happens_is_counted() {
+async fn requests_sessions_and_streams_are_counted() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     for _ in 0..3 {
@@ -29,14 +29,14 @@ async fn what_happens_is_counted() {
     }
     assert_eq!(client.call(1, "no such tool", json!({})).await.status, 200);
     client.call(1, "echo", json!({ "message": 5 })).await;
-    let watched = client.watch(7, "slow", json!({ "ms": 1_000_000 })).await;
+    let watched = client.call_with_progress(7, "slow", json!({ "ms": 1_000_000 })).await;
     let cancel =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
     client.post(&cancel).await;
     watched.events().await;
     let mut asked = client.call(8, "ask", json!({})).await;
     asked.event().await.unwrap();
-    let (_stream, _) = legacy::open(&site).await;
+    let (_stream, _) = http_sse::open(&site).await;
     let _socket = RawSocket::open(&site).await;
     let _standing = client.get(None).await;
     for (name, count) in [
@@ -76,11 +76,15 @@ async fn bytes_are_counted_once() {
     let after = numbers().await;
     assert_eq!(after.0 - before.0, echo.to_string().len() as f64);
     assert_eq!(after.1 - before.1, answer.len() as f64);
-    client.watch(1, "steps", json!({ "n": 3, "ms": 1, "note": "x".repeat(1000) })).await.events().await;
+    client
+        .call_with_progress(1, "steps", json!({ "n": 3, "ms": 1, "note": "x".repeat(1000) }))
+        .await
+        .events()
+        .await;
     assert!((4000.0..6000.0).contains(&(numbers().await.1 - after.1)));
 }
 
-/// A reason, and the method, path, headers and body that give it.
+/// A reason, and the method, path, headers and body of a request that is refused for it.
 type Refused<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8]);
 
 #[tokio::test]

@@ -1,5 +1,4 @@
-//! Connections that break off after any byte, sent or read, with a reset or without: the server goes on, and nothing is
-//! left of them.
+//! Connections that are closed or reset after any byte, sent or read: the server goes on, and nothing is left of them.
 
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::frames::{LAST, TEXT, frame, handshake};
-use crate::legacy;
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, opening, request, with_meta};
+use crate::http_sse;
+use crate::support::websocket_frames::{LAST, TEXT, frame, handshake};
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request, with_meta};
 
 /// Connections at once.
 const TOGETHER: usize = 16;
@@ -21,7 +20,7 @@ const SILENCE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy)]
 enum Break {
-    /// Closed as one does.
+    /// Closed normally.
     Close,
     /// Reset.
     Reset,
@@ -33,7 +32,7 @@ enum After {
     Reading(usize),
 }
 
-/// Sends this, or so much of it, reads so much of what comes, and is gone.
+/// Sends so many bytes, reads so many of the response, and disconnects.
 async fn break_off(site: &Site, bytes: &[u8], after: After, how: Break) {
     let mut socket = TcpStream::connect(site.address).await.unwrap();
     let (sent, read) = match after {
@@ -64,7 +63,7 @@ async fn length_of_answer(site: &Site, bytes: &[u8]) -> usize {
     heard.len()
 }
 
-/// Breaks an exchange off everywhere. Each attempt has a number, which is all that differs.
+/// Disconnects after every byte of an exchange. Attempts differ only in their number.
 async fn everywhere(site: &Site, exchange: impl Fn(usize) -> Vec<u8>) {
     let bytes = exchange(0);
     let answer = length_of_answer(site, &bytes).await;
@@ -101,7 +100,7 @@ fn steps() -> Value {
     json!({ "name": "steps", "arguments": { "n": 2, "ms": 1 }, "_meta": { "progressToken": 1 } })
 }
 
-/// A site where nothing stays that nobody uses.
+/// A site where unused sessions end soon.
 async fn site() -> Site {
     let initialize_within = Duration::from_millis(500);
     Site::open(Options { initialize_within, ..Options::default() }).await
@@ -134,7 +133,7 @@ async fn sessions_survive_their_connections() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_are_never_used_end() {
     let site = site().await;
-    let initialize = request("initialize", opening(LATEST_SESSION));
+    let initialize = request("initialize", initialize_params(LATEST_SESSION));
     let head = site.head("POST", "/mcp");
     everywhere(&site, |_| whole(&head, &initialize)).await;
     let client = Client::open(&site, LATEST_SESSION).await;
@@ -145,7 +144,7 @@ async fn sessions_that_are_never_used_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_stand_for_themselves_leave_nothing() {
+async fn stateless_requests_leave_nothing() {
     let site = site().await;
     for (name, params) in [("echo", echo()), ("steps", steps())] {
         let head = site.head("POST", "/mcp")
@@ -157,11 +156,11 @@ async fn requests_that_stand_for_themselves_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_older_transport_leaves_nothing() {
+async fn http_sse_leaves_nothing() {
     let site = site().await;
     let get = format!("{}\r\n", site.head("GET", "/sse")).into_bytes();
     everywhere(&site, |_| get.clone()).await;
-    let (mut stream, address) = legacy::open(&site).await;
+    let (mut stream, address) = http_sse::open(&site).await;
     let head = site.head("POST", &address);
     everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &echo()))).await;
     // What was sent whole was answered, here.
@@ -172,11 +171,11 @@ async fn the_older_transport_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sockets_leave_nothing() {
+async fn websockets_leave_nothing() {
     let site = site().await;
     let text = |message: &Value| frame(LAST | TEXT, message.to_string().as_bytes());
     let begin = handshake(&site, "/mcp", "").into_bytes();
-    let open = text(&request("initialize", opening(LATEST_SESSION)));
+    let open = text(&request("initialize", initialize_params(LATEST_SESSION)));
     let ready = text(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     let call = text(&numbered(0, "tools/call", &steps()));
     let all = [begin, open, ready, call].concat();

@@ -1,4 +1,4 @@
-//! Session ids and event ids that name nothing, and sessions that end while they are used.
+//! Session ids and event ids that are wrong, and sessions that end while they are used.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn statuses(site: &Site, lines: &[u8]) -> Vec<u16> {
         let Some(reply) = reply else { continue };
         let echoed = reply.names().any(|name| name == "x-injected" || name == "mcp-session-id");
         assert!(!echoed, "{method} {}", String::from_utf8_lossy(lines));
-        // Whoever sent a message is told in kind, wherever it was understood so far.
+        // A message that could be read is answered with a JSON-RPC error.
         if method == "POST" && reply.status >= 400 && reply.header("content-length") != Some("0") {
             let body = reply.json().await;
             assert_eq!((&body["id"], &body["error"]["code"]), (&json!(1), &json!(-32600)), "{body}");
@@ -34,7 +34,7 @@ async fn statuses(site: &Site, lines: &[u8]) -> Vec<u16> {
 }
 
 #[tokio::test]
-async fn a_session_is_named_once_and_exists() {
+async fn a_session_id_is_sent_once_and_exists() {
     let time = PausedTime::start();
     let idle = Duration::from_secs(60);
     let site = Site::usual().await;
@@ -87,16 +87,16 @@ fn swap_case(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_event_is_named_properly_or_not_at_all() {
+async fn a_last_event_id_is_well_formed() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let other = Client::open(&site, LATEST_SESSION).await;
     let steps = json!({ "n": 2, "ms": 1 });
-    let events = client.watch(7, "steps", steps.clone()).await.events().await;
-    let foreign = other.watch(7, "steps", steps).await.events().await;
+    let events = client.call_with_progress(7, "steps", steps.clone()).await.events().await;
+    let foreign = other.call_with_progress(7, "steps", steps).await.events().await;
     // The other has fewer streams than that.
-    client.watch(8, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
-    let last = client.watch(9, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
+    client.call_with_progress(8, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
+    let last = client.call_with_progress(9, "steps", json!({ "n": 1, "ms": 1 })).await.events().await;
     let last = last[0].0.clone().unwrap();
     let good = events[0].0.clone().unwrap();
     let named = client.headers().map(|(name, value)| format!("{name}: {value}\r\n")).concat();
@@ -125,7 +125,7 @@ async fn an_event_is_named_properly_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn only_the_last_of_many_readers_reads() {
+async fn only_the_latest_of_many_readers_reads() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let mut readers = Vec::new();
@@ -149,13 +149,13 @@ async fn only_the_last_of_many_readers_reads() {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_takes_everything_with_it() {
+async fn ending_a_session_ends_its_streams_and_calls() {
     let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let bystander = Client::open(&site, LATEST_SESSION).await;
-    let theirs = bystander.watch(1, "slow", json!({ "ms": 500 })).await;
+    let theirs = bystander.call_with_progress(1, "slow", json!({ "ms": 500 })).await;
     let standing = client.get(None).await;
-    let mut watched = client.watch(1, "steps", json!({ "n": 100_000, "ms": 5 })).await;
+    let mut watched = client.call_with_progress(1, "steps", json!({ "n": 100_000, "ms": 5 })).await;
     watched.event().await.unwrap();
     let waiting = client.call(2, "slow", json!({ "ms": 1_000_000 }));
     let ending = async {
@@ -164,7 +164,7 @@ async fn a_session_that_ends_takes_everything_with_it() {
     };
     let (waiting, status) = tokio::join!(waiting, ending);
     assert_eq!(status, 204);
-    // It was told nothing, or that there is nothing to be told any more.
+    // It received nothing, or the end.
     assert!(waiting.is_sse() || waiting.status >= 400, "{}", waiting.status);
     assert_eq!(standing.events().await, []);
     let rest = watched.events().await;
@@ -176,19 +176,19 @@ async fn a_session_that_ends_takes_everything_with_it() {
 }
 
 #[tokio::test]
-async fn a_session_is_there_or_not_and_never_half() {
+async fn an_idle_session_ends_for_every_method_at_once() {
     let time = PausedTime::start();
     let idle = Duration::from_secs(60);
     let site = Site::open(Options { session_idle: idle, ..Options::default() }).await;
     let moment = Duration::from_millis(1);
     for (unused, status) in [(idle - moment, 200), (idle + moment, 404), (idle * 2, 404)] {
         let client = Client::open(&site, LATEST_SESSION).await;
-        // Using it is what counts, not opening it.
+        // The last request counts, not the opening.
         time.advance(idle / 2).await;
         client.is_served().await;
         time.advance(unused).await;
         let (pinged, listened) = (client.post(&request("ping", json!({}))).await, client.get(None).await);
-        let watched = client.watch(2, "steps", json!({ "n": 1, "ms": 0 })).await;
+        let watched = client.call_with_progress(2, "steps", json!({ "n": 1, "ms": 0 })).await;
         assert_eq!([pinged.status, listened.status, watched.status], [status; 3], "{unused:?}");
     }
     site.serves().await;
