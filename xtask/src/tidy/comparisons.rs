@@ -35,6 +35,9 @@ const SECRETS: [&str; 16] = [
     "tag",
 ];
 
+/// Ends of names that look like those of secrets: codes of errors.
+const PUBLIC: [&str; 3] = ["error.code", "error_code", "status_code"];
+
 /// What leaves a secret the text or the bytes that it is.
 const SAME: [&str; 11] = [
     "as_ref",
@@ -138,7 +141,8 @@ fn is_secret(value: &str) -> bool {
     }
     let name = value.rsplit(['.', ':']).next().unwrap_or(value);
     let name = name.split('(').next().unwrap_or(name);
-    SECRETS.contains(&name.rsplit('_').next().unwrap_or(name))
+    let public = PUBLIC.iter().any(|public| value.trim_end_matches("()").ends_with(public));
+    !public && SECRETS.contains(&name.rsplit('_').next().unwrap_or(name))
 }
 
 /// Whether a value is written down in the program: a literal, a constant, a variant.
@@ -191,6 +195,7 @@ mod tests {
             "    // a token == another",
             "    let token = given;",
             "    if refresh.is_none() == secret.is_none() {",
+            "    if message.error_code() != Some(error.code) {",
         ] {
             assert!(!wrong(text), "{text}");
         }
@@ -201,6 +206,13 @@ mod tests {
         let text = "#[cfg(test)]\nmod tests {\n    fn a() {\n        b.token == c;\n    }\n}\n";
         assert!(!wrong(text));
         assert!(check(&Source::new("crates/refmcp-proto/src/a.rs", "    a.token == b\n")).is_empty());
+    }
+
+    #[test]
+    fn every_folder_exists() {
+        let root = refmcp_runners::shell::root();
+        let paths = WHERE.into_iter().chain(ALLOWED.map(|(path, ..)| path));
+        paths.for_each(|path| assert!(root.join(path).exists(), "{path}"));
     }
 
     #[test]

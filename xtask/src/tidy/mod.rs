@@ -9,6 +9,7 @@ mod dates;
 mod headers;
 mod licences;
 mod names;
+mod paths;
 mod size;
 mod source;
 mod spdx;
@@ -58,6 +59,7 @@ pub(crate) fn run() -> Result<()> {
     violations.extend(licences::check(&metadata, &policy, &lock));
     for source in &sources {
         violations.extend(words::check(source));
+        violations.extend(paths::check(source, &sources));
         if source.is_rust() {
             violations.extend(comparisons::check(source));
             violations.extend(dates::check(source));
