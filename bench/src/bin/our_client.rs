@@ -52,5 +52,5 @@ async fn connect(how: &How) -> Result<Client> {
         How::Stdio(command) => Arc::new(ChildProcess::new(&command[0]).args(&command[1..])),
     };
     let era: VersionPolicy = env::var("REVISION").map_or(Ok(VersionPolicy::Auto), |era| era.parse())?;
-    Ok(Client::builder("bench", "1").era(era).connect_to(server).await?)
+    Ok(Client::builder("bench", "1").version_policy(era).connect_to(server).await?)
 }

@@ -1,4 +1,4 @@
-//! What a client is told before it connects.
+//! `ClientBuilder`: the settings of a client, and connecting.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use refmcp_proto::engine::client::{
 };
 use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
+use tokio::time::{Instant, timeout_at};
 
 use crate::client::Client;
 use crate::driver::ClientDriver;
 use crate::error::ConnectError;
 use crate::host::Host;
 use crate::transport::Connector;
-use tokio::time::{Instant, timeout_at};
 
 /// A client that is not connected yet.
 ///
@@ -38,14 +38,14 @@ pub struct ClientBuilder {
     config: ClientConfig,
     host: Host,
     options: CallOptions,
-    /// What servers spoke that were connected before, by their names; clones share it.
-    spoken: Arc<Mutex<HashMap<String, Revision>>>,
+    /// Revisions of servers that were connected before, by their names; clones share them.
+    known_revisions: Arc<Mutex<HashMap<String, Revision>>>,
 }
 
 impl ClientBuilder {
     pub(crate) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let config = ClientConfig::new(Implementation::new(name, version));
-        Self { config, host: Host::new(), options: CallOptions::default(), spoken: Arc::default() }
+        Self { config, host: Host::new(), options: CallOptions::default(), known_revisions: Arc::default() }
     }
 
     /// Says more about the client than its name and version.
@@ -55,30 +55,31 @@ impl ClientBuilder {
         self
     }
 
-    /// What the application does for servers.
+    /// The handlers for requests of servers: sampling, elicitation, roots.
+    #[doc(alias = "handler")]
     #[must_use]
     pub fn host(mut self, host: Host) -> Self {
         self.host = host;
         self
     }
 
-    /// Which revisions may be spoken; the newest that the server knows unless this says otherwise.
+    /// Which revisions are tried; by default the newest that the server knows.
+    #[doc(alias = "protocol_version")]
     #[must_use]
-    pub fn era(mut self, era: VersionPolicy) -> Self {
-        self.config.version_policy = era;
+    pub fn version_policy(mut self, policy: VersionPolicy) -> Self {
+        self.config.version_policy = policy;
         self
     }
 
-    /// Remembers what the server of this name spoke, as [`Connector::name`] gives it: one that needs a session is then
-    /// not asked first whether it knows a newer revision, unless that fails. Servers that were connected from this
-    /// builder are remembered by themselves.
+    /// The revision that a server spoke before, by its [`Connector::name`]: a server with sessions is then not probed for a
+    /// newer revision first, unless that fails. Servers that were connected from this builder are known by themselves.
     #[must_use]
     pub fn known_revision(self, server: &str, revision: Revision) -> Self {
-        self.spoken.lock().insert(server.to_owned(), revision);
+        self.known_revisions.lock().insert(server.to_owned(), revision);
         self
     }
 
-    /// How long the server may be silent about a request, unless the request says otherwise: a minute.
+    /// How long a request may go without progress, unless it says otherwise: a minute.
     #[must_use]
     pub fn timeout(mut self, idle: Duration) -> Self {
         self.options.idle = idle;
@@ -99,33 +100,33 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the opening may take in all, with the connection and every revision that is tried: a minute. The time
-    /// in which a person logs in does not count.
+    /// How long opening may take in all, with the connection and every revision that is tried: a minute. The time in which
+    /// a person logs in does not count.
     #[must_use]
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
         self.config.open_timeout = timeout;
         self
     }
 
-    /// How long a server that may not know the newest revision has to answer in it, before an older one is tried: five
-    /// seconds, and at most half of the time for the opening.
+    /// How long a server has to answer in the newest revision before an older one is tried: five seconds, and at most half
+    /// of the time for opening.
     #[must_use]
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.config.probe_timeout = timeout;
         self
     }
 
-    /// How often one request may be asked for input.
+    /// How many rounds of input one request may take.
     #[must_use]
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.config.max_rounds = rounds;
         self
     }
 
-    /// Connects to a server and opens a driver.
+    /// Connects to a server and opens a session.
     ///
     /// # Errors
-    /// When the server cannot be reached, or no common revision is found.
+    /// The server cannot be reached, or has no revision in common.
     pub async fn connect(&self, server: impl Connector) -> Result<Client, ConnectError> {
         self.connect_to(Arc::new(server)).await
     }
@@ -136,54 +137,59 @@ impl ClientBuilder {
     /// As [`connect`](Self::connect).
     pub async fn connect_to(&self, server: Arc<dyn Connector>) -> Result<Client, ConnectError> {
         let name = server.name();
-        let mut time = OpeningTime::begin(self.config.open_timeout);
-        let spoken = self.spoken.lock().get(&name).copied();
+        let mut time = OpenDeadline::begin(self.config.open_timeout);
+        let known = self.known_revisions.lock().get(&name).copied();
         if self.config.version_policy == VersionPolicy::Auto
-            && spoken.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake)
+            && known.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake)
         {
-            match self.clone().era(VersionPolicy::Legacy).connect_afresh(&server, &mut time).await {
-                // It may speak something else by now.
-                Err(fault) if !fault.needs_authorization() => drop(self.spoken.lock().remove(&name)),
+            match self
+                .clone()
+                .version_policy(VersionPolicy::Legacy)
+                .connect_or_fall_back(&server, &mut time)
+                .await
+            {
+                // It may speak another revision by now.
+                Err(fault) if !fault.needs_authorization() => drop(self.known_revisions.lock().remove(&name)),
                 done => return done,
             }
         }
-        let client = self.connect_afresh(&server, &mut time).await?;
-        self.spoken.lock().insert(name, client.server().revision);
+        let client = self.connect_or_fall_back(&server, &mut time).await?;
+        self.known_revisions.lock().insert(name, client.server().revision);
         Ok(client)
     }
 
-    async fn connect_afresh(
+    async fn connect_or_fall_back(
         &self,
         server: &Arc<dyn Connector>,
-        time: &mut OpeningTime,
+        time: &mut OpenDeadline,
     ) -> Result<Client, ConnectError> {
-        let why = match self.attempt_patiently(server, time).await {
+        let why = match self.connect_with_login(server, time).await {
             Ok(client) => return Ok(client),
             Err(why) => why,
         };
         let name = server.name();
         let sessions =
             self.config.version_policy.revisions().iter().any(|it| it.lifecycle() == Lifecycle::Handshake);
-        let older = server.fallback().filter(|_| sessions && speaks_something_older(&why));
-        let Some(older) = older else { return Err(ConnectError::Failed { server: name, why }) };
-        match self.attempt_patiently(&older, time).await {
+        let fallback = server.fallback().filter(|_| sessions && may_need_fallback(&why));
+        let Some(fallback) = fallback else { return Err(ConnectError::Failed { server: name, why }) };
+        match self.connect_with_login(&fallback, time).await {
             Ok(client) => Ok(client),
             Err(older) => Err(ConnectError::BothFailed { server: name, why, older }),
         }
     }
 
-    /// Opens a driver, as often as it takes until nobody but the server is waited for.
-    async fn attempt_patiently(
+    /// Connects, and once more after a login that took longer than the time for opening.
+    async fn connect_with_login(
         &self,
         server: &Arc<dyn Connector>,
-        time: &mut OpeningTime,
+        time: &mut OpenDeadline,
     ) -> Result<Client, OpenError> {
         loop {
             match self.attempt(server, time).await {
                 Err(OpenError::TimedOut { after_millis }) => match server.pending_login() {
                     Some(login) => {
                         login.await?;
-                        *time = OpeningTime::begin(self.config.open_timeout);
+                        *time = OpenDeadline::begin(self.config.open_timeout);
                     }
                     None => return Err(OpenError::TimedOut { after_millis }),
                 },
@@ -192,7 +198,7 @@ impl ClientBuilder {
         }
     }
 
-    async fn attempt(&self, server: &Arc<dyn Connector>, time: &OpeningTime) -> Result<Client, OpenError> {
+    async fn attempt(&self, server: &Arc<dyn Connector>, time: &OpenDeadline) -> Result<Client, OpenError> {
         let kind = if server.probe_may_be_ignored() { TransportKind::Pipe } else { TransportKind::Http };
         let version_policy = match self.config.version_policy {
             VersionPolicy::Auto if server.sessions_only() => VersionPolicy::Legacy,
@@ -200,7 +206,7 @@ impl ClientBuilder {
         };
         let mut capabilities = self.host.capabilities();
         for (id, settings) in server.extensions() {
-            // What the application says of one goes before.
+            // The settings of the application take precedence.
             capabilities.extensions.get_or_insert_default().entry(id).or_insert(settings);
         }
         let config = ClientConfig { version_policy, transport: kind, capabilities, ..self.config.clone() };
@@ -223,19 +229,19 @@ impl ClientBuilder {
     }
 }
 
-/// The time of one opening, whatever is tried in it.
+/// The deadline of one opening, with all that is tried in it.
 #[derive(Debug, Clone, Copy)]
-struct OpeningTime {
+struct OpenDeadline {
     since: Instant,
     until: Instant,
 }
 
-impl OpeningTime {
+impl OpenDeadline {
     fn begin(lasts: Duration) -> Self {
         let since = Instant::now();
-        // A time that no clock can show is as good as none.
+        // A time beyond the clock's range is none.
         let until = since.checked_add(lasts).unwrap_or_else(|| since + Duration::from_secs(365 * 24 * 3600));
-        // The engine's own deadline, which says more, comes first where both are due.
+        // The engine's own deadline has the better message, so it comes first.
         Self { since, until: until + Duration::from_millis(20) }
     }
 
@@ -245,7 +251,7 @@ impl OpeningTime {
     }
 }
 
-/// Whether a refusal may mean that the server knows only the older transport.
-fn speaks_something_older(why: &OpenError) -> bool {
+/// True if the server may only know the older transport.
+fn may_need_fallback(why: &OpenError) -> bool {
     matches!(why, OpenError::Transport(TransportError::Refused { status: 400 | 404 | 405, .. }))
 }

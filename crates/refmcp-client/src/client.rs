@@ -1,4 +1,4 @@
-//! One server, whatever it speaks and however it is reached.
+//! `Client`: the methods of the specification, for one connected server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::host::Event;
 use crate::list::{Listable, Pages};
 use crate::request::Request;
 
-/// A conversation with a server. Clones share it; when the last one is dropped, the connection ends.
+/// A client that is connected to a server. Clones share the connection, which ends when the last one is dropped.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) driver: Arc<ClientDriver>,
@@ -45,6 +45,8 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// A client of this name, to be connected.
+    #[doc(alias = "new")]
+    #[doc(alias = "initialize")]
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(name, version)
     }
@@ -59,7 +61,9 @@ impl Client {
         Self { driver, shared: Arc::new(Shared { server, name, transport, options: Mutex::new(options) }) }
     }
 
-    /// What the server said of itself.
+    /// What the server said of itself: its name, revision, capabilities and instructions.
+    #[doc(alias = "server_info")]
+    #[doc(alias = "capabilities")]
     pub fn server(&self) -> Arc<ServerFacts> {
         match self.driver.open_state() {
             OpenState::Open(server) => server,
@@ -67,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Where the server is, for messages and logs.
+    /// The URL or command line of the server, for messages and logs.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
@@ -76,17 +80,13 @@ impl Client {
         self.shared.options.lock().clone()
     }
 
-    /// The server's tools, all pages. Tools that cannot be called over this connection are left out, with a finding
-    /// that says why.
+    /// The server's tools, all pages. Tools that cannot be called over this transport are left out, with an
+    /// [`Event::Finding`] that says why.
     ///
     /// # Errors
     /// As any request; and when the server's pages never end.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         self.pages().all().await
-    }
-
-    pub(crate) async fn list_tools_afresh(&self) -> Result<Vec<Tool>, Error> {
-        Pages::new(self, true).all().await
     }
 
     /// The server's resources, all pages.
@@ -113,13 +113,15 @@ impl Client {
         self.pages().all().await
     }
 
-    /// A list of the server, to be read page by page or one thing after the other.
+    /// A list of the server, to be read page by page or item by item.
+    #[doc(alias = "cursor")]
     pub fn pages<T: Listable>(&self) -> Pages<T> {
         Pages::new(self, false)
     }
 
-    /// Calls a tool; its arguments are anything that becomes a JSON object. A tool that failed has a result that says so
-    /// (`is_error`); an error means that there is none.
+    /// Calls a tool; the arguments are any value that serializes to a JSON object. A tool that failed has a result with
+    /// `is_error`; an [`Error`] means that there is no result.
+    #[doc(alias = "tools/call")]
     pub fn call_tool(&self, name: &str, arguments: impl Serialize) -> Request<CallToolResult> {
         #[derive(Serialize)]
         struct Params<'a> {
@@ -136,21 +138,24 @@ impl Client {
             Ok(arguments) => Request::new(self, "tools/call", &Params { name, arguments: &arguments })
                 .named(name)
                 .arguments(arguments),
-            Err(why) => Request::impossible(self, "tools/call", why),
+            Err(why) => Request::invalid(self, "tools/call", why),
         }
     }
 
     /// Reads a resource.
+    #[doc(alias = "resources/read")]
     pub fn read_resource(&self, uri: &str) -> Request<ReadResourceResult> {
-        Request::new(self, "resources/read", &json!({ "uri": uri })).named(uri).remembered()
+        Request::new(self, "resources/read", &json!({ "uri": uri })).named(uri).cached()
     }
 
-    /// Gets a prompt, filled in.
+    /// Gets a prompt, filled in with arguments.
+    #[doc(alias = "prompts/get")]
     pub fn get_prompt(&self, name: &str, arguments: &BTreeMap<String, String>) -> Request<GetPromptResult> {
         Request::new(self, "prompts/get", &json!({ "name": name, "arguments": arguments })).named(name)
     }
 
-    /// Asks how an argument of a prompt or template may go on; `context` has the arguments that are known already.
+    /// Proposes values for an argument of a prompt or resource template; `context` has the other arguments that are known.
+    #[doc(alias = "completion/complete")]
     pub fn complete(
         &self,
         reference: &CompletionRef,
@@ -164,26 +169,32 @@ impl Client {
         Request::new(self, "completion/complete", &params)
     }
 
-    /// Wants to hear when a resource changes, in a session; without one, [`listen`](Self::listen).
+    /// Subscribes to changes of a resource, in a session; without one, see [`listen`](Self::listen).
+    #[doc(alias = "resources/subscribe")]
     pub fn subscribe(&self, uri: &str) -> Request<EmptyResult> {
         Request::new(self, "resources/subscribe", &json!({ "uri": uri }))
     }
 
-    /// Wants to hear of a resource no more.
+    /// Ends a subscription to a resource.
+    #[doc(alias = "resources/unsubscribe")]
     pub fn unsubscribe(&self, uri: &str) -> Request<EmptyResult> {
         Request::new(self, "resources/unsubscribe", &json!({ "uri": uri }))
     }
 
-    /// Listens for changes, where there is no session. It goes on until the server ends it or the future is dropped;
-    /// what is heard reaches [`Host::on_event`](crate::Host::on_event).
+    /// Subscribes to notifications where there is no session, until the server ends it or the future is dropped. They go
+    /// to [`Host::on_event`](crate::Host::on_event).
+    #[doc(alias = "subscriptions/listen")]
+    #[doc(alias = "subscribe")]
     pub fn listen(&self, filter: &SubscriptionFilter) -> Request<SubscriptionsListenResult> {
         Request::new(self, "subscriptions/listen", &json!({ "notifications": filter }))
     }
 
-    /// From which level on log messages are wanted: of the session, or of every request from now on.
+    /// Sets the least level of log messages: of the session, or of all requests from now on.
     ///
     /// # Errors
     /// As any request.
+    #[doc(alias = "logging/setLevel")]
+    #[doc(alias = "set_log_level")]
     pub async fn set_level(&self, level: LogLevel) -> Result<(), Error> {
         if self.server().rules().lifecycle == Lifecycle::PerRequest {
             self.shared.options.lock().log_level = Some(level);
@@ -194,13 +205,13 @@ impl Client {
         request.await.map(drop)
     }
 
-    /// Adds members to the `_meta` of every request from now on, in place of those that have the same names. Requests
-    /// that were made before keep theirs.
+    /// Adds members to the `_meta` of all requests from now on, replacing those of the same names. Requests that were made
+    /// before keep theirs.
     pub fn set_meta(&self, members: JsonObject) {
         self.shared.options.lock().meta.extend(members);
     }
 
-    /// Asks whether the server is there.
+    /// Checks that the server answers. Where there is no `ping`, `server/discover` is sent.
     ///
     /// # Errors
     /// As any request.
@@ -213,7 +224,8 @@ impl Client {
         Request::<EmptyResult>::new(self, "ping", &RequestParams::default()).await.map(drop)
     }
 
-    /// Makes any request. What the protocol puts into `_meta` is added.
+    /// Makes any request. The members of `_meta` that the protocol requires are added.
+    #[doc(alias = "send_request")]
     pub fn raw(&self, method: &str, mut params: JsonObject) -> Request<Value> {
         let meta = match params.remove("_meta") {
             Some(Value::Object(meta)) => meta,
@@ -227,39 +239,36 @@ impl Client {
         }
     }
 
-    /// Tells the server that the application's folders are others now.
+    /// Replaces the roots, and notifies the server.
     ///
     /// # Errors
-    /// When the application has told of no folders when it connected: the server does not know of any.
+    /// The [`Host`](crate::Host) had no roots when it connected.
+    #[doc(alias = "roots/list_changed")]
     pub fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
         if !self.driver.host.set_roots(roots) {
-            return Err(Error::Misuse("the server was not told of any folders".to_owned()));
+            return Err(Error::Misuse("the host had no roots when it connected".to_owned()));
         }
         self.driver.notify("notifications/roots/list_changed");
         Ok(())
     }
 
-    /// Forgets results that were kept.
-    pub fn forget(&self) {
-        self.driver.cache.lock().forget_all();
+    /// Drops all cached results.
+    pub fn clear_cache(&self) {
+        self.driver.cache.lock().clear();
     }
 
-    pub(crate) fn forget_list(&self, method: &str) {
-        self.driver.cache.lock().forget_list(method);
-    }
-
-    /// Takes note of listed tools, and leaves out those that cannot be called here.
-    pub(crate) fn take_note(&self, tools: Vec<Tool>) -> Vec<Tool> {
+    /// Caches the schemas of listed tools, and leaves out tools that cannot be called over this transport.
+    pub(crate) fn usable_tools(&self, tools: Vec<Tool>) -> Vec<Tool> {
         let by_header = self.shared.transport == TransportKind::Http
             && self.server().rules().lifecycle == Lifecycle::PerRequest;
         let mut usable = Vec::with_capacity(tools.len());
         for tool in tools {
-            let noted = self.driver.cache.lock().note(&tool);
-            match noted {
+            let inserted = self.driver.cache.lock().insert_tool(&tool);
+            match inserted {
                 Err(why) if by_header => {
                     let what =
                         format!("the tool {} is left out: {why}", refmcp_proto::jsonrpc::excerpt(&tool.name));
-                    self.driver.host.tell(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
+                    self.driver.host.emit(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
                 }
                 _ => usable.push(tool),
             }
@@ -267,8 +276,7 @@ impl Client {
         usable
     }
 
-    /// Ends the conversation in order: calls that have not ended fail, and whatever the connection needed is gone
-    /// afterwards. Takes a bounded time.
+    /// Closes the session and the connection in order, within a bounded time. Calls that have not ended fail.
     pub async fn close(&self) {
         self.driver.close().await;
     }

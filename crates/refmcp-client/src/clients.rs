@@ -1,7 +1,5 @@
-//! Several servers at once.
-//!
-//! Names of what they offer are prefixed with the name of the server: `weather.forecast`. A server that cannot be
-//! reached, or fails later, is known by its error and does not stop the others.
+//! `Clients`: several servers at once, with names that are prefixed by the server: `weather.forecast`. A server that
+//! fails does not stop the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,33 +15,33 @@ use crate::list::Listable;
 use crate::request::Request;
 use crate::transport::Connector;
 
-/// A number of servers, by name.
+/// Several servers, by name.
 #[derive(Debug, Default)]
 pub struct Clients {
     connected: BTreeMap<String, Client>,
     failed: BTreeMap<String, ConnectError>,
 }
 
-/// Something of one server among several.
+/// An item of one of several servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerItem<T> {
     /// The name of the server.
     pub server: String,
-    /// What it offers.
+    /// The tool, resource, template or prompt.
     pub item: T,
 }
 
-/// What several servers offer, and those that did not say.
+/// The items of several servers, and the servers that failed to list theirs.
 #[derive(Debug)]
 pub struct ServerItems<T> {
-    /// All of it, in the order of the servers' names.
+    /// All items, in the order of the servers' names.
     pub items: Vec<ServerItem<T>>,
-    /// The servers that failed to list theirs.
+    /// The servers that failed.
     pub failed: Vec<(String, Error)>,
 }
 
 impl Clients {
-    /// Connects to servers, all at the same time; `builder` says what the client of each is told.
+    /// Connects to servers concurrently; `builder` makes the client of each.
     pub async fn connect(
         servers: impl IntoIterator<Item = (String, Arc<dyn Connector>)>,
         builder: impl Fn(&str) -> ClientBuilder,
@@ -65,7 +63,7 @@ impl Clients {
             connecting.spawn(async move { (name, builder.connect_to(connector).await) });
         }
         while let Some(connected) = connecting.join_next().await {
-            // A task that panics takes only its own server along.
+            // A panic only affects its own server.
             let Ok((name, connected)) = connected else { continue };
             self.failed.remove(&name);
             match connected {
@@ -80,23 +78,23 @@ impl Clients {
         self.connected.get(name)
     }
 
-    /// Every server that is connected.
+    /// All connected servers.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Client)> {
         self.connected.iter().map(|(name, client)| (name.as_str(), client))
     }
 
-    /// Every server that is not, and why.
+    /// All servers that are not connected, and why.
     pub fn failed(&self) -> impl Iterator<Item = (&str, &ConnectError)> {
         self.failed.iter().map(|(name, fault)| (name.as_str(), fault))
     }
 
-    /// Takes a server out, without ending its conversation.
+    /// Removes a server, without closing its client.
     pub fn remove(&mut self, name: &str) -> Option<Client> {
         self.failed.remove(name);
         self.connected.remove(name)
     }
 
-    /// What all servers offer of one kind; those that offer none of it are not asked.
+    /// Lists the items of all servers that have the capability.
     pub async fn list<T: Listable>(&self) -> ServerItems<T> {
         let mut listing = JoinSet::new();
         for (name, client) in &self.connected {
@@ -129,7 +127,7 @@ impl Clients {
 
     /// The server that a prefixed name belongs to, and the rest of the name.
     pub fn resolve<'n>(&self, name: &'n str) -> Option<(&Client, &'n str)> {
-        // Names of servers may have dots in them: the longest one that fits is meant.
+        // Names of servers may contain dots: the longest match counts.
         let splits = name.rmatch_indices('.').map(|(at, _)| (name.get(..at), name.get(at + 1..)));
         splits.into_iter().find_map(|(server, rest)| Some((self.connected.get(server?)?, rest?)))
     }
@@ -137,14 +135,14 @@ impl Clients {
     /// Calls a tool by its prefixed name.
     ///
     /// # Errors
-    /// When no connected server has the prefix.
+    /// No connected server has the prefix.
     pub fn call_tool(&self, name: &str, arguments: impl Serialize) -> Result<Request<CallToolResult>, Error> {
         let (client, tool) =
             self.resolve(name).ok_or_else(|| Error::Misuse(format!("no connected server has {name:?}")))?;
         Ok(client.call_tool(tool, arguments))
     }
 
-    /// Ends every conversation in order, all at the same time.
+    /// Closes all clients concurrently.
     pub async fn close(self) {
         let mut closing = JoinSet::new();
         for (_, client) in self.connected {

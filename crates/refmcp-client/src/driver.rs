@@ -1,7 +1,7 @@
-//! An engine, the transport it speaks by, and those who wait for what it brings.
+//! The driver of a client: an engine, its transport, and the callers that wait.
 //!
-//! Callers and the tasks of the transport share the engine behind a lock that is held for no longer than a step takes.
-//! Messages leave under the lock, so their order is the engine's; functions of the application never run under it.
+//! Callers and the tasks of the transport share the engine behind a lock that is held for one step. Messages are sent under
+//! the lock, so their order is the engine's; handlers of the application never run under it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -18,19 +18,20 @@ use refmcp_proto::time::Timestamp;
 use refmcp_transport::clock::Clock;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::host::{Event, Host};
 use crate::response_cache::ResponseCache;
 use crate::transport::{MessageSink, Transport};
 
-/// What a call ends with.
-pub(crate) type Ended = Result<CallResult, CallError>;
+/// The outcome of a call.
+pub(crate) type CallOutcome = Result<CallResult, CallError>;
 
-/// Hears of the progress of one call.
+/// The progress listener of one call.
 pub(crate) type OnProgress = Arc<dyn Fn(&ProgressParams) + Send + Sync>;
 
-/// How far the opening has come.
+/// Whether the session is open.
 #[derive(Debug, Clone)]
 pub(crate) enum OpenState {
     Opening,
@@ -45,39 +46,39 @@ pub(crate) struct ClientDriver {
     pub(crate) cache: Mutex<ResponseCache>,
     open_state: watch::Sender<OpenState>,
     clock: Clock,
-    /// Rings when a deadline comes nearer.
-    sooner: Arc<Notify>,
+    /// Wakes the timer when the next deadline is earlier.
+    earlier_deadline: Arc<Notify>,
     me: Weak<Self>,
 }
 
 struct State {
     engine: ClientEngine,
-    waiting: HashMap<CallId, Waiting>,
-    /// Answers in the making, to be dropped when nobody wants them any more.
-    asked: HashMap<ServerRequestId, AbortHandle>,
-    /// The deadline that the timer knows of.
-    alarm: Option<Timestamp>,
+    calls: HashMap<CallId, WaitingCall>,
+    /// Handlers that run for requests of the server.
+    handlers: HashMap<ServerRequestId, AbortHandle>,
+    /// The deadline that the timer waits for.
+    timer: Option<Timestamp>,
 }
 
-struct Waiting {
-    done: oneshot::Sender<Ended>,
+struct WaitingCall {
+    done: oneshot::Sender<CallOutcome>,
     progress: Option<OnProgress>,
 }
 
-/// What is done once the lock is released.
-enum Later {
+/// An effect that runs once the lock is released.
+enum Deferred {
     ServerRequest(ServerRequest),
     Progress(OnProgress, Box<ServerNotification>),
-    Tell(Event),
+    Event(Event),
 }
 
 impl ClientDriver {
     pub(crate) fn new(config: ClientConfig, host: Arc<Host>) -> Arc<Self> {
         let state = State {
             engine: ClientEngine::new(Arc::new(config)),
-            waiting: HashMap::new(),
-            asked: HashMap::new(),
-            alarm: None,
+            calls: HashMap::new(),
+            handlers: HashMap::new(),
+            timer: None,
         };
         let driver = Arc::new_cyclic(|me| Self {
             state: Mutex::new(state),
@@ -86,27 +87,27 @@ impl ClientDriver {
             cache: Mutex::default(),
             open_state: watch::Sender::new(OpenState::Opening),
             clock: Clock::new(),
-            sooner: Arc::new(Notify::new()),
+            earlier_deadline: Arc::new(Notify::new()),
             me: me.clone(),
         });
-        let (clock, sooner) = (driver.clock, driver.sooner.clone());
-        tokio::spawn(keep_time(Arc::downgrade(&driver), clock, sooner));
+        let (clock, earlier) = (driver.clock, driver.earlier_deadline.clone());
+        tokio::spawn(run_timer(Arc::downgrade(&driver), clock, earlier));
         driver
     }
 
-    /// Who listens to the transport; it does not keep the conversation alive.
+    /// The sink for the transport. It does not keep the driver alive.
     pub(crate) fn sink(self: &Arc<Self>) -> Arc<dyn MessageSink> {
         Arc::new(WeakSink(Arc::downgrade(self)))
     }
 
-    /// Begins to speak over a transport.
+    /// Opens the session over a transport.
     pub(crate) fn open(&self, transport: Arc<dyn Transport>) {
-        // A conversation has one transport; were it given another, the first would stay.
+        // Called once.
         let _ = self.transport.set(transport);
         self.step(|state, now| state.engine.open(now));
     }
 
-    /// Waits until the conversation is open, or is not going to be.
+    /// Waits until the session is open, or opening has failed.
     pub(crate) async fn opened(&self) -> Result<Arc<ServerFacts>, OpenError> {
         let mut open_state = self.open_state.subscribe();
         loop {
@@ -129,7 +130,7 @@ impl ClientDriver {
         self.clock.now()
     }
 
-    /// Makes a call; dropping what is returned cancels it.
+    /// Makes a call; dropping the future cancels it.
     pub(crate) async fn call(
         self: &Arc<Self>,
         method: Arc<str>,
@@ -137,27 +138,27 @@ impl ClientDriver {
         params: Box<str>,
         options: CallOptions,
         progress: Option<OnProgress>,
-    ) -> Ended {
-        if let Some(room) = self.transport.get().and_then(|transport| transport.ready()) {
-            room.await;
+    ) -> CallOutcome {
+        if let Some(ready) = self.transport.get().and_then(|transport| transport.ready()) {
+            ready.await;
         }
         let (done, ended) = oneshot::channel();
         let id = self.step(|state, now| {
             let id = state.engine.call(now, method, name, params, options);
-            state.waiting.insert(id, Waiting { done, progress });
+            state.calls.insert(id, WaitingCall { done, progress });
             id
         });
         let mut pending = PendingCall { driver: self, id, ended };
-        // The sender is dropped with the conversation only, which we hold.
+        // The sender is only dropped with the driver, which `self` holds.
         (&mut pending.ended).await.unwrap_or(Err(CallError::Transport(TransportError::Closed)))
     }
 
-    /// Tells the server something.
+    /// Sends a notification without parameters.
     pub(crate) fn notify(&self, method: &str) {
         self.step(|state, _| state.engine.notify(method, None));
     }
 
-    /// Ends the conversation in order.
+    /// Closes the session and the transport in order.
     pub(crate) async fn close(&self) {
         self.step(|state, _| state.engine.closed(TransportError::Closed));
         if let Some(transport) = self.transport.get() {
@@ -165,30 +166,30 @@ impl ClientDriver {
         }
     }
 
-    /// Lets the engine do something, and does what it wants done.
+    /// Calls the engine, and carries out its outputs.
     fn step<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
-        let mut later = Vec::new();
+        let mut deferred = Vec::new();
         let mut state = self.state.lock();
         let value = change(&mut state, self.now());
         while let Some(output) = state.engine.poll() {
-            self.carry_out(&mut state, output, &mut later);
+            self.apply(&mut state, output, &mut deferred);
         }
         let deadline = state.engine.deadline();
-        let sooner = deadline.is_some_and(|deadline| state.alarm.is_none_or(|alarm| deadline < alarm));
-        if sooner {
-            state.alarm = deadline;
+        let earlier = deadline.is_some_and(|deadline| state.timer.is_none_or(|timer| deadline < timer));
+        if earlier {
+            state.timer = deadline;
         }
         drop(state);
-        if sooner {
-            self.sooner.notify_one();
+        if earlier {
+            self.earlier_deadline.notify_one();
         }
-        for thing in later {
-            self.do_later(thing);
+        for effect in deferred {
+            self.run_deferred(effect);
         }
         value
     }
 
-    fn carry_out(&self, state: &mut State, output: ClientOutput, later: &mut Vec<Later>) {
+    fn apply(&self, state: &mut State, output: ClientOutput, deferred: &mut Vec<Deferred>) {
         match output {
             ClientOutput::Send(message) => {
                 if let Some(transport) = self.transport.get() {
@@ -201,8 +202,8 @@ impl ClientDriver {
                 }
             }
             ClientOutput::Done(call, ended) => {
-                if let Some(waiting) = state.waiting.remove(&call) {
-                    // Whoever called may have left.
+                if let Some(waiting) = state.calls.remove(&call) {
+                    // The caller may be gone.
                     let _ = waiting.done.send(ended);
                 }
             }
@@ -212,84 +213,86 @@ impl ClientDriver {
                 }
                 let before = self.open_state.send_replace(OpenState::Open(server.clone()));
                 if let OpenState::Open(_) = before {
-                    later.push(Later::Tell(Event::Reopened(server)));
+                    deferred.push(Deferred::Event(Event::Reopened(server)));
                 }
             }
             ClientOutput::Closed(why) => {
                 self.open_state.send_replace(OpenState::Closed(why.clone()));
-                later.push(Later::Tell(Event::Closed(why)));
+                deferred.push(Deferred::Event(Event::Closed(why)));
             }
-            ClientOutput::Request(ask) => later.push(Later::ServerRequest(ask)),
-            ClientOutput::RequestCancelled(question) => {
-                if let Some(answering) = state.asked.remove(&question) {
-                    answering.abort();
+            ClientOutput::Request(request) => deferred.push(Deferred::ServerRequest(request)),
+            ClientOutput::RequestCancelled(request) => {
+                if let Some(handler) = state.handlers.remove(&request) {
+                    handler.abort();
                 }
             }
-            ClientOutput::Notification(call, heard) => {
-                let listener = call.and_then(|call| state.waiting.get(&call)?.progress.clone());
-                later.push(match (listener, &*heard) {
-                    (Some(listener), ServerNotification::Progress(_)) => Later::Progress(listener, heard),
-                    _ => Later::Tell(Event::Notification(*heard)),
+            ClientOutput::Notification(call, notification) => {
+                let listener = call.and_then(|call| state.calls.get(&call)?.progress.clone());
+                deferred.push(match (listener, &*notification) {
+                    (Some(listener), ServerNotification::Progress(_)) => {
+                        Deferred::Progress(listener, notification)
+                    }
+                    _ => Deferred::Event(Event::Notification(*notification)),
                 });
             }
-            ClientOutput::Finding(finding) => later.push(Later::Tell(Event::Finding(finding))),
-            ClientOutput::Ignored(what) => later.push(Later::Tell(Event::Ignored(what))),
+            ClientOutput::Finding(finding) => deferred.push(Deferred::Event(Event::Finding(finding))),
+            ClientOutput::Ignored(what) => deferred.push(Deferred::Event(Event::Ignored(what))),
         }
     }
 
-    fn do_later(&self, thing: Later) {
-        match thing {
-            Later::ServerRequest(ask) => self.ask(ask),
-            Later::Progress(listener, heard) => {
-                if let ServerNotification::Progress(progress) = &*heard {
+    fn run_deferred(&self, effect: Deferred) {
+        match effect {
+            Deferred::ServerRequest(request) => self.handle(request),
+            Deferred::Progress(listener, notification) => {
+                if let ServerNotification::Progress(progress) = &*notification {
                     listener(progress);
                 }
             }
-            Later::Tell(event) => {
-                if let Event::Notification(told) = &event {
-                    self.cache.lock().heard(told);
+            Deferred::Event(event) => {
+                if let Event::Notification(notification) = &event {
+                    self.cache.lock().invalidate(notification);
                 }
-                self.host.tell(&event);
+                self.host.emit(&event);
             }
         }
     }
 
-    fn ask(&self, ask: ServerRequest) {
-        let (me, host, question) = (self.me.clone(), self.host.clone(), ask.id);
-        // Under the lock: the answer cannot come before it is known who makes it.
+    fn handle(&self, request: ServerRequest) {
+        let (me, host, id) = (self.me.clone(), self.host.clone(), request.id);
+        // Locked until the handler is in the map: its response cannot come before.
         let mut state = self.state.lock();
-        let answering = tokio::spawn(async move {
-            // A panic of the application must not leave the server without an answer.
-            let mut answer = Dependent(tokio::spawn(async move { host.answer(ask.request).await }));
-            let answer =
-                (&mut answer.0).await.unwrap_or_else(|_| Err(RpcError::internal("the application failed")));
+        let handler = tokio::spawn(async move {
+            // A panic of the application must not leave the server without a response.
+            let handler = tokio::spawn(async move { host.handle(request.request).await });
+            let response = AbortOnDropHandle::new(handler).await;
+            let response = response.unwrap_or_else(|_| Err(RpcError::internal("the application failed")));
             if let Some(me) = me.upgrade() {
-                me.answer(question, answer);
+                me.respond(id, response);
             }
         });
-        state.asked.insert(question, answering.abort_handle());
+        state.handlers.insert(id, handler.abort_handle());
     }
 
-    fn answer(&self, question: ServerRequestId, answer: Result<Value, RpcError>) {
+    fn respond(&self, request: ServerRequestId, response: Result<Value, RpcError>) {
         self.step(|state, now| {
-            state.asked.remove(&question);
-            state.engine.respond(now, question, answer);
+            state.handlers.remove(&request);
+            state.engine.respond(now, request, response);
         });
     }
 }
 
-/// A call that somebody waits for.
+/// Cancels a call that is dropped before its end.
 struct PendingCall<'a> {
     driver: &'a ClientDriver,
     id: CallId,
-    ended: oneshot::Receiver<Ended>,
+    ended: oneshot::Receiver<CallOutcome>,
 }
 
 impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.ended.is_terminated() {
             self.driver.step(|state, _| {
-                state.waiting.remove(&self.id);
+                state.calls.remove(&self.id);
                 state.engine.cancel(self.id, "no longer wanted");
             });
         }
@@ -298,42 +301,33 @@ impl Drop for PendingCall<'_> {
 
 impl Drop for ClientDriver {
     fn drop(&mut self) {
-        for (_, answering) in self.state.lock().asked.drain() {
-            answering.abort();
+        for (_, handler) in self.state.lock().handlers.drain() {
+            handler.abort();
         }
-        self.sooner.notify_one();
+        self.earlier_deadline.notify_one();
     }
 }
 
-/// Rings when something is due, for as long as the conversation is there.
-async fn keep_time(driver: Weak<ClientDriver>, clock: Clock, sooner: Arc<Notify>) {
+/// Calls the engine at its deadlines, for as long as the driver lives.
+async fn run_timer(driver: Weak<ClientDriver>, clock: Clock, earlier_deadline: Arc<Notify>) {
     loop {
-        let Some(alarm) = driver.upgrade().map(|it| it.state.lock().alarm) else { return };
+        let Some(timer) = driver.upgrade().map(|it| it.state.lock().timer) else { return };
         let due = async {
-            match alarm {
+            match timer {
                 Some(at) => tokio::time::sleep_until(clock.instant(at)).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = sooner.notified() => continue,
+            () = earlier_deadline.notified() => continue,
             () = due => {}
         }
         if let Some(it) = driver.upgrade() {
             it.step(|state, now| {
-                state.alarm = None;
+                state.timer = None;
                 state.engine.tick(now);
             });
         }
-    }
-}
-
-/// Work that ends with whoever waits for it.
-struct Dependent<T>(JoinHandle<T>);
-
-impl<T> Drop for Dependent<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

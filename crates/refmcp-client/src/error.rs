@@ -1,47 +1,47 @@
-//! What can go wrong, and who is to blame.
+//! Errors of connecting and of requests.
 
 use refmcp_proto::engine::client::{CallError, OpenError};
 use refmcp_proto::jsonrpc::RpcError;
 
-/// Why there is no connection to a server.
+/// Why a server is not connected.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The server cannot be reached, or no conversation can be opened with it.
+    /// The server cannot be reached, or the session cannot be opened.
     #[error("{server}: {why}")]
     Failed {
-        /// Where the server is.
+        /// The URL or command line of the server.
         server: String,
         /// What went wrong.
         why: OpenError,
     },
-    /// Neither the transport that the server should speak nor the older one led anywhere.
+    /// Both the transport and its older fallback failed.
     #[error("{server}: {why}; and by the older transport: {older}")]
     BothFailed {
-        /// Where the server is.
+        /// The URL or command line of the server.
         server: String,
-        /// What went wrong first.
+        /// The first error.
         why: OpenError,
-        /// What went wrong then.
+        /// The error of the fallback.
         older: OpenError,
     },
 }
 
 impl ConnectError {
-    /// What went wrong, at the first attempt where there were two.
+    /// The error, of the first attempt if there were two.
     pub fn why(&self) -> &OpenError {
         match self {
             Self::Failed { why, .. } | Self::BothFailed { why, .. } => why,
         }
     }
 
-    /// Whether the server wants authorization.
+    /// True if the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
         matches!(self.why(), OpenError::Transport(why) if why.needs_authorization())
     }
 }
 
-/// Why a request brought no result.
+/// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -56,7 +56,7 @@ pub enum Error {
         /// What is wrong with the result.
         why: String,
     },
-    /// The server's structured output does not keep to the schema that the server itself gave.
+    /// The structured output does not match the tool's output schema.
     #[error("the output of {tool} does not fit the schema that the server gave for it: {why}")]
     Output {
         /// The tool.
@@ -67,13 +67,13 @@ pub enum Error {
     /// The server's pages never end, or repeat.
     #[error("the server's list never ends: {0}")]
     EndlessList(String),
-    /// Our own caller gave something that cannot be sent.
+    /// The request cannot be sent: the caller's mistake.
     #[error("this cannot be sent: {0}")]
     Misuse(String),
 }
 
 impl Error {
-    /// The error that the server answered with, if that is what happened.
+    /// The JSON-RPC error that the server answered with.
     pub fn rpc(&self) -> Option<&RpcError> {
         match self {
             Self::Call(CallError::Rpc(error)) => Some(error),
@@ -81,7 +81,7 @@ impl Error {
         }
     }
 
-    /// Whether the server wants authorization.
+    /// True if the server wants authorization.
     pub fn needs_authorization(&self) -> bool {
         let (Self::Call(CallError::Transport(why))
         | Self::Call(CallError::NotOpen(OpenError::Transport(why)))) = self

@@ -1,7 +1,7 @@
-//! What the application around a client does for servers: samples, asks people, knows folders, listens.
+//! `Host`: the handlers of the application for sampling, elicitation, roots and events.
 //!
-//! One set of functions serves every revision: servers that ask by requests of their own and servers that ask by their
-//! results reach the same ones. What is given decides which capabilities servers are told of.
+//! One set of handlers serves every revision, whether a server sends requests or results that require input. The handlers
+//! that are set decide the capabilities of the client.
 
 use std::fmt;
 use std::future::Future;
@@ -20,35 +20,36 @@ use serde_json::Value;
 
 use crate::transport::BoxFuture;
 
-type Answering<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
-type Listening = Arc<dyn Fn(&Event) + Send + Sync>;
+type Handler<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
+type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Something that happened without being asked for.
+/// Something that happened outside of a request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// The server told something: a log message, progress, a change.
+    /// A notification of the server: a log message, progress, a change.
     Notification(ServerNotification),
     /// The server broke a rule, for the first time.
     Finding(Finding),
-    /// The server sent something over a pipe that is no message, or an answer to nothing, or it made a request for what
-    /// the client did not offer: what it was, shortened. Each is told of.
+    /// Input that was ignored, shortened: no message, an answer to no request, or a request for a capability that the
+    /// client does not have.
     Ignored(String),
     /// The session was lost and opened anew; what was subscribed to is not any more.
     Reopened(Arc<ServerFacts>),
-    /// The conversation is over.
+    /// The session is over.
     Closed(OpenError),
 }
 
-/// What an application does for servers.
+/// The handlers of an application, for requests and events of servers.
+#[doc(alias = "ClientHandler")]
 #[derive(Clone, Default)]
 pub struct Host {
-    sample: Option<Answering<CreateMessageParams, CreateMessageResult>>,
-    sample_with_tools: bool,
-    form: Option<Answering<ElicitFormParams, ElicitResult>>,
-    url: Option<Answering<ElicitUrlParams, ElicitResult>>,
+    sampling: Option<Handler<CreateMessageParams, CreateMessageResult>>,
+    sampling_with_tools: bool,
+    elicitation: Option<Handler<ElicitFormParams, ElicitResult>>,
+    url_elicitation: Option<Handler<ElicitUrlParams, ElicitResult>>,
     roots: Option<Arc<RwLock<Vec<Root>>>>,
-    listeners: Vec<Listening>,
+    listeners: Vec<Listener>,
 }
 
 impl fmt::Debug for Host {
@@ -58,39 +59,42 @@ impl fmt::Debug for Host {
 }
 
 impl Host {
-    /// An application that does nothing for servers.
+    /// A host without handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets servers use the application's model.
+    /// Handles `sampling/createMessage`: lets servers use the application's model.
     #[must_use]
+    #[doc(alias = "create_message")]
     pub fn sampling<F>(mut self, answer: impl Fn(CreateMessageParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<CreateMessageResult, RpcError>> + Send + 'static,
     {
-        self.sample = Some(Arc::new(move |params| Box::pin(answer(params))));
+        self.sampling = Some(Arc::new(move |params| Box::pin(answer(params))));
         self
     }
 
-    /// Says that the model may be given tools; see [`sampling`](Self::sampling).
+    /// Declares that sampling supports tools; see [`sampling`](Self::sampling).
     #[must_use]
     pub fn sampling_with_tools(mut self) -> Self {
-        self.sample_with_tools = true;
+        self.sampling_with_tools = true;
         self
     }
 
-    /// Lets servers ask a person to fill in forms.
+    /// Handles `elicitation/create` in form mode: lets servers ask the user.
     #[must_use]
+    #[doc(alias = "form")]
+    #[doc(alias = "elicit")]
     pub fn elicitation<F>(mut self, answer: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ElicitResult, RpcError>> + Send + 'static,
     {
-        self.form = Some(Arc::new(move |params| Box::pin(answer(params))));
+        self.elicitation = Some(Arc::new(move |params| Box::pin(answer(params))));
         self
     }
 
-    /// Accepts every form with the defaults of its fields, and declines those that need more.
+    /// Accepts every elicitation with the defaults of its form, and declines forms that need more.
     #[must_use]
     pub fn elicitation_defaults(self) -> Self {
         self.elicitation(|params| async move {
@@ -102,41 +106,44 @@ impl Host {
         })
     }
 
-    /// Lets servers send a person to a web page. Whoever answers has to ask for consent first.
+    /// Handles `elicitation/create` in URL mode: lets servers send the user to a web page. The handler has to ask the user
+    /// for consent first.
     #[must_use]
     pub fn url_elicitation<F>(mut self, answer: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ElicitResult, RpcError>> + Send + 'static,
     {
-        self.url = Some(Arc::new(move |params| Box::pin(answer(params))));
+        self.url_elicitation = Some(Arc::new(move |params| Box::pin(answer(params))));
         self
     }
 
-    /// Tells servers of these folders; see [`Client::set_roots`](crate::Client::set_roots) for when they change.
+    /// Handles `roots/list` with these roots; see [`Client::set_roots`](crate::Client::set_roots) for changes.
     #[must_use]
+    #[doc(alias = "list_roots")]
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.roots = Some(Arc::new(RwLock::new(roots.into_iter().collect())));
         self
     }
 
-    /// Listens to what happens. Called where messages are read: it must not block, and may be called often.
+    /// Adds a listener for events. It is called where messages are read and must not block.
     #[must_use]
+    #[doc(alias = "notification")]
     pub fn on_event(mut self, listen: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.listeners.push(Arc::new(listen));
         self
     }
 
-    /// What servers are told that the application can do.
+    /// The capabilities of the client, by the handlers that are set.
     pub fn capabilities(&self) -> ClientCapabilities {
         let mut all = ClientCapabilities::default();
-        if self.sample.is_some() {
+        if self.sampling.is_some() {
             let sampling = all.sampling.get_or_insert_default();
-            sampling.tools = self.sample_with_tools.then(Default::default);
+            sampling.tools = self.sampling_with_tools.then(Default::default);
         }
-        if self.form.is_some() {
+        if self.elicitation.is_some() {
             all.elicitation.get_or_insert_default().form = Some(Default::default());
         }
-        if self.url.is_some() {
+        if self.url_elicitation.is_some() {
             all.elicitation.get_or_insert_default().url = Some(Default::default());
         }
         if self.roots.is_some() {
@@ -145,51 +152,56 @@ impl Host {
         all
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
+    pub(crate) fn emit(&self, event: &Event) {
         for listen in &self.listeners {
             listen(event);
         }
     }
 
-    /// Takes new folders; whether servers know of folders at all.
+    /// Replaces the roots; false if the host has none.
     pub(crate) fn set_roots(&self, roots: Vec<Root>) -> bool {
         let Some(known) = &self.roots else { return false };
         *known.write() = roots;
         true
     }
 
-    /// Answers what a server asks.
-    pub(crate) async fn answer(&self, request: InputRequest) -> Result<Value, RpcError> {
+    /// Handles a request of a server.
+    pub(crate) async fn handle(&self, request: InputRequest) -> Result<Value, RpcError> {
         match request {
             InputRequest::Roots => {
-                let known = self.roots.as_ref().ok_or_else(|| cannot("roots/list"))?;
+                let known = self.roots.as_ref().ok_or_else(|| RpcError::method_not_found("roots/list"))?;
                 let roots = known.read().clone();
                 value(&ListRootsResult { roots, ..ListRootsResult::default() })
             }
             InputRequest::Sample(params) => {
-                let sample = self.sample.as_ref().ok_or_else(|| cannot("sampling/createMessage"))?;
-                value(&sample(*params).await?)
+                let handler = self
+                    .sampling
+                    .as_ref()
+                    .ok_or_else(|| RpcError::method_not_found("sampling/createMessage"))?;
+                value(&handler(*params).await?)
             }
             InputRequest::Elicit(ElicitParams::Form(params)) => {
-                let fill_in = self.form.as_ref().ok_or_else(|| cannot("elicitation/create"))?;
+                let handler = self
+                    .elicitation
+                    .as_ref()
+                    .ok_or_else(|| RpcError::method_not_found("elicitation/create"))?;
                 let form = params.requested_schema.clone();
-                let result = fill_in(params).await?;
-                // Nothing is sent that the server could not use.
+                let result = handler(params).await?;
+                // Content that does not fit the form is not sent.
                 if let (ElicitAction::Accept, Some(content)) = (&result.action, &result.content) {
                     form.check(content).map_err(RpcError::internal)?;
                 }
                 value(&result)
             }
             InputRequest::Elicit(ElicitParams::Url(params)) => {
-                let visit = self.url.as_ref().ok_or_else(|| cannot("elicitation/create"))?;
-                value(&visit(params).await?)
+                let handler = self
+                    .url_elicitation
+                    .as_ref()
+                    .ok_or_else(|| RpcError::method_not_found("elicitation/create"))?;
+                value(&handler(params).await?)
             }
         }
     }
-}
-
-fn cannot(method: &str) -> RpcError {
-    RpcError::method_not_found(method)
 }
 
 fn value(result: &impl Serialize) -> Result<Value, RpcError> {

@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! A [`Client`] is one conversation. What the application does for servers is a [`Host`]: functions that sample, ask
-//! people and listen. How a server is reached is a [`Connector`](transport::Connector): a child process, HTTP, WebSocket,
-//! memory. Every request ends: in a result, an error, or at its deadline; dropping one cancels it.
+//! A [`Client`] is one connection to a server. A [`Host`] has the handlers of the application: sampling, elicitation, roots,
+//! events. A [`Connector`](transport::Connector) reaches a server: a child process, HTTP, WebSocket, memory. Every request
+//! ends: in a result, an error, or at its deadline; dropping one cancels it.
 
 #![cfg_attr(
     not(test),
@@ -62,4 +62,4 @@ pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;
 pub use refmcp_proto::model;
 pub use refmcp_proto::revision::{Lifecycle, Revision};
-pub use request::{Reply, Request};
+pub use request::{Request, RoundOutcome};

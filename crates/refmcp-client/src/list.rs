@@ -1,4 +1,4 @@
-//! Lists: all of it, page by page, or one thing after the other.
+//! Pagination: lists of the server, whole, page by page or item by item.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,40 +14,39 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::request::Request;
 
-/// Pages that a list may have at the most.
-const MOST_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 10_000;
 
-/// Something that servers list.
+/// An item that servers list: tools, resources, templates, prompts.
 pub trait Listable: Sized + Send + 'static {
-    /// One page of it.
+    /// The result with one page.
     type Page: DeserializeOwned + Send + 'static;
 
-    /// The request that lists it.
+    /// The method that lists it.
     const METHOD: &'static str;
 
-    /// What a page holds, and where the next one begins.
-    fn take(page: Self::Page) -> (Vec<Self>, Option<String>);
+    /// The items of a page, and the cursor of the next one.
+    fn into_items(page: Self::Page) -> (Vec<Self>, Option<String>);
 
-    /// Whether a server with these capabilities lists it.
+    /// True if a server with these capabilities lists it.
     fn offered(capabilities: &ServerCapabilities) -> bool {
         Method::known(Self::METHOD).is_none_or(|method| method.is_offered(capabilities))
     }
 
-    /// Keeps what the client can use of a page.
+    /// The items that the client can use.
     #[doc(hidden)]
-    fn sift(_client: &Client, items: Vec<Self>) -> Vec<Self> {
+    fn usable(_client: &Client, items: Vec<Self>) -> Vec<Self> {
         items
     }
 }
 
-macro_rules! listed {
+macro_rules! listable {
     ($($item:ty: $page:ty, $member:ident, $method:literal;)*) => {
         $(
             impl Listable for $item {
                 type Page = $page;
                 const METHOD: &'static str = $method;
 
-                fn take(page: $page) -> (Vec<Self>, Option<String>) {
+                fn into_items(page: $page) -> (Vec<Self>, Option<String>) {
                     (page.$member, page.next_cursor)
                 }
             }
@@ -55,7 +54,7 @@ macro_rules! listed {
     };
 }
 
-listed! {
+listable! {
     Resource: ListResourcesResult, resources, "resources/list";
     ResourceTemplate: ListResourceTemplatesResult, resource_templates, "resources/templates/list";
     Prompt: ListPromptsResult, prompts, "prompts/list";
@@ -65,12 +64,12 @@ impl Listable for Tool {
     type Page = ListToolsResult;
     const METHOD: &'static str = "tools/list";
 
-    fn take(page: ListToolsResult) -> (Vec<Self>, Option<String>) {
+    fn into_items(page: ListToolsResult) -> (Vec<Self>, Option<String>) {
         (page.tools, page.next_cursor)
     }
 
-    fn sift(client: &Client, items: Vec<Self>) -> Vec<Self> {
-        client.take_note(items)
+    fn usable(client: &Client, items: Vec<Self>) -> Vec<Self> {
+        client.usable_tools(items)
     }
 }
 
@@ -115,7 +114,7 @@ impl<T: Listable> Pages<T> {
             Next::End => return Ok(None),
         };
         let params = PaginatedParams { cursor, ..PaginatedParams::default() };
-        let mut request = Request::<T::Page>::new(&self.client, T::METHOD, &params).remembered();
+        let mut request = Request::<T::Page>::new(&self.client, T::METHOD, &params).cached();
         if self.fresh {
             request = request.fresh();
         }
@@ -123,24 +122,24 @@ impl<T: Listable> Pages<T> {
             Ok(page) => page,
             Err(fault) => {
                 // Pages that belong together expire together.
-                self.client.forget_list(T::METHOD);
+                self.client.driver.cache.lock().invalidate_list(T::METHOD);
                 return Err(fault);
             }
         };
-        let (items, next) = T::take(page);
+        let (items, next) = T::into_items(page);
         if let Some(next) = next {
-            if self.seen.len() >= MOST_PAGES {
-                return Err(Error::EndlessList(format!("{} has more than {MOST_PAGES} pages", T::METHOD)));
+            if self.seen.len() >= MAX_PAGES {
+                return Err(Error::EndlessList(format!("{} has more than {MAX_PAGES} pages", T::METHOD)));
             }
             if !self.seen.insert(next.clone()) {
                 return Err(Error::EndlessList(format!("{} goes back to a page it has given", T::METHOD)));
             }
             self.next = Next::At(next);
         }
-        Ok(Some(T::sift(&self.client, items)))
+        Ok(Some(T::usable(&self.client, items)))
     }
 
-    /// The next thing, whatever page it is on; `None` after the last.
+    /// The next item; `None` after the last.
     ///
     /// # Errors
     /// As [`next_page`](Self::next_page).
@@ -156,7 +155,7 @@ impl<T: Listable> Pages<T> {
         }
     }
 
-    /// All that is left.
+    /// All remaining items.
     ///
     /// # Errors
     /// As [`next_page`](Self::next_page).

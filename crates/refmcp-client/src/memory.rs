@@ -1,4 +1,4 @@
-//! A server in the same process, so that the two can be tried together.
+//! A server in the same process, for tests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
 type Start = Box<dyn FnOnce(Arc<dyn MessageSink>) -> Arc<dyn Transport> + Send>;
 
-/// The near end of a pair of pipes; a server has the far one. It can be connected once.
+/// One end of a pair of in-memory pipes, with a server at the other. It can be connected once.
 pub struct Memory {
     start: Mutex<Option<Start>>,
 }
 
 impl Memory {
-    /// Speaks over this end, as [`refmcp_transport::memory::pair`] makes it or any other pair of reader and writer.
+    /// Uses this end: of [`refmcp_transport::memory::pair`], or any other pair of reader and writer.
     pub fn new<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> Self {
         let start = |sink| PipeTransport::start(end, sink, DEFAULT_MAX_MESSAGE);
         Self { start: Mutex::new(Some(Box::new(start))) }
@@ -53,9 +53,9 @@ impl fmt::Debug for Memory {
 mod tests {
     use super::*;
 
-    struct Deaf;
+    struct NullSink;
 
-    impl MessageSink for Deaf {
+    impl MessageSink for NullSink {
         fn message(&self, _: Option<refmcp_proto::engine::client::ExchangeId>, _: &[u8]) {}
         fn too_long(&self, _: Option<refmcp_proto::engine::client::ExchangeId>, _: usize) {}
         fn ended(&self, _: refmcp_proto::engine::client::ExchangeId, _: TransportError) {}
@@ -67,8 +67,8 @@ mod tests {
     async fn it_is_connected_once() {
         let (near, _far) = refmcp_transport::memory::pair(100);
         let memory = Memory::new(near);
-        assert!(memory.connect(Arc::new(Deaf)).await.is_ok());
-        let again = memory.connect(Arc::new(Deaf)).await.unwrap_err();
+        assert!(memory.connect(Arc::new(NullSink)).await.is_ok());
+        let again = memory.connect(Arc::new(NullSink)).await.unwrap_err();
         assert_eq!(again.to_string(), "cannot reach the server: the end of the pipe is already in use");
     }
 }

@@ -1,4 +1,4 @@
-//! A request that is being put together; awaiting it sends it.
+//! `Request`: a request with its options; awaiting it sends it.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -9,34 +9,35 @@ use std::time::Duration;
 use refmcp_proto::engine::client::{CallError, CallOptions, CallResult, InputHandling};
 use refmcp_proto::jsonrpc::{code, without_place};
 use refmcp_proto::model::{
-    CallToolResult, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams,
+    CallToolResult, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams, Tool,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::driver::{Ended, OnProgress};
+use crate::driver::{CallOutcome, OnProgress};
 use crate::error::Error;
+use crate::list::Pages;
 use crate::transport::BoxFuture;
 
-/// A request that brings an `R`. Nothing is sent before it is awaited; dropping the future cancels it.
+/// A request with a result of type `R`. It is sent when it is awaited; dropping the future cancels it.
 #[must_use = "a request is sent when it is awaited"]
 pub struct Request<R> {
     client: Client,
     method: Arc<str>,
     name: Option<Arc<str>>,
-    /// The text of an object.
+    /// A JSON object.
     params: Result<Box<str>, Error>,
     options: CallOptions,
     progress: Option<OnProgress>,
     cache_use: CacheUse,
-    /// The arguments of a tool.
+    /// The arguments of a tool call.
     arguments: Option<JsonObject>,
     result: PhantomData<fn() -> R>,
 }
 
-/// Whether a result may come from memory, and go there.
+/// Whether the result may come from the cache, and go there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheUse {
     None,
@@ -44,12 +45,12 @@ pub(crate) enum CacheUse {
     ReadWrite,
 }
 
-/// What a request came to, where whoever asked brings what the server needs by hand.
+/// The outcome of one round of a request, where the caller provides the input that the server requires.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply<R> {
+pub enum RoundOutcome<R> {
     /// The result.
-    Done(R),
-    /// The server needs something first; ask again with [`Request::responses`].
+    Complete(R),
+    /// The server requires input; send the request again with [`Request::input_responses`].
     InputRequired(Box<InputRequiredResult>),
 }
 
@@ -78,30 +79,30 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         }
     }
 
-    /// A request that cannot be made; whoever awaits it is told why.
-    pub(crate) fn impossible(client: &Client, method: &'static str, why: String) -> Self {
+    /// A request that cannot be sent: awaiting it returns this error.
+    pub(crate) fn invalid(client: &Client, method: &'static str, why: String) -> Self {
         Self { params: Err(Error::Misuse(why)), ..Self::new(client, method, &()) }
     }
 
-    /// Says which tool, prompt or resource is meant.
+    /// Sets the name of the tool or prompt, or the URI of the resource.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Lets the result come from memory, as its server allows.
-    pub(crate) fn remembered(mut self) -> Self {
+    /// Lets the result come from the cache, as its server allows.
+    pub(crate) fn cached(mut self) -> Self {
         self.cache_use = CacheUse::ReadWrite;
         self
     }
 
-    /// Gives the arguments of a tool, which headers may have to repeat.
+    /// Sets the arguments of a tool, which headers may have to repeat.
     pub(crate) fn arguments(mut self, arguments: JsonObject) -> Self {
         self.arguments = Some(arguments);
         self
     }
 
-    /// How long the server may be silent about it; progress begins the time anew.
+    /// How long the request may go without progress, which restarts the time.
     pub fn timeout(mut self, idle: Duration) -> Self {
         self.options.idle = idle;
         self
@@ -113,14 +114,14 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
-    /// Asks the server to report progress, and hears of it. Called where messages are read: it must not block.
+    /// Asks the server for progress, with a listener. It is called where messages are read and must not block.
     pub fn on_progress(mut self, listen: impl Fn(&ProgressParams) + Send + Sync + 'static) -> Self {
         self.options.progress = true;
         self.progress = Some(Arc::new(listen));
         self
     }
 
-    /// From which level on log messages are wanted, where that is said with each request.
+    /// The least level of log messages, in revisions where each request has one.
     pub fn log_level(mut self, level: LogLevel) -> Self {
         self.options.log_level = Some(level);
         self
@@ -132,7 +133,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
-    /// Asks the server even where a result that was kept would do.
+    /// Sends the request even if its result is cached.
     pub fn fresh(mut self) -> Self {
         if self.cache_use == CacheUse::ReadWrite {
             self.cache_use = CacheUse::Write;
@@ -140,23 +141,24 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
-    /// Sends it even where the revision that is spoken does not have it.
+    /// Sends the request even if the revision does not have its method.
     pub fn unchecked(mut self) -> Self {
         self.options.unchecked = true;
         self
     }
 
-    /// The same request, with its result read as something else: [`Box<RawValue>`](serde_json::value::RawValue) has
-    /// it as the server wrote it.
+    /// The same request with another type of result: [`Box<RawValue>`](serde_json::value::RawValue) is the text of the
+    /// server.
     pub fn read_as<S>(self) -> Request<S> {
         let Self { client, method, name, params, options, progress, cache_use, arguments, result: _ } = self;
         let result = PhantomData;
         Request { client, method, name, params, options, progress, cache_use, arguments, result }
     }
 
-    /// Brings what the server asked for in an earlier round, with the state that it gave; see
-    /// [`reply`](Self::reply).
-    pub fn responses(mut self, responses: InputResponses, state: Option<String>) -> Self {
+    /// The input that the server required in an earlier round, with its `requestState`; see
+    /// [`send_round`](Self::send_round).
+    #[doc(alias = "inputResponses")]
+    pub fn input_responses(mut self, responses: InputResponses, state: Option<String>) -> Self {
         self.params = self.params.and_then(|params| {
             let misuse = |fault: serde_json::Error| Error::Misuse(fault.to_string());
             let mut params: JsonObject = serde_json::from_str(&params).map_err(misuse)?;
@@ -166,20 +168,21 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             params.extend(state.map(|state| ("requestState".to_owned(), Value::from(state))));
             serde_json::to_string(&params).map(Into::into).map_err(misuse)
         });
-        // What was asked for with somebody's answers is for nobody else.
+        // A result that depends on a person's answers is not cached.
         self.cache_use = CacheUse::None;
         self
     }
 
-    /// Sends it, and leaves it to the caller to bring what the server asks for.
+    /// Sends one round of the request: the caller provides the input that the server requires, in place of the
+    /// [`Host`](crate::Host).
     ///
     /// # Errors
     /// As when it is awaited.
-    pub async fn reply(mut self) -> Result<Reply<R>, Error> {
+    pub async fn send_round(mut self) -> Result<RoundOutcome<R>, Error> {
         self.options.input = InputHandling::Manual;
         match self.send().await? {
-            CallResult::Complete(text) => self.read(&text).map(Reply::Done),
-            CallResult::InputRequired(input) => Ok(Reply::InputRequired(input)),
+            CallResult::Complete(text) => self.parse(&text).map(RoundOutcome::Complete),
+            CallResult::InputRequired(input) => Ok(RoundOutcome::InputRequired(input)),
         }
     }
 
@@ -187,25 +190,25 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         if self.cache_use == CacheUse::ReadWrite
             && let Ok(params) = &self.params
         {
-            let kept = self.client.driver.cache.lock().find(self.client.driver.now(), &self.method, params);
-            if let Some(kept) = kept {
-                return self.read(&kept);
+            let cached = self.client.driver.cache.lock().get(self.client.driver.now(), &self.method, params);
+            if let Some(text) = cached {
+                return self.parse(&text);
             }
         }
         match self.send().await? {
-            CallResult::Complete(text) => self.read(&text),
-            // Input is brought by hand only where that was asked for.
-            CallResult::InputRequired(_) => Err(Error::Misuse("nobody brings the input".to_owned())),
+            CallResult::Complete(text) => self.parse(&text),
+            // Only `send_round` leaves input to the caller.
+            CallResult::InputRequired(_) => Err(Error::Misuse("the server requires input".to_owned())),
         }
     }
 
     async fn send(&mut self) -> Result<CallResult, Error> {
         let params = self.params.clone()?;
-        self.mirror();
+        self.add_param_headers();
         let mut ended = self.call(&params).await;
         if let Err(CallError::Rpc(error)) = &ended
             && error.code == code::HEADER_MISMATCH
-            && self.learn_tool().await
+            && self.refresh_param_headers().await
         {
             ended = self.call(&params).await;
         }
@@ -213,18 +216,18 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         if let CallResult::Complete(text) = &answered
             && self.cache_use != CacheUse::None
         {
-            self.client.driver.cache.lock().keep(self.client.driver.now(), &self.method, &params, text);
+            self.client.driver.cache.lock().insert(self.client.driver.now(), &self.method, &params, text);
         }
         Ok(answered)
     }
 
-    async fn call(&self, params: &str) -> Ended {
+    async fn call(&self, params: &str) -> CallOutcome {
         let (method, name, progress) = (self.method.clone(), self.name.clone(), self.progress.clone());
         self.client.driver.call(method, name, params.into(), self.options.clone(), progress).await
     }
 
-    /// Repeats arguments in headers, as far as it is known which.
-    fn mirror(&mut self) {
+    /// Repeats arguments in headers, if the schema of the tool is known.
+    fn add_param_headers(&mut self) {
         let (Some(arguments), Some(name)) = (&self.arguments, &self.name) else { return };
         let known = self.client.driver.cache.lock().tool(name);
         if let Some(tool) = known {
@@ -232,21 +235,21 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         }
     }
 
-    /// Lists tools when the server missed headers that nobody knew of; whether that may have helped. A request that is
-    /// refused for its headers was not carried out.
-    async fn learn_tool(&mut self) -> bool {
+    /// Lists the tools after the server missed headers; true if the headers are others now. A request that is refused for
+    /// its headers was not carried out, so it can be repeated.
+    async fn refresh_param_headers(&mut self) -> bool {
         let Some(name) = self.name.clone().filter(|_| self.arguments.is_some()) else { return false };
         let before = std::mem::take(&mut self.options.param_headers);
-        if Box::pin(self.client.list_tools_afresh()).await.is_err()
+        if Box::pin(Pages::<Tool>::new(&self.client, true).all()).await.is_err()
             || self.client.driver.cache.lock().tool(&name).is_none()
         {
             return false;
         }
-        self.mirror();
+        self.add_param_headers();
         self.options.param_headers != before
     }
 
-    fn read(&self, text: &str) -> Result<R, Error> {
+    fn parse(&self, text: &str) -> Result<R, Error> {
         if let Some(name) = self.name.as_deref().filter(|_| self.arguments.is_some()) {
             self.check_output(name, text)?;
         }
@@ -261,7 +264,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         else {
             return Ok(());
         };
-        // A result that cannot be read is complained about where it is read.
+        // A result that cannot be parsed fails where it is read.
         let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
         notes
             .check_output(result.structured_content.as_ref(), result.is_error == Some(true))

@@ -1,4 +1,4 @@
-//! What a client remembers of a server: results that may be kept, and what lists said of tools.
+//! The cache of results with a `ttlMs`, and of the schemas of listed tools.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,87 +10,87 @@ use refmcp_proto::schema::SchemaValidator;
 use refmcp_proto::time::Timestamp;
 use serde_json::Value;
 
-/// Bytes of results that are kept at the most.
-const MOST_BYTES: usize = 8 << 20;
+/// Bytes of all cached results.
+const MAX_BYTES: usize = 8 << 20;
 
-/// Tools whose schemas are kept at the most.
-const MOST_TOOLS: usize = 10_000;
+/// Tools whose schemas are cached.
+const MAX_TOOLS: usize = 10_000;
 
-/// Longer than this no result is kept, whatever its server says.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// No result is cached for longer, whatever its server says.
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is known of one server.
+/// The cache of one server.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseCache {
-    results: HashMap<(Arc<str>, Box<str>), Kept>,
+    results: HashMap<(Arc<str>, Box<str>), CachedResult>,
     bytes: usize,
     tools: HashMap<String, Arc<CachedTool>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedResult {
     text: Arc<str>,
     until: Timestamp,
 }
 
-/// What is known of one tool.
+/// The schemas of a listed tool.
 #[derive(Debug)]
 pub(crate) struct CachedTool {
     mirrored: Vec<ParamHeader>,
-    /// What its structured output keeps to; or why that cannot be said.
+    /// The output schema, or why it cannot be used.
     output: Option<Result<SchemaValidator, String>>,
 }
 
 impl ResponseCache {
     /// A result that is still fresh.
-    pub(crate) fn find(&self, now: Timestamp, method: &Arc<str>, params: &str) -> Option<Arc<str>> {
+    pub(crate) fn get(&self, now: Timestamp, method: &Arc<str>, params: &str) -> Option<Arc<str>> {
         let kept = self.results.get(&(method.clone(), params.into()))?;
         (now < kept.until).then(|| kept.text.clone())
     }
 
-    /// Keeps a result for as long as its server allows.
-    pub(crate) fn keep(&mut self, now: Timestamp, method: &Arc<str>, params: &str, text: &str) {
-        let ttl = Duration::from_millis(ttl(text)).min(LONGEST);
-        if ttl.is_zero() || text.len() > MOST_BYTES / 4 {
+    /// Caches a result for as long as its server allows.
+    pub(crate) fn insert(&mut self, now: Timestamp, method: &Arc<str>, params: &str, text: &str) {
+        let ttl = Duration::from_millis(ttl(text)).min(MAX_TTL);
+        if ttl.is_zero() || text.len() > MAX_BYTES / 4 {
             return;
         }
-        if self.bytes + text.len() > MOST_BYTES {
-            self.forget(|_, kept| now >= kept.until);
+        if self.bytes + text.len() > MAX_BYTES {
+            self.remove_if(|_, kept| now >= kept.until);
         }
-        if self.bytes + text.len() > MOST_BYTES {
-            self.forget(|_, _| true);
+        if self.bytes + text.len() > MAX_BYTES {
+            self.remove_if(|_, _| true);
         }
-        let kept = Kept { text: text.into(), until: now + ttl };
+        let kept = CachedResult { text: text.into(), until: now + ttl };
         self.bytes += text.len();
         if let Some(old) = self.results.insert((method.clone(), params.into()), kept) {
             self.bytes -= old.text.len();
         }
     }
 
-    /// What changed is asked for again.
-    pub(crate) fn heard(&mut self, told: &ServerNotification) {
-        match told {
-            ServerNotification::ToolsListChanged(_) => self.forget(|method, _| method == "tools/list"),
-            ServerNotification::PromptsListChanged(_) => self.forget(|method, _| method == "prompts/list"),
+    /// Drops what a notification says has changed.
+    pub(crate) fn invalidate(&mut self, notification: &ServerNotification) {
+        match notification {
+            ServerNotification::ToolsListChanged(_) => self.remove_if(|method, _| method == "tools/list"),
+            ServerNotification::PromptsListChanged(_) => self.remove_if(|method, _| method == "prompts/list"),
             ServerNotification::ResourcesListChanged(_) => {
-                self.forget(|method, _| matches!(method, "resources/list" | "resources/templates/list"));
+                self.remove_if(|method, _| matches!(method, "resources/list" | "resources/templates/list"));
             }
-            ServerNotification::ResourceUpdated(_) => self.forget(|method, _| method == "resources/read"),
+            ServerNotification::ResourceUpdated(_) => self.remove_if(|method, _| method == "resources/read"),
             _ => {}
         }
     }
 
-    /// Forgets the pages of a list.
-    pub(crate) fn forget_list(&mut self, list: &str) {
-        self.forget(|method, _| method == list);
+    /// Drops the pages of a list.
+    pub(crate) fn invalidate_list(&mut self, list: &str) {
+        self.remove_if(|method, _| method == list);
     }
 
-    /// Forgets every result.
-    pub(crate) fn forget_all(&mut self) {
-        self.forget(|_, _| true);
+    /// Drops all results.
+    pub(crate) fn clear(&mut self) {
+        self.remove_if(|_, _| true);
     }
 
-    fn forget(&mut self, is_old: impl Fn(&str, &Kept) -> bool) {
+    fn remove_if(&mut self, is_old: impl Fn(&str, &CachedResult) -> bool) {
         let bytes = &mut self.bytes;
         self.results.retain(|(method, _), kept| {
             let old = is_old(method, kept);
@@ -101,38 +101,37 @@ impl ResponseCache {
         });
     }
 
-    /// Takes note of a tool that was listed.
+    /// Caches the schemas of a listed tool.
     ///
     /// # Errors
-    /// Why the tool cannot be called over HTTP: headers cannot repeat what its schema wants them to.
-    pub(crate) fn note(&mut self, tool: &Tool) -> Result<(), String> {
+    /// Why the tool cannot be called over HTTP: its `x-mcp-header` annotations are invalid.
+    pub(crate) fn insert_tool(&mut self, tool: &Tool) -> Result<(), String> {
         let mirrored = param_headers(&tool.input_schema)?;
-        if self.tools.len() < MOST_TOOLS || self.tools.contains_key(&tool.name) {
+        if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&tool.name) {
             let output = tool.output_schema.as_ref().map(|schema| SchemaValidator::compile(schema));
             self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, output }));
         }
         Ok(())
     }
 
-    /// What is known of a tool.
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.tools.get(name).cloned()
     }
 }
 
 impl CachedTool {
-    /// What headers say of these arguments.
+    /// The headers that repeat these arguments.
     pub(crate) fn mirrored(&self, arguments: &JsonObject) -> Vec<(String, String)> {
         let said = |header: &ParamHeader| Some((header.name.clone(), header.value(arguments)?));
         self.mirrored.iter().filter_map(said).collect()
     }
 
-    /// Whether its output has a schema.
+    /// True if there is an output schema.
     pub(crate) fn has_output(&self) -> bool {
         self.output.is_some()
     }
 
-    /// What is wrong with the tool's output; an error needs none.
+    /// Checks the structured output of a tool; a failed tool needs none.
     pub(crate) fn check_output(&self, output: Option<&Value>, is_error: bool) -> Result<(), String> {
         match (&self.output, output) {
             (None, _) => Ok(()),
@@ -144,7 +143,7 @@ impl CachedTool {
     }
 }
 
-/// How many milliseconds a result says that it stays fresh.
+/// The `ttlMs` of a result.
 fn ttl(text: &str) -> u64 {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -171,54 +170,54 @@ mod tests {
     }
 
     #[test]
-    fn results_are_kept_as_long_as_the_server_says() {
+    fn results_are_cached_for_their_ttl() {
         let mut cache = ResponseCache::default();
         let list: Arc<str> = "tools/list".into();
-        cache.keep(NOW, &list, "{}", r#"{"tools":[],"ttlMs":500}"#);
-        assert!(cache.find(at(1_499), &list, "{}").is_some());
-        assert_eq!(cache.find(at(1_500), &list, "{}"), None);
-        assert_eq!(cache.find(NOW, &list, r#"{"cursor":"2"}"#), None, "another page");
+        cache.insert(NOW, &list, "{}", r#"{"tools":[],"ttlMs":500}"#);
+        assert!(cache.get(at(1_499), &list, "{}").is_some());
+        assert_eq!(cache.get(at(1_500), &list, "{}"), None);
+        assert_eq!(cache.get(NOW, &list, r#"{"cursor":"2"}"#), None, "another page");
         for text in ["{}", r#"{"ttlMs":-1}"#, r#"{"ttlMs":"500"}"#, r#"{"tools":[{"ttlMs":500}]}"#] {
-            cache.forget_all();
-            cache.keep(NOW, &list, "{}", text);
-            assert_eq!(cache.find(NOW, &list, "{}"), None, "{text}");
+            cache.clear();
+            cache.insert(NOW, &list, "{}", text);
+            assert_eq!(cache.get(NOW, &list, "{}"), None, "{text}");
         }
     }
 
     #[test]
-    fn what_changes_is_forgotten() {
+    fn notifications_of_changes_drop_results() {
         let mut cache = ResponseCache::default();
         for method in ["tools/list", "prompts/list", "resources/read"] {
-            cache.keep(NOW, &method.into(), "{}", r#"{"ttlMs":5000}"#);
+            cache.insert(NOW, &method.into(), "{}", r#"{"ttlMs":5000}"#);
         }
-        cache.heard(&ServerNotification::ToolsListChanged(Default::default()));
-        cache.heard(&ServerNotification::ResourceUpdated(refmcp_proto::model::ResourceUpdatedParams::new(
-            "a:b",
-        )));
+        cache.invalidate(&ServerNotification::ToolsListChanged(Default::default()));
+        cache.invalidate(&ServerNotification::ResourceUpdated(
+            refmcp_proto::model::ResourceUpdatedParams::new("a:b"),
+        ));
         let left: Vec<_> = cache.results.keys().map(|(method, _)| &**method).collect();
         assert_eq!((left, cache.bytes), (vec!["prompts/list"], r#"{"ttlMs":5000}"#.len()));
     }
 
     #[test]
-    fn what_is_kept_has_a_limit() {
+    fn the_cache_has_a_limit_of_bytes() {
         let mut cache = ResponseCache::default();
         let text = format!(r#"{{"ttlMs":5000,"x":"{}"}}"#, "x".repeat(1 << 20));
         for page in 0..100 {
-            cache.keep(NOW, &"tools/list".into(), &page.to_string(), &text);
-            assert!(cache.bytes <= MOST_BYTES);
+            cache.insert(NOW, &"tools/list".into(), &page.to_string(), &text);
+            assert!(cache.bytes <= MAX_BYTES);
         }
-        assert!(cache.find(NOW, &"tools/list".into(), "99").is_some(), "the newest is there");
+        assert!(cache.get(NOW, &"tools/list".into(), "99").is_some(), "the newest is there");
     }
 
     #[test]
-    fn output_keeps_to_its_schema() {
+    fn structured_output_is_checked_against_its_schema() {
         let mut cache = ResponseCache::default();
         let schema = json!({ "type": "object", "required": ["n"] });
         let tool: Tool = serde_json::from_value(
             json!({ "name": "t", "inputSchema": { "type": "object" }, "outputSchema": schema }),
         )
         .unwrap();
-        cache.note(&tool).unwrap();
+        cache.insert_tool(&tool).unwrap();
         let notes = cache.tool("t").unwrap();
         assert!(notes.check_output(Some(&json!({ "n": 1 })), false).is_ok());
         assert!(notes.check_output(Some(&json!({})), false).is_err());

@@ -35,7 +35,7 @@ pub(crate) async fn connect_to(
 ) -> Result<Client, Fault> {
     let builder = Client::builder("refmcp-conformance-client", env!("CARGO_PKG_VERSION"))
         .host(host.on_event(report))
-        .era(VersionPolicy::Exactly(config.revision))
+        .version_policy(VersionPolicy::Exactly(config.revision))
         .open_timeout(TIMEOUT)
         .timeout(TIMEOUT);
     Ok(builder.connect(server).await?)

@@ -22,13 +22,13 @@ pub trait Browser: Send + Sync + fmt::Debug + 'static {
 #[non_exhaustive]
 pub enum BrowserError {
     /// No user is present.
-    #[error("there is nobody here who could log in")]
+    #[error("there is no user here who could log in")]
     Unavailable,
     /// The user declined.
     #[error("the login was declined")]
     Declined,
     /// The time limit passed.
-    #[error("nobody logged in in time")]
+    #[error("the user did not log in in time")]
     TimedOut,
     /// No browser starts, or the listener fails.
     #[error("{0}")]

@@ -58,7 +58,7 @@ enum Fault {
     Unvisitable(String),
     #[error("the store of tokens fails: {0}")]
     Store(#[from] StoreError),
-    #[error("nobody waits for the login any more")]
+    #[error("the login is no longer waited for")]
     Unwanted,
 }
 
@@ -120,8 +120,8 @@ impl Login {
         let grant = match self.grant_kind().await {
             Ok(grant) => grant,
             // Without a grant, the stored tokens are at least refreshed.
-            Err(nobody) if !refusal.is_insufficient_scope() => {
-                return Ok(self.refresh(&known).await?.ok_or(nobody)?);
+            Err(no_user) if !refusal.is_insufficient_scope() => {
+                return Ok(self.refresh(&known).await?.ok_or(no_user)?);
             }
             // The caller can act on the challenge.
             Err(_) => return Err(told(refusal)),

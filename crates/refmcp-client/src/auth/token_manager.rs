@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_lasts_does_not_wait_for_somebody_who_logs_in() {
+    async fn a_token_that_lasts_does_not_wait_for_a_login() {
         let refusal = ChallengeResponse::read(StatusCode::FORBIDDEN, &HeaderMap::new());
         let mut amid_login = state(AcquisitionKind::Login { refusal, thorough: false, version: None });
         let due =

@@ -1,11 +1,11 @@
-//! Which environment variables a server sees.
+//! The environment variables of a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-/// Variables that say where things are and how to write for people. None is a secret.
-const HARMLESS: &[&str] = &[
+/// Inherited variables: paths, users and locales. None is a secret.
+const NOT_SECRET: &[&str] = &[
     "HOME",
     "LANG",
     "LANGUAGE",
@@ -53,31 +53,31 @@ const HARMLESS: &[&str] = &[
     "WINDIR",
 ];
 
-/// What of ours is handed on.
+/// Which variables are inherited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ours {
+enum Inherited {
     None,
-    Harmless,
+    NotSecret,
     All,
 }
 
 /// The environment of a server.
 #[derive(Clone)]
 pub(super) struct Environment {
-    ours: Ours,
+    inherited: Inherited,
     named: BTreeSet<OsString>,
     set: BTreeMap<OsString, OsString>,
 }
 
 impl Default for Environment {
     fn default() -> Self {
-        Self { ours: Ours::Harmless, named: BTreeSet::new(), set: BTreeMap::new() }
+        Self { inherited: Inherited::NotSecret, named: BTreeSet::new(), set: BTreeMap::new() }
     }
 }
 
 impl Environment {
     pub(super) fn empty() -> Self {
-        Self { ours: Ours::None, ..Self::default() }
+        Self { inherited: Inherited::None, ..Self::default() }
     }
 
     pub(super) fn set(&mut self, name: &OsStr, value: &OsStr) {
@@ -89,36 +89,36 @@ impl Environment {
     }
 
     pub(super) fn inherit_all(&mut self) {
-        self.ours = Ours::All;
+        self.inherited = Inherited::All;
     }
 
-    /// All of it, as it is now.
+    /// All variables.
     pub(super) fn variables(&self) -> BTreeMap<OsString, OsString> {
         self.choose(std::env::vars_os())
     }
 
-    /// What was set by name, for those who look for what is wrong with it.
+    /// Variables that were set by name.
     pub(super) fn given(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.set.iter()
     }
 
     fn choose(&self, ours: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
-        let mut all: BTreeMap<_, _> = ours.filter(|(name, value)| self.hands_on(name, value)).collect();
+        let mut all: BTreeMap<_, _> = ours.filter(|(name, value)| self.inherits(name, value)).collect();
         all.extend(self.set.clone());
         all
     }
 
-    fn hands_on(&self, name: &OsStr, value: &OsStr) -> bool {
-        let harmless = || {
-            name.to_str().is_some_and(|name| HARMLESS.contains(&name) || name.starts_with("LC_"))
-                // Shells keep functions in variables, and run them.
+    fn inherits(&self, name: &OsStr, value: &OsStr) -> bool {
+        let not_secret = || {
+            name.to_str().is_some_and(|name| NOT_SECRET.contains(&name) || name.starts_with("LC_"))
+                // Shells run functions that are in variables.
                 && !value.as_encoded_bytes().starts_with(b"()")
         };
         self.named.contains(name)
-            || match self.ours {
-                Ours::None => false,
-                Ours::Harmless => harmless(),
-                Ours::All => true,
+            || match self.inherited {
+                Inherited::None => false,
+                Inherited::NotSecret => not_secret(),
+                Inherited::All => true,
             }
     }
 }
@@ -127,7 +127,7 @@ impl fmt::Debug for Environment {
     /// Names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
-            .field("ours", &self.ours)
+            .field("inherited", &self.inherited)
             .field("named", &self.named)
             .field("set", &self.set.keys())
             .finish()
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_harmless_or_wanted_is_handed_on() {
+    fn only_variables_without_secrets_and_named_ones_are_inherited() {
         let mut environment = Environment::default();
         assert_eq!(chosen(&environment), ["LC_ALL=C", "PATH=/bin"]);
         environment.set("PATH".as_ref(), "/mine".as_ref());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_everything_can_be_handed_on() {
+    fn nothing_and_everything_can_be_inherited() {
         let mut environment = Environment::empty();
         assert!(chosen(&environment).is_empty());
         environment.inherit_all();

@@ -1,14 +1,14 @@
-//! The process group of a server: itself and whatever it has started.
+//! The process group of a server: itself and all that it has started.
 
 use std::time::Duration;
 
 use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 
-/// How often a group is looked at that is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often a group that is to end is checked.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 
-/// The group that a child leads. Whatever is left of it when this is dropped is killed.
+/// The group that a child leads. What is left of it on drop is killed.
 #[derive(Debug)]
 pub(super) struct Group {
     #[cfg(unix)]
@@ -22,9 +22,9 @@ impl Group {
         Self { leader: number.and_then(rustix::process::Pid::from_raw) }
     }
 
-    /// Whether any process is left in it.
+    /// True if a process is left in it.
     pub(super) fn is_alive(&self) -> bool {
-        // Other answers than "there is none" come from processes that are there.
+        // Any error but "no such process" comes from an existing one.
         self.leader.is_some_and(|leader| {
             rustix::process::test_kill_process_group(leader) != Err(rustix::io::Errno::SRCH)
         })
@@ -46,7 +46,7 @@ impl Group {
         }
     }
 
-    /// Nothing of it is left; its number may soon belong to somebody else.
+    /// Nothing of it is left; its number may be given to another process.
     pub(super) fn forget(&mut self) {
         self.leader = None;
     }
@@ -71,13 +71,13 @@ impl Group {
 }
 
 impl Group {
-    /// Waits until nothing is left of it; whether that came in time.
+    /// Waits until nothing is left of it; false after the deadline.
     pub(super) async fn gone_by(&mut self, deadline: Instant) -> bool {
         while self.is_alive() {
             if Instant::now() >= deadline {
                 return false;
             }
-            sleep(LOOK_EVERY).await;
+            sleep(CHECK_EVERY).await;
         }
         self.forget();
         true
@@ -85,7 +85,7 @@ impl Group {
 }
 
 impl Drop for Group {
-    /// The last resort, when nobody was left to end it in order.
+    /// The last resort, where it was not ended in order.
     fn drop(&mut self) {
         self.kill();
     }

@@ -1,8 +1,7 @@
-//! Servers that are started as child processes and speak over standard input and output.
+//! Servers that are started as child processes, over standard input and output.
 //!
-//! A child leads a process group of its own, and whatever it starts ends with it: first its input is closed, then the
-//! group is told to terminate, then it is killed. It sees only the environment variables that are known to be
-//! harmless, and those it is given: the secrets of its parent are none of its business.
+//! A child leads a process group of its own, which ends with it: first its input is closed, then the group is sent
+//! SIGTERM, then SIGKILL. It inherits only environment variables that are no secrets, and those it is given.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,31 +14,32 @@ use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
-use crate::pipe::{DEFAULT_MAX_MESSAGE, Outbox, PipeContent, PipeTransport, Task, listen};
+use crate::pipe::{DEFAULT_MAX_MESSAGE, Outbox, PipeContent, PipeTransport, Task, read_messages};
 use crate::redact::{self, Secrets};
 use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
 mod environment;
-mod fault;
 mod group;
+mod start_error;
 mod stderr;
 mod supervisor;
 
-pub use stderr::Complaint;
+pub use stderr::StderrLine;
 
 use environment::Environment;
 use group::Group;
+use start_error::start_error;
 use stderr::LastWords;
 use supervisor::Supervisor;
 
 /// Where a server's standard error goes.
 #[derive(Clone, Default)]
 pub enum StderrTo {
-    /// To ours, untouched.
+    /// To the standard error of this process, unchanged.
     Inherit,
-    /// Line by line to a function, which should not take long.
-    Lines(Arc<dyn Fn(Complaint<'_>) + Send + Sync>),
-    /// Nowhere; only the last of it is kept, to explain why a server ended.
+    /// Line by line to a function, which should return soon.
+    Lines(Arc<dyn Fn(StderrLine<'_>) + Send + Sync>),
+    /// Nowhere; the last of it is kept, to explain why a server ended.
     #[default]
     Discard,
 }
@@ -57,9 +57,9 @@ impl fmt::Debug for StderrTo {
 /// How long a server may take to end.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
-    /// Once its input is closed.
+    /// After its input is closed.
     closed: Duration,
-    /// Once it is told to terminate.
+    /// After SIGTERM.
     terminated: Duration,
 }
 
@@ -77,7 +77,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts this program: a path, or a name that is looked for in `PATH`. No shell has a part in it.
+    /// Starts this program, a path or a name in `PATH`, without a shell.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let grace = Duration::from_secs(2);
         Self {
@@ -119,21 +119,21 @@ impl ChildProcess {
         variables.into_iter().fold(self, |child, (name, value)| child.env(name, value))
     }
 
-    /// Hands on none of our environment variables, not even the harmless ones; what was set so far is forgotten too.
+    /// Inherits no environment variables, and clears those that were set.
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.environment = Environment::empty();
         self
     }
 
-    /// Hands on these environment variables of ours as well.
+    /// Inherits these environment variables as well.
     #[must_use]
     pub fn inherit(mut self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.environment.inherit(names.into_iter().map(|name| name.as_ref().to_owned()));
         self
     }
 
-    /// Hands on all our environment variables, with every secret in them.
+    /// Inherits all environment variables, with every secret in them.
     #[must_use]
     pub fn inherit_all(mut self) -> Self {
         self.environment.inherit_all();
@@ -154,15 +154,15 @@ impl ChildProcess {
         self
     }
 
-    /// Whether an error that tells of its end quotes the last lines of its standard error, without the secrets that
-    /// it was given. It does unless this says otherwise, which it should where the lines are shown anyway.
+    /// Whether the error of its end quotes the last lines of its standard error, without the secrets that it was given:
+    /// true by default. Turn it off where the lines are shown anyway.
     #[must_use]
     pub fn quote_stderr(mut self, quotes: bool) -> Self {
         self.quotes_stderr = quotes;
         self
     }
 
-    /// The secrets that it is given: the values of its variables, and what is hidden of its arguments.
+    /// The secrets that it is given: the values of its variables, and what is masked of its arguments.
     #[must_use]
     pub fn secrets(&self) -> Secrets {
         let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
@@ -171,14 +171,14 @@ impl ChildProcess {
         values.fold(secrets, |secrets, value| secrets.with_value(&value))
     }
 
-    /// Takes no message of more bytes than this.
+    /// Limits the bytes of a message.
     #[must_use]
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
-    /// How long it may take to end once its input is closed, and again once it is told to terminate.
+    /// How long it may take to end after its input is closed, and again after SIGTERM.
     #[must_use]
     pub fn grace(mut self, closed: Duration, terminated: Duration) -> Self {
         self.patience = Patience { closed, terminated };
@@ -203,7 +203,7 @@ impl ChildProcess {
     }
 
     fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
-        let mut child = self.command().spawn().map_err(|fault| fault::explain(self, &fault))?;
+        let mut child = self.command().spawn().map_err(|fault| start_error(self, &fault))?;
         let group = Group::of(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             let program = redact::word(&self.program.to_string_lossy());
@@ -212,8 +212,13 @@ impl ChildProcess {
         let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
         let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
         let lines = LineReader::new(stdout, self.max_message);
-        let reading =
-            Task::spawn(listen(lines, outbox.clone(), sink.clone(), self.max_message, PipeContent::Mixed));
+        let reading = Task::spawn(read_messages(
+            lines,
+            outbox.clone(),
+            sink.clone(),
+            self.max_message,
+            PipeContent::Mixed,
+        ));
         let flushing = Task::spawn({
             let outbox = outbox.clone();
             async move { outbox.run().await }
@@ -270,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_command_line() {
+    fn the_name_is_the_command_line_without_secrets() {
         let child = ChildProcess::new("npx").args(["-y", "a server", "it's", "", "two\nlines"]);
         assert_eq!(child.name(), r#"npx -y 'a server' 'it'\''s' '' "two\nlines""#);
         let child = ChildProcess::new("KEY=hush").args(["--token", "hush"]);
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_output_has_no_secrets() {
         let child = ChildProcess::new("server").arg("--key=hush").env("TOKEN", "hush");
         let shown = format!("{child:?}");
         assert!(!shown.contains("hush") && shown.contains("TOKEN"), "{shown}");

@@ -1,4 +1,4 @@
-//! A server's standard error: always read, so that it never stands in the server's way, and never let to flood.
+//! The standard error of a server: always read, so that the server never blocks on it, and limited in rate.
 
 use std::io;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ const TOLD: usize = 500;
 
 /// What a server wrote to its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Complaint<'a> {
+pub enum StderrLine<'a> {
     /// A line, without its end. It may hold any characters, those that steer a terminal too.
     Line(&'a str),
     /// So many bytes were left out: the end of a line that was too long, or lines that came too fast.
-    LeftOut(u64),
+    Omitted(u64),
 }
 
-/// The last that a server wrote.
+/// The last lines of standard error, which the error of a server's end quotes.
 #[derive(Debug)]
 pub(super) struct LastWords {
     kept: Mutex<Vec<u8>>,
@@ -121,9 +121,9 @@ pub(super) async fn drain(
     }
 }
 
-/// Cuts what comes into lines, and hands on no more of them than anybody can read.
+/// Cuts what comes into lines, and limits how many are handed on.
 struct Lines {
-    hand_on: Arc<dyn Fn(Complaint<'_>) + Send + Sync>,
+    hand_on: Arc<dyn Fn(StderrLine<'_>) + Send + Sync>,
     line: Vec<u8>,
     /// Bytes of the line that are too many.
     cut: u64,
@@ -133,7 +133,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(hand_on: Arc<dyn Fn(Complaint<'_>) + Send + Sync>) -> Self {
+    fn new(hand_on: Arc<dyn Fn(StderrLine<'_>) + Send + Sync>) -> Self {
         Self { hand_on, line: Vec::new(), cut: 0, second: None, left_out: 0 }
     }
 
@@ -166,7 +166,7 @@ impl Lines {
         } else {
             self.second = Some((end, budget - cost));
             let text = String::from_utf8_lossy(&self.line);
-            (self.hand_on)(Complaint::Line(text.strip_suffix('\r').unwrap_or(&text)));
+            (self.hand_on)(StderrLine::Line(text.strip_suffix('\r').unwrap_or(&text)));
         }
         self.left_out += std::mem::take(&mut self.cut);
         self.line.clear();
@@ -181,7 +181,7 @@ impl Lines {
     fn tell_left_out(&mut self) {
         self.second = None;
         if self.left_out > 0 {
-            (self.hand_on)(Complaint::LeftOut(std::mem::take(&mut self.left_out)));
+            (self.hand_on)(StderrLine::Omitted(std::mem::take(&mut self.left_out)));
         }
     }
 
@@ -201,10 +201,10 @@ mod tests {
     fn lines() -> (Lines, Arc<Mutex<Vec<String>>>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let writing = seen.clone();
-        let hand_on = move |complaint: Complaint<'_>| {
-            writing.lock().push(match complaint {
-                Complaint::Line(text) => text.chars().take(10).collect(),
-                Complaint::LeftOut(bytes) => format!("{bytes} left out"),
+        let hand_on = move |line: StderrLine<'_>| {
+            writing.lock().push(match line {
+                StderrLine::Line(text) => text.chars().take(10).collect(),
+                StderrLine::Omitted(bytes) => format!("{bytes} left out"),
             });
         };
         (Lines::new(Arc::new(hand_on)), seen)

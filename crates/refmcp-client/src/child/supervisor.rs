@@ -1,4 +1,4 @@
-//! Sees to it that a server's end is told, and that nothing of it is left behind.
+//! Supervises a child process: reports its end, and leaves nothing of it running.
 
 use std::io;
 use std::process::ExitStatus;
@@ -13,13 +13,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Patience;
 use super::group::Group;
 use super::stderr::LastWords;
-use crate::pipe::{FLUSH_WITHIN, LAST_WORDS, Outbox, ShutdownSignal, Task, why_deaf};
+use crate::pipe::{FLUSH_WITHIN, Outbox, READ_ON_WITHIN, ShutdownSignal, Task, write_error};
 use crate::transport::MessageSink;
 
-/// How long a process that is killed may take to be gone; only one that hangs in the kernel takes any time.
+/// How long a killed process may take to be gone; only one that hangs in the kernel takes any time.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
-/// Watches over a server from its start to its end.
 pub(super) struct Supervisor {
     pub(super) child: Child,
     pub(super) group: Group,
@@ -37,37 +36,37 @@ impl Supervisor {
     pub(super) async fn run(mut self) {
         let why = tokio::select! {
             status = self.child.wait() => self.exited(status).await,
-            heard = &mut self.reading => {
-                let otherwise = match heard {
+            read = &mut self.reading => {
+                let otherwise = match read {
                     Ok(()) => "the server closed its output".to_owned(),
                     Err(fault) => format!("the server's output cannot be read: {fault}"),
                 };
                 self.exited_or(TransportError::Broken(otherwise)).await
             }
-            sent = &mut self.flushing => self.exited_or(why_deaf(sent)).await,
-            () = self.shutdown.asked_to_close() => TransportError::Closed,
+            written = &mut self.flushing => self.exited_or(write_error(written)).await,
+            () = self.shutdown.requested() => TransportError::Closed,
         };
         self.sink.closed(why);
         self.end().await;
         self.shutdown.done();
     }
 
-    /// A server that closes one of its pipes is usually about to exit, and its status says more.
+    /// A server that closes one of its pipes usually exits soon, and its exit status is the better error.
     async fn exited_or(&mut self, otherwise: TransportError) -> TransportError {
-        match timeout(LAST_WORDS, self.child.wait()).await {
+        match timeout(READ_ON_WITHIN, self.child.wait()).await {
             Ok(status) => self.exited(status).await,
             Err(_) => otherwise,
         }
     }
 
-    /// Why nothing more comes from a server that has exited. What it has written is heard first, but not for long:
-    /// something that it has started may hold its pipes open.
+    /// The error of a server that has exited. Its output is read to the end first, but not for long: a process that it has
+    /// started may hold the pipes open.
     async fn exited(&mut self, status: io::Result<ExitStatus>) -> TransportError {
         let rest = async {
             let _ = (&mut self.reading).await;
             let _ = (&mut self.draining).await;
         };
-        if timeout(LAST_WORDS, rest).await.is_err() {
+        if timeout(READ_ON_WITHIN, rest).await.is_err() {
             tracing::debug!("the server has exited, but its pipes are still held open");
         }
         let mut why = match status {
@@ -81,9 +80,9 @@ impl Supervisor {
         TransportError::Broken(why)
     }
 
-    /// Ends it in order: closes its input, tells the group to terminate, kills it.
+    /// Ends the server in order: closes its input, then SIGTERM, then SIGKILL.
     async fn end(&mut self) {
-        self.outbox.hang_up();
+        self.outbox.finish();
         if timeout(FLUSH_WITHIN, &mut self.flushing).await.is_err() {
             tracing::debug!("the server did not take what was queued for it");
         }
@@ -93,7 +92,7 @@ impl Supervisor {
         if !exited || self.group.is_alive() {
             self.group.terminate();
             let deadline = Instant::now() + self.patience.terminated;
-            // Reaped first, or it would count as alive for ever.
+            // Reaped first, or it would count as alive forever.
             let exited = timeout_at(deadline, self.child.wait()).await.is_ok();
             if !exited || !self.group.gone_by(deadline).await {
                 self.kill().await;
@@ -116,11 +115,10 @@ impl Supervisor {
     }
 }
 
-/// How a process ended, in words.
 fn describe(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("the server ended with exit status {code}"),
-        // By a signal, whose name the system's own words give.
+        // By a signal, whose name the system gives.
         None => {
             let words = status.to_string();
             format!("the server was ended by {}", words.replacen("signal: ", "signal ", 1))

@@ -1,4 +1,4 @@
-//! A transport over a pipe: whatever carries one message after the other, both ways.
+//! The transport over a pipe, which carries one message after the other, both ways.
 
 use std::fmt;
 use std::io;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use refmcp_proto::engine::client::{ClientMessage, TransportError};
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::transport::{BoxFuture, MessageSink, Transport};
 
@@ -21,65 +21,64 @@ mod tests;
 
 pub(crate) use outbox::Outbox;
 
-/// Bytes of the longest message that is taken from a server, unless it is set otherwise.
+/// Bytes of the longest message of a server, unless it is set otherwise.
 pub(crate) const DEFAULT_MAX_MESSAGE: usize = 64 << 20;
 
-/// How long what is queued may take to leave once the transport closes.
+/// How long queued messages may take to be written when the transport closes.
 pub(crate) const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long the closing words of a pipe may take.
-const FAREWELL_WITHIN: Duration = Duration::from_secs(2);
+/// How long the closing handshake of a pipe may take.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long answers may still come from a server that takes no more messages.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long to read on from a server that takes no more messages or has exited.
+pub(crate) const READ_ON_WITHIN: Duration = Duration::from_millis(500);
 
-/// Whether what is between messages is only noise, or already a message gone wrong.
+/// What a pipe may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeContent {
-    /// Other things than messages come the same way, as on standard output.
+    /// Messages and other lines, as on standard output.
     Mixed,
-    /// Everything that comes is meant as a message.
+    /// Messages only: everything else is an invalid message.
     MessagesOnly,
 }
 
-/// The way to a server over a pipe. Somebody else conducts it: a task that ends when it is asked to, and says why
-/// there is nothing more to come.
+/// A server over a pipe. A task runs it until a shutdown is requested or the pipe ends.
 pub(crate) struct PipeTransport<W> {
     outbox: Arc<Outbox<W>>,
-    /// Asks the conductor to close; so does dropping it.
-    closing: watch::Sender<bool>,
-    /// Whether the conductor is done.
+    /// Requests the shutdown; so does dropping it.
+    shutdown: watch::Sender<bool>,
+    /// True once the task has ended.
     ended: watch::Receiver<bool>,
 }
 
-/// What the conductor of a transport is told, and tells.
+/// The shutdown of a transport, as the task that runs it sees it.
 pub(crate) struct ShutdownSignal {
-    closing: watch::Receiver<bool>,
+    requested: watch::Receiver<bool>,
     ended: watch::Sender<bool>,
 }
 
 impl ShutdownSignal {
-    /// Waits until the transport is to close, or nobody has it any more.
-    pub(crate) async fn asked_to_close(&mut self) {
-        // An error says that the transport is gone, which is a way to ask.
-        let _ = self.closing.wait_for(|asked| *asked).await;
+    /// Waits until the transport is closed or dropped.
+    pub(crate) async fn requested(&mut self) {
+        // An error says that the transport was dropped.
+        let _ = self.requested.wait_for(|requested| *requested).await;
     }
 
-    /// Everything the transport needed is gone.
+    /// All that the transport used is released.
     pub(crate) fn done(self) {
         self.ended.send_replace(true);
     }
 }
 
 impl<W: FrameWriter + 'static> PipeTransport<W> {
-    /// A transport, and what its conductor needs.
+    /// A transport, and the signal for the task that runs it.
     pub(crate) fn with_shutdown(outbox: Arc<Outbox<W>>) -> (Arc<Self>, ShutdownSignal) {
-        let (closing, asked) = watch::channel(false);
+        let (shutdown, requested) = watch::channel(false);
         let (done, ended) = watch::channel(false);
-        (Arc::new(Self { outbox, closing, ended }), ShutdownSignal { closing: asked, ended: done })
+        (Arc::new(Self { outbox, shutdown, ended }), ShutdownSignal { requested, ended: done })
     }
 
-    /// A transport that lives as long as its pipe.
+    /// Starts a transport that runs as long as its pipe.
     pub(crate) fn start<R: FrameReader + 'static>(
         (reader, writer): (R, W),
         sink: Arc<dyn MessageSink>,
@@ -87,27 +86,32 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
     ) -> Arc<dyn Transport> {
         let outbox = Arc::new(Outbox::new(writer));
         let (transport, mut shutdown) = Self::with_shutdown(outbox.clone());
-        let mut reading =
-            Task::spawn(listen(reader, outbox.clone(), sink.clone(), max_message, PipeContent::MessagesOnly));
+        let mut reading = Task::spawn(read_messages(
+            reader,
+            outbox.clone(),
+            sink.clone(),
+            max_message,
+            PipeContent::MessagesOnly,
+        ));
         let mut flushing = Task::spawn({
             let outbox = outbox.clone();
             async move { outbox.run().await }
         });
         tokio::spawn(async move {
             let why = tokio::select! {
-                heard = &mut reading => why_silent(heard),
-                sent = &mut flushing => match timeout(LAST_WORDS, &mut reading).await {
-                    Ok(heard) => why_silent(heard),
-                    Err(_) => why_deaf(sent),
+                read = &mut reading => read_error(read),
+                written = &mut flushing => match timeout(READ_ON_WITHIN, &mut reading).await {
+                    Ok(read) => read_error(read),
+                    Err(_) => write_error(written),
                 },
-                () = shutdown.asked_to_close() => TransportError::Closed,
+                () = shutdown.requested() => TransportError::Closed,
             };
-            // The farewell reads as well, and must not share with anybody.
+            // The closing handshake reads as well.
             reading.stop().await;
-            // Whoever waits for an answer need not wait for the farewell.
+            // Calls that wait need not wait for the closing handshake.
             sink.closed(why);
-            outbox.hang_up();
-            if timeout(FLUSH_WITHIN + FAREWELL_WITHIN, &mut flushing).await.is_err() {
+            outbox.finish();
+            if timeout(FLUSH_WITHIN + CLOSE_WITHIN, &mut flushing).await.is_err() {
                 tracing::debug!("the pipe did not close in time");
             }
             flushing.stop().await;
@@ -129,8 +133,8 @@ impl<W: FrameWriter + 'static> Transport for PipeTransport<W> {
 
     fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.closing.send_replace(true);
-            // An error says that the conductor is gone, and everything with it.
+            self.shutdown.send_replace(true);
+            // An error says that the task is gone, and all it used with it.
             let _ = self.ended.clone().wait_for(|ended| *ended).await;
         })
     }
@@ -142,22 +146,22 @@ impl<W> fmt::Debug for PipeTransport<W> {
     }
 }
 
-/// Hands everything that comes to the sink, until nothing more does.
-pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
+/// Hands all messages to the sink, until the pipe ends.
+pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     mut reader: R,
     outbox: Arc<Outbox<W>>,
     sink: Arc<dyn MessageSink>,
     max_message: usize,
-    between: PipeContent,
+    content: PipeContent,
 ) -> io::Result<()> {
     loop {
         let more = reader.fill().await?;
-        let mut noisy = false;
+        let mut ignored = false;
         while let Some(frame) = reader.next_frame() {
-            outbox.heard();
+            outbox.received();
             match frame {
-                Frame::Message(bytes) if between == PipeContent::Mixed && !looks_like_a_message(bytes) => {
-                    noisy = true;
+                Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {
+                    ignored = true;
                     sink.ignored_input(&String::from_utf8_lossy(beginning(bytes)));
                 }
                 Frame::Message(bytes) => sink.message(None, bytes),
@@ -167,14 +171,14 @@ pub(crate) async fn listen<R: FrameReader, W: FrameWriter>(
         if !more {
             return Ok(());
         }
-        if noisy {
-            // A server that never stops printing must not keep others from ending it.
+        if ignored {
+            // A server that never stops printing must not starve other tasks.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Whether a line is meant as a message: an object, or a list of objects. Log lines like to begin with a bracket.
+/// True if a line is meant as a message: an object or a list of objects. Log lines often begin with a bracket.
 fn looks_like_a_message(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
     match line.split_first() {
@@ -184,44 +188,44 @@ fn looks_like_a_message(line: &[u8]) -> bool {
     }
 }
 
-/// As much of a line as anybody wants to see.
+/// The part of a line that is quoted.
 fn beginning(line: &[u8]) -> &[u8] {
-    const MOST: usize = 500;
-    line.get(..MOST).unwrap_or(line)
+    const MAX_QUOTED: usize = 500;
+    line.get(..MAX_QUOTED).unwrap_or(line)
 }
 
-fn why_silent(heard: io::Result<()>) -> TransportError {
-    TransportError::Broken(match heard {
+fn read_error(read: io::Result<()>) -> TransportError {
+    TransportError::Broken(match read {
         Ok(()) => "the server closed it".to_owned(),
         Err(fault) => fault.to_string(),
     })
 }
 
-pub(crate) fn why_deaf(sent: io::Result<()>) -> TransportError {
-    TransportError::Broken(match sent {
+pub(crate) fn write_error(written: io::Result<()>) -> TransportError {
+    TransportError::Broken(match written {
         Ok(()) => "the server takes no more messages".to_owned(),
         Err(fault) => format!("the server takes no more messages: {fault}"),
     })
 }
 
-/// A task that ends with its handle.
+/// A task that ends with its handle, and can be awaited again after its end.
 #[derive(Debug)]
 pub(crate) struct Task<T> {
-    handle: JoinHandle<T>,
-    reaped: bool,
+    handle: AbortOnDropHandle<T>,
+    finished: bool,
 }
 
 impl<T: Send + 'static> Task<io::Result<T>> {
     pub(crate) fn spawn(work: impl Future<Output = io::Result<T>> + Send + 'static) -> Self {
-        Self { handle: tokio::spawn(work), reaped: false }
+        Self { handle: AbortOnDropHandle::new(tokio::spawn(work)), finished: false }
     }
 }
 
 impl<T> Task<io::Result<T>> {
-    /// Ends it, wherever it is, and whatever it holds is gone.
+    /// Aborts the task, and waits until all it held is dropped.
     pub(crate) async fn stop(&mut self) {
         self.handle.abort();
-        // What it came to no longer matters.
+        // The result is not used.
         let _ = self.await;
     }
 }
@@ -230,18 +234,12 @@ impl<T> Future for Task<io::Result<T>> {
     type Output = io::Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.reaped {
+        if self.finished {
             return Poll::Ready(Err(io::Error::other("it has already ended")));
         }
         let ended = std::task::ready!(Pin::new(&mut self.handle).poll(context));
-        self.reaped = true;
-        // Work that panicked has failed.
+        self.finished = true;
+        // A panic is an error.
         Poll::Ready(ended.unwrap_or_else(|fault| Err(io::Error::other(fault))))
-    }
-}
-
-impl<T> Drop for Task<T> {
-    fn drop(&mut self) {
-        self.handle.abort();
     }
 }

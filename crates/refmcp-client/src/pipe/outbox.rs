@@ -1,7 +1,7 @@
-//! Messages on their way out.
+//! The queue of outgoing messages.
 //!
-//! Whoever sends writes at once when nothing else is under way, so that a single call costs no wake-up. Whatever is
-//! sent while answers are still due is gathered and written together by one task, which also does all waiting.
+//! A sender writes at once if no answer is due, so that a single call costs no wake-up. Messages that are sent while
+//! answers are due are gathered and written together by one task.
 
 use std::fmt;
 use std::future::Future;
@@ -19,31 +19,31 @@ use tokio::task::yield_now;
 
 use crate::transport::BoxFuture;
 
-/// Bytes in the queue above which more had better wait.
+/// Bytes in the queue above which senders wait.
 pub(crate) const HIGH_WATER: usize = 1 << 20;
 
 /// The queue before a pipe.
 pub(crate) struct Outbox<W> {
     state: Mutex<State<W>>,
-    /// Whether something was sent since anything was heard.
+    /// True if something was sent since the last message was received.
     awaiting: AtomicBool,
     /// Wakes the task that writes.
     work: Notify,
-    /// Wakes whoever waits for room.
+    /// Wakes senders that wait for room.
     room: Notify,
 }
 
 struct State<W> {
-    /// Where it goes; away while the writing task has it, or when nothing goes out any more.
+    /// `None` while the writing task has it, and at the end.
     writer: Option<W>,
     queue: Vec<Vec<u8>>,
     /// Bytes in the queue.
     queued: usize,
     /// Bytes that the writer has taken and not yet written.
     unwritten: usize,
-    /// What is queued is the last.
-    hanging_up: bool,
-    /// Nothing goes out any more.
+    /// Nothing more is queued.
+    finishing: bool,
+    /// Nothing more is written.
     over: bool,
 }
 
@@ -78,7 +78,7 @@ impl<W> Outbox<W> {
             queue: Vec::new(),
             queued: 0,
             unwritten: 0,
-            hanging_up: false,
+            finishing: false,
             over: false,
         };
         Self {
@@ -89,20 +89,20 @@ impl<W> Outbox<W> {
         }
     }
 
-    /// Something came: whoever sends next has nobody to wait for.
-    pub(crate) fn heard(&self) {
+    /// A message was received: the next sender writes at once.
+    pub(crate) fn received(&self) {
         self.awaiting.store(false, Ordering::Relaxed);
     }
 
-    /// Nothing more is sent; what is queued still goes.
-    pub(crate) fn hang_up(&self) {
-        self.state.lock().hanging_up = true;
+    /// Takes no more messages; those in the queue are still written.
+    pub(crate) fn finish(&self) {
+        self.state.lock().finishing = true;
         self.work.notify_one();
     }
 
-    /// Nothing more goes out, not even what is queued.
+    /// Writes nothing more, not even what is queued.
     pub(crate) fn shut(&self) {
-        // Whatever the writer does when it is dropped is done without the lock.
+        // Dropped without the lock.
         let writer = self.state.lock().end();
         drop(writer);
         self.room.notify_waiters();
@@ -110,15 +110,15 @@ impl<W> Outbox<W> {
 }
 
 impl<W: FrameWriter> Outbox<W> {
-    /// Sends a message, after all that were sent before.
+    /// Sends a message after all before it.
     pub(crate) fn send(&self, json: Vec<u8>) {
         let first = !self.awaiting.swap(true, Ordering::Relaxed);
         let mut state = self.state.lock();
-        let State { writer, queue, queued, unwritten, hanging_up, over } = &mut *state;
-        if *over || *hanging_up {
+        let State { writer, queue, queued, unwritten, finishing, over } = &mut *state;
+        if *over || *finishing {
             return;
         }
-        // Some pipes have a timer, which needs a runtime.
+        // The timers of some pipes need a runtime.
         match writer {
             Some(writer) if first && queue.is_empty() && Handle::try_current().is_ok() => {
                 writer.push(&json);
@@ -137,7 +137,7 @@ impl<W: FrameWriter> Outbox<W> {
         self.work.notify_one();
     }
 
-    /// Waits while too much is queued.
+    /// Waits while the queue is full.
     pub(crate) fn ready(&self) -> Option<BoxFuture<'_, ()>>
     where
         W: 'static,
@@ -157,7 +157,7 @@ impl<W: FrameWriter> Outbox<W> {
         }))
     }
 
-    /// Writes what is queued whenever there is something, until it is hung up or the pipe fails.
+    /// Writes queued messages, until [`Self::finish`] or an error of the pipe.
     pub(crate) async fn run(&self) -> io::Result<()> {
         let written = self.write_all().await;
         self.shut();
@@ -167,7 +167,7 @@ impl<W: FrameWriter> Outbox<W> {
     async fn write_all(&self) -> io::Result<()> {
         loop {
             self.work.notified().await;
-            // Whoever is about to send as well gets into the same write.
+            // Other senders that are ready get into the same write.
             yield_now().await;
             let Some(mut writer) = self.state.lock().writer.take() else { return Ok(()) };
             loop {
@@ -185,10 +185,10 @@ impl<W: FrameWriter> Outbox<W> {
         }
     }
 
-    /// Lets others write, unless this was the last.
+    /// Returns the writer to the senders, unless this was the last write.
     fn give_back(&self, writer: W) -> Option<W> {
         let mut state = self.state.lock();
-        if state.over || (state.hanging_up && state.queue.is_empty()) {
+        if state.over || (state.finishing && state.queue.is_empty()) {
             return Some(writer);
         }
         if !state.queue.is_empty() {
@@ -216,7 +216,7 @@ impl<W> fmt::Debug for Outbox<W> {
     }
 }
 
-/// Writes as much as goes without waiting. A fault shows again when the writing task tries.
+/// Writes as much as possible without waiting. An error shows again when the writing task tries.
 fn write_now<W: FrameWriter>(writer: &mut W) {
     let mut context = Context::from_waker(Waker::noop());
     while writer.pending() > 0 {

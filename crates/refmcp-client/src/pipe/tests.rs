@@ -71,7 +71,7 @@ fn start(near: MemoryPipe) -> (Arc<dyn Transport>, Arc<Notes>) {
     (PipeTransport::start(near, notes.clone(), 100), notes)
 }
 
-/// What is there without anybody else having had a turn.
+/// What is there without another task having run.
 fn now(far: &mut MemoryPipe) -> Vec<String> {
     let mut found = Vec::new();
     while fill_now(far) {
@@ -180,7 +180,7 @@ async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     });
     let began = Instant::now();
     transport.close().await;
-    assert!(began.elapsed() <= FLUSH_WITHIN + FAREWELL_WITHIN, "{:?}", began.elapsed());
+    assert!(began.elapsed() <= FLUSH_WITHIN + CLOSE_WITHIN, "{:?}", began.elapsed());
     assert_eq!(notes.next().await, "closed: the connection is closed");
     waiting.await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use refmcp_client::child::{Complaint, StderrTo};
+use refmcp_client::child::{StderrLine, StderrTo};
 
 use crate::support::{script, start};
 
@@ -17,14 +17,14 @@ struct Seen {
 fn watch() -> (Arc<Mutex<Seen>>, StderrTo) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let writing = seen.clone();
-    let hand_on = move |complaint: Complaint<'_>| {
+    let hand_on = move |line: StderrLine<'_>| {
         let mut seen = writing.lock().unwrap();
-        match complaint {
-            Complaint::Line(text) => {
+        match line {
+            StderrLine::Line(text) => {
                 seen.bytes += text.len() as u64 + 1;
                 seen.lines.push(text.to_owned());
             }
-            Complaint::LeftOut(bytes) => seen.left_out += bytes,
+            StderrLine::Omitted(bytes) => seen.left_out += bytes,
         }
     };
     (seen, StderrTo::Lines(Arc::new(hand_on)))

@@ -2,7 +2,7 @@
 
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{Content, InputResponses, Root};
-use refmcp_client::{Client, Event, Host, Reply, Revision, RpcError, VersionPolicy};
+use refmcp_client::{Client, Event, Host, Revision, RoundOutcome, RpcError, VersionPolicy};
 use refmcp_testkit::refmcp_server::Server;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn text(content: &[Content]) -> &str {
 }
 
 async fn with_host(server: &Server, revision: Revision, host: Host) -> Client {
-    let builder = Client::builder("test", "1").host(host).era(VersionPolicy::Exactly(revision));
+    let builder = Client::builder("test", "1").host(host).version_policy(VersionPolicy::Exactly(revision));
     builder.connect(Memory::new(server.in_memory())).await.unwrap()
 }
 
@@ -66,7 +66,8 @@ async fn a_host_that_can_do_nothing_is_not_asked() {
 #[tokio::test(start_paused = true)]
 async fn input_can_be_brought_by_hand() {
     let (client, _) = client_of(&server(), Revision::LATEST).await;
-    let Reply::InputRequired(needed) = client.call_tool("ask", json!({})).reply().await.unwrap() else {
+    let RoundOutcome::InputRequired(needed) = client.call_tool("ask", json!({})).send_round().await.unwrap()
+    else {
         panic!("it was not asked")
     };
     let mut responses = InputResponses::new();
@@ -78,10 +79,14 @@ async fn input_can_be_brought_by_hand() {
         };
         responses.insert(key, answer);
     }
-    let reply = client.call_tool("ask", json!({})).responses(responses, needed.request_state).reply().await;
-    match reply.unwrap() {
-        Reply::Done(result) => assert!(text(&result.content).contains("typed"), "{result:?}"),
-        Reply::InputRequired(again) => panic!("{again:?}"),
+    let outcome = client
+        .call_tool("ask", json!({}))
+        .input_responses(responses, needed.request_state)
+        .send_round()
+        .await;
+    match outcome.unwrap() {
+        RoundOutcome::Complete(result) => assert!(text(&result.content).contains("typed"), "{result:?}"),
+        RoundOutcome::InputRequired(again) => panic!("{again:?}"),
     }
 }
 

@@ -90,8 +90,11 @@ pub(crate) fn builder() -> (ClientBuilder, Heard) {
 /// A client of a server of ours, in this revision.
 pub(crate) async fn client_of(server: &Server, revision: Revision) -> (Client, Heard) {
     let (builder, heard) = builder();
-    let client =
-        builder.era(VersionPolicy::Exactly(revision)).connect(Memory::new(server.in_memory())).await.unwrap();
+    let client = builder
+        .version_policy(VersionPolicy::Exactly(revision))
+        .connect(Memory::new(server.in_memory()))
+        .await
+        .unwrap();
     (client, heard)
 }
 
@@ -156,7 +159,7 @@ impl Script {
 pub(crate) async fn client_of_script() -> (Client, Script, Heard) {
     let (mut script, memory) = Script::new();
     let (builder, heard) = builder();
-    let builder = builder.era(VersionPolicy::Legacy);
+    let builder = builder.version_policy(VersionPolicy::Legacy);
     let (client, ()) = tokio::join!(builder.connect(memory), script.open("2025-11-25"));
     (client.unwrap(), script, heard)
 }

@@ -36,7 +36,7 @@ async fn the_newest_is_spoken_unless_told_otherwise() {
         (VersionPolicy::Legacy, Revision::LATEST_SESSION),
     ] {
         let memory = Memory::new(server.in_memory());
-        let client = builder().0.era(era).connect(memory).await.unwrap();
+        let client = builder().0.version_policy(era).connect(memory).await.unwrap();
         assert_eq!(client.server().revision, revision);
     }
 }
@@ -144,7 +144,7 @@ async fn a_failed_negotiation_names_both_sides() {
         script.answer("initialize", result).await;
         assert_eq!(script.next().await, None, "the client has left");
     };
-    let builder = builder.era(VersionPolicy::Exactly(Revision::V2025_06_18));
+    let builder = builder.version_policy(VersionPolicy::Exactly(Revision::V2025_06_18));
     let (client, ()) = tokio::join!(builder.connect(memory), serving);
     let fault = client.unwrap_err().to_string();
     assert!(fault.ends_with("no common revision: we speak 2025-06-18, the server 1999-01-01"), "{fault}");

@@ -194,7 +194,7 @@ impl<'a> ServerQuery<'a> {
         if self.client.is_none() {
             let timeout = timeout();
             let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
-                .era(self.shared.protocol_version)
+                .version_policy(self.shared.protocol_version)
                 .timeout(timeout)
                 .total_timeout(timeout)
                 .open_timeout(timeout);

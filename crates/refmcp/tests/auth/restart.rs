@@ -128,7 +128,7 @@ fn a_client_whose_login_timed_out_is_not_used_again() {
     // As if the page had said that the client is not known, and the token endpoint had not.
     user.browser("true");
     let said = user.fails(3, &["auth", "login", url, "--login-timeout", "1"]);
-    assert!(said.contains("nobody logged in in time"), "{said}");
+    assert!(said.contains("the user did not log in in time"), "{said}");
     assert_eq!(clients(&user).0, Value::Null);
     assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n", "the old login is as good as before");
     user.browser("exec curl -sS -L --max-redirs 5 --noproxy '*' -o page.html \"$1\"");

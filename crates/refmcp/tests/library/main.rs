@@ -69,8 +69,11 @@ async fn a_session_that_the_server_forgot_is_opened_anew() {
     let mut server = start_on(port);
     let (builder, mut told) = builder();
     let url = format!("http://127.0.0.1:{port}/mcp");
-    let client =
-        builder.era(VersionPolicy::Legacy).connect(StreamableHttp::new(&url).unwrap()).await.unwrap();
+    let client = builder
+        .version_policy(VersionPolicy::Legacy)
+        .connect(StreamableHttp::new(&url).unwrap())
+        .await
+        .unwrap();
     client.ping().await.unwrap();
     server.kill().unwrap();
     server.wait().unwrap();
@@ -111,7 +114,8 @@ async fn changes_are_heard_in_every_revision() {
                 false => Arc::new(http(&server)),
             };
             let (builder, mut told) = builder();
-            let client = builder.era(VersionPolicy::Exactly(revision)).connect_to(connector).await.unwrap();
+            let client =
+                builder.version_policy(VersionPolicy::Exactly(revision)).connect_to(connector).await.unwrap();
             let listening = if revision.lifecycle() == Lifecycle::PerRequest {
                 let filter = SubscriptionFilter {
                     tools_list_changed: Some(true),
@@ -164,7 +168,12 @@ async fn many_calls_at_once_each_get_their_own_answer() {
 async fn a_stream_that_the_server_ends_is_taken_up_again() {
     let server = Server::start(&[]);
     for revision in [Revision::ALL[1], Revision::ALL[2], Revision::ALL[3]] {
-        let client = builder().0.era(VersionPolicy::Exactly(revision)).connect(http(&server)).await.unwrap();
+        let client = builder()
+            .0
+            .version_policy(VersionPolicy::Exactly(revision))
+            .connect(http(&server))
+            .await
+            .unwrap();
         let call = client.call_tool("close_stream", json!({ "after_ms": 200 })).on_progress(|_| ());
         let result = timeout(PATIENCE, call.into_future()).await.unwrap();
         assert!(result.is_ok(), "{revision}: {result:?}");

@@ -59,9 +59,9 @@ impl Browser for Unwilling {
 async fn declined_and_unavailable_browsers() {
     let world = World::start().await;
     assert!(outcome(&world, &Authorization::new(Unwilling)).await.contains("declined"));
-    assert!(outcome(&world, &Authorization::without_browser()).await.contains("nobody"));
+    assert!(outcome(&world, &Authorization::without_browser()).await.contains("no user here"));
     assert!(world.grants().is_empty());
-    let failed = Client::builder("test", "1").era(VersionPolicy::Legacy);
+    let failed = Client::builder("test", "1").version_policy(VersionPolicy::Legacy);
     let failed = failed.connect(world.server(&Authorization::without_browser())).await.unwrap_err();
     assert!(failed.needs_authorization(), "{failed}");
 }

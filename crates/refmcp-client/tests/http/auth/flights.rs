@@ -184,8 +184,9 @@ async fn a_login_takes_longer_than_the_opening_may() {
     let world = World::start().await;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder =
-        Client::builder("test", "1").era(VersionPolicy::Legacy).open_timeout(Duration::from_secs(1));
+    let builder = Client::builder("test", "1")
+        .version_policy(VersionPolicy::Legacy)
+        .open_timeout(Duration::from_secs(1));
     let time = PausedTime::start();
     let (connected, ()) = tokio::join!(builder.connect(server), async {
         person.is_asked().await;
@@ -202,7 +203,8 @@ async fn a_call_ends_at_its_deadline_and_the_login_goes_on() {
     world.state().refresh_tokens = false;
     let person = Person::slow(&world);
     let server = world.server(&Authorization::new(person.clone()));
-    let builder = Client::builder("test", "1").era(VersionPolicy::Legacy).timeout(Duration::from_secs(1));
+    let builder =
+        Client::builder("test", "1").version_policy(VersionPolicy::Legacy).timeout(Duration::from_secs(1));
     let time = PausedTime::start();
     let (client, ()) = tokio::join!(builder.connect(server), async {
         person.agree_once();

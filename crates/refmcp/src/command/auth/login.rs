@@ -27,7 +27,7 @@ pub(super) async fn login(
     let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
     let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
-        .era(shared.protocol_version)
+        .version_policy(shared.protocol_version)
         .timeout(shared.timeout)
         .total_timeout(shared.total_timeout)
         .open_timeout(shared.timeout);

@@ -276,15 +276,15 @@ impl<T: Listable> Listable for Written<T> {
     type Page = WrittenPage<T>;
     const METHOD: &'static str = T::METHOD;
 
-    fn take(page: WrittenPage<T>) -> (Vec<Self>, Option<String>) {
-        let (items, next) = T::take(page.page);
+    fn into_items(page: WrittenPage<T>) -> (Vec<Self>, Option<String>) {
+        let (items, next) = T::into_items(page.page);
         let written = items.into_iter().zip(page.texts).map(|(item, text)| Self { item, text });
         (written.collect(), next)
     }
 
-    fn sift(client: &Client, items: Vec<Self>) -> Vec<Self> {
+    fn usable(client: &Client, items: Vec<Self>) -> Vec<Self> {
         let usable = |Self { item, text }| {
-            let kept = T::sift(client, vec![item]).pop()?;
+            let kept = T::usable(client, vec![item]).pop()?;
             Some(Self { item: kept, text })
         };
         items.into_iter().filter_map(usable).collect()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
-use refmcp_client::child::{Complaint, StderrTo};
+use refmcp_client::child::{StderrLine, StderrTo};
 
 use crate::args::{ServerStderr, SharedOptions};
 use crate::store::append_private;
@@ -63,16 +63,16 @@ pub(crate) fn stderr_to(shared: &SharedOptions, bars: &Bars, last: &LastLines) -
         ServerStderr::Show => {
             let paint = Paint::for_stderr(&std::io::stderr(), shared.no_color);
             let bars = bars.clone();
-            Arc::new(move |complaint| bars.say(&format!("{}\n", paint.faint(&one_line(&words(complaint))))))
+            Arc::new(move |line| bars.say(&format!("{}\n", paint.faint(&one_line(&words(line))))))
         }
         ServerStderr::Hide => {
             let last = last.clone();
-            Arc::new(move |complaint| last.keep(&words(complaint)))
+            Arc::new(move |line| last.keep(&words(line)))
         }
         ServerStderr::File(path) => {
             let (file, last) = (Mutex::new(opened(path)?), last.clone());
-            Arc::new(move |complaint| {
-                let line = words(complaint);
+            Arc::new(move |line| {
+                let line = words(line);
                 last.keep(&line);
                 // In one piece: another server may write to the same file.
                 let written = file.lock().write_all(format!("{line}\n").as_bytes());
@@ -90,10 +90,10 @@ fn opened(path: &Path) -> Result<File> {
 }
 
 /// What a server wrote, without the secrets of targets.
-fn words(complaint: Complaint<'_>) -> String {
-    match complaint {
-        Complaint::Line(line) => masked(line).into_owned(),
-        Complaint::LeftOut(bytes) => format!("({bytes} bytes left out)"),
+fn words(line: StderrLine<'_>) -> String {
+    match line {
+        StderrLine::Line(line) => masked(line).into_owned(),
+        StderrLine::Omitted(bytes) => format!("({bytes} bytes left out)"),
     }
 }
 

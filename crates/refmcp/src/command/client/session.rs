@@ -65,7 +65,7 @@ impl Session {
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
-            .era(shared.protocol_version)
+            .version_policy(shared.protocol_version)
             .timeout(shared.timeout)
             .total_timeout(shared.total_timeout)
             .open_timeout(budget.silence())

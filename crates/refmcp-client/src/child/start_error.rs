@@ -1,4 +1,4 @@
-//! Why a program could not be started, in words that say what to change.
+//! Errors of starting a program, with what to change.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,10 +9,9 @@ use refmcp_proto::engine::client::TransportError;
 use super::ChildProcess;
 use crate::redact;
 
-/// The fault of starting this program.
-pub(super) fn explain(child: &ChildProcess, fault: &io::Error) -> TransportError {
+pub(super) fn start_error(child: &ChildProcess, fault: &io::Error) -> TransportError {
     let cause = cause(child, fault).unwrap_or_else(|| fault.to_string());
-    // A variable may stand where the program should.
+    // `NAME=value` may stand where the program should.
     let program = redact::word(&child.program.to_string_lossy());
     TransportError::Unreachable(format!("the program {program:?} cannot be started: {cause}"))
 }
@@ -34,7 +33,7 @@ fn cause(child: &ChildProcess, fault: &io::Error) -> Option<String> {
     }
 }
 
-/// Where there is a NUL, which no program can be given.
+/// Which argument has a NUL in it.
 fn nul(child: &ChildProcess) -> Option<String> {
     let has_nul = |word: &OsStr| word.as_encoded_bytes().contains(&0);
     if has_nul(&child.program) {
@@ -47,7 +46,7 @@ fn nul(child: &ChildProcess) -> Option<String> {
     Some(format!("its environment variable {name:?} has a NUL in it"))
 }
 
-/// The path that is started, where it is one and not a name to look for.
+/// The path of the program, if it is not a name in `PATH`.
 fn path(child: &ChildProcess) -> Option<std::path::PathBuf> {
     let program = Path::new(&child.program);
     let given = program.components().count() > 1 || program.is_absolute();
@@ -56,7 +55,7 @@ fn path(child: &ChildProcess) -> Option<std::path::PathBuf> {
 
 fn missing(child: &ChildProcess) -> String {
     match path(child) {
-        // A script whose first line names an interpreter, or a program whose loader is for another system.
+        // A script with an unknown interpreter, or a program for another system.
         Some(path) if path.exists() => "the interpreter that it names is not there".to_owned(),
         Some(_) => "there is no such file".to_owned(),
         None if child.program.to_string_lossy().contains(char::is_whitespace) => {
