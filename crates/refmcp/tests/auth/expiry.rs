@@ -47,7 +47,7 @@ impl Open {
 }
 
 #[test]
-fn what_stays_open_ends_when_its_token_does() {
+fn streams_and_websockets_end_when_their_token_expires() {
     let options = ["--auth-client", "robot:hush", "--auth-token-lifetime", "4"];
     let server = Server::start(&options);
     let address = &server.address;
@@ -61,7 +61,7 @@ fn what_stays_open_ends_when_its_token_does() {
 }
 
 #[test]
-fn what_stays_open_ends_soon_after_its_token_was_given_back() {
+fn streams_and_websockets_end_soon_after_their_token_is_revoked() {
     let (user, server) = (User::new(), Server::start(&["--auth-introspect", "--auth-introspect-every", "1"]));
     let (address, url) = (&server.address, &server.url());
     user.does(&["auth", "login", url]);

@@ -9,17 +9,25 @@ const CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 const ENTERPRISE: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
 /// The capabilities that a client declares when it calls a tool, from the trace.
-pub(crate) fn told(user: &User, url: &str, era: &str) -> Value {
+pub(crate) fn told(user: &User, url: &str, version: &str) -> Value {
     let trace = user.path("trace");
     // It is there only after an earlier call.
     let _ = std::fs::remove_file(&trace);
-    let words =
-        ["call", url, "echo", "message=in", "--protocol-version", era, "--trace", trace.to_str().unwrap()];
+    let words = [
+        "call",
+        url,
+        "echo",
+        "message=in",
+        "--protocol-version",
+        version,
+        "--trace",
+        trace.to_str().unwrap(),
+    ];
     assert_eq!(user.does(&words), "in\n");
     let trace = std::fs::read_to_string(trace).unwrap();
     let passed = trace.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut sent = passed.filter(|line| line["direction"] == "sent").map(|line| line["message"].clone());
-    let (method, place) = match era {
+    let (method, place) = match version {
         "legacy" => ("initialize", "/params/capabilities"),
         _ => ("tools/call", "/params/_meta/io.modelcontextprotocol~1clientCapabilities"),
     };
@@ -28,7 +36,7 @@ pub(crate) fn told(user: &User, url: &str, era: &str) -> Value {
 }
 
 #[test]
-fn a_client_that_speaks_for_itself_says_so() {
+fn client_credentials_are_declared() {
     let (user, server) = (User::new(), Server::start(&["--auth-client", "robot:hush"]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
@@ -50,7 +58,7 @@ fn named(user: &User, server: &Server, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_server_names_what_its_authorization_server_can_do() {
+fn a_server_declares_the_extensions_of_its_authorization_server() {
     let user = User::new();
     let keys = user.write("keys.json", r#"{"keys":[]}"#);
     let provider = format!("https://idp.example={keys}");

@@ -45,7 +45,7 @@ const FAULTS: [(&str, Ends); 25] = [
 ];
 
 #[test]
-fn the_help_explains_every_word() {
+fn the_help_explains_every_fault() {
     let help = Command::new(env!("CARGO_BIN_EXE_refmcp")).args(["serve", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     for (word, _) in &FAULTS {
@@ -55,7 +55,7 @@ fn the_help_explains_every_word() {
 }
 
 #[test]
-fn every_word_ends_well_or_says_who_is_to_blame() {
+fn every_fault_ends_in_a_login_or_names_its_cause() {
     let next = std::sync::Mutex::new(FAULTS.iter());
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -94,7 +94,7 @@ fn check(word: &str, ends: &Ends) {
 }
 
 #[test]
-fn unknown_words_and_other_issuers_are_refused() {
+fn unknown_faults_and_external_issuers_are_refused() {
     for (words, hint) in [
         (&["--auth", "builtin", "--auth-fault", "nonsense"][..], "is no fault"),
         (&["--auth", "https://issuer.example", "--auth-fault", "slow"], "--auth builtin"),

@@ -29,7 +29,7 @@ fn signed(key: &PrivateKey, kind: &str, claims: &Value) -> String {
 }
 
 #[test]
-fn an_enterprise_decides_who_may_come_in() {
+fn enterprise_managed_authorization_issues_tokens() {
     let (user, (key, keys)) = (User::new(), key());
     let keys = user.write("keys.json", &serde_json::to_string(&keys).unwrap());
     let provider = answering(move |asked, _| {
@@ -101,7 +101,7 @@ fn token_for(audience: &Value, issuer: &str, key: &PrivateKey) -> String {
 }
 
 #[test]
-fn tokens_that_are_for_others_as_well_are_taken_where_that_is_wanted() {
+fn tokens_with_other_audiences_are_taken_on_request() {
     let (user, (key, keys)) = (User::new(), key());
     let issuer = issuer_with(&keys);
     for (options, code) in [(&[][..], 3), (&["--auth-other-audiences"], 0)] {

@@ -32,7 +32,7 @@ fn sending_people_to(endpoint: &str) -> String {
 }
 
 #[test]
-fn only_pages_are_opened_and_each_is_one_word() {
+fn only_web_pages_are_opened_each_as_one_argument() {
     let long = format!("ORIGIN/{}", "a".repeat(100 << 10));
     for (endpoint, opened) in [
         ("file:///etc/passwd", false),

@@ -36,7 +36,7 @@ impl Pair {
 }
 
 #[test]
-fn a_token_is_good_until_its_issuer_takes_it_back() {
+fn a_token_is_valid_until_its_issuer_revokes_it() {
     for fault in [&[][..], &["--auth-fault", "opaque-tokens"]] {
         let user = User::new();
         let pair = Pair::new(&user, "between-us\n", fault);

@@ -69,7 +69,7 @@ fn with_the_key_all_works_as_before() {
 }
 
 #[test]
-fn what_is_sealed_moves_to_another_helper() {
+fn a_sealed_file_moves_to_another_helper() {
     let (user, server, secret) = logged_in();
     sealed(&user, "test");
     user.program("docker-credential-other", KEEPS);
@@ -80,7 +80,7 @@ fn what_is_sealed_moves_to_another_helper() {
 }
 
 #[test]
-fn without_its_key_it_stays_closed_and_whole() {
+fn without_its_key_the_file_stays_sealed_and_intact() {
     let (user, server, _) = logged_in();
     let url = &server.url();
     let open = Server::run(&["serve", "--port", "0"]);
@@ -127,7 +127,7 @@ fn without_its_key_it_stays_closed_and_whole() {
 }
 
 #[test]
-fn a_helper_that_does_not_help_changes_nothing() {
+fn a_failing_helper_changes_nothing() {
     let (user, server, _) = logged_in();
     let before = fs::read(user.tokens()).unwrap();
     user.program(

@@ -151,7 +151,7 @@ fn a_configured_name_is_a_target_too() {
 }
 
 #[test]
-fn a_server_that_lets_everybody_in_needs_no_login() {
+fn a_server_without_authorization_needs_no_login() {
     let (user, server) = (User::new(), Server::run(&["serve", "--port", "0"]));
     let said = user.does(&["auth", "login", &server.url()]);
     assert!(said.contains("lets everybody in"), "{said}");
@@ -160,7 +160,7 @@ fn a_server_that_lets_everybody_in_needs_no_login() {
 }
 
 #[test]
-fn a_client_that_is_known_speaks_for_itself() {
+fn a_registered_client_uses_client_credentials() {
     let (user, server) =
         (User::new(), Server::start(&["--auth-client", "robot:hush", "--auth-token-lifetime", "60"]));
     let url = &server.url();
@@ -181,13 +181,13 @@ fn a_client_that_is_known_speaks_for_itself() {
 }
 
 #[test]
-fn a_tool_that_needs_more_is_called_after_a_login_for_more() {
+fn a_tool_with_another_scope_needs_a_step_up_login() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     let call = ["call", url, "add_tool", "name=hello"];
     user.does(&["auth", "login", url]);
-    for era in ["legacy", "modern"] {
-        let said = user.fails(3, &[&call[..], &["--protocol-version", era]].concat());
+    for version in ["legacy", "modern"] {
+        let said = user.fails(3, &[&call[..], &["--protocol-version", version]].concat());
         assert!(said.contains("you are logged in for mcp:read; for more, add --scope"), "{said}");
     }
     // A token of --header is no login: the error says what it lacks.
@@ -230,7 +230,7 @@ fn a_server_is_known_by_every_name_of_its_machine() {
 }
 
 #[test]
-fn tokens_of_an_issuer_elsewhere_are_taken_if_they_are_for_this_server() {
+fn tokens_of_an_external_issuer_are_taken_for_this_audience() {
     let user = User::new();
     let port = free_port().to_string();
     let issuer = format!("http://127.0.0.1:{port}");

@@ -39,7 +39,7 @@ fn login<'a>(url: &'a str, words: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_login_gets_in_at_a_server_that_was_started_anew() {
+fn a_login_works_after_a_restart_of_the_server() {
     for (options, words) in WAYS {
         let (user, first) = (User::new(), Server::start(options));
         let url = &first.url();
@@ -60,7 +60,7 @@ fn a_login_gets_in_at_a_server_that_was_started_anew() {
 }
 
 #[test]
-fn without_a_person_a_login_is_asked_for_once_and_helps() {
+fn without_a_terminal_the_error_asks_for_one_login() {
     for (options, words) in WAYS {
         let (user, first) = (User::new(), Server::start(options));
         let url = &first.url();
@@ -101,7 +101,7 @@ fn a_person_at_a_terminal_is_asked_once_and_logged_in() {
 }
 
 #[test]
-fn a_client_that_speaks_for_itself_needs_no_login() {
+fn client_credentials_need_no_login() {
     let options = ["--auth-client", "robot:hush"];
     let (user, mut server) = (User::new(), Server::start(&options));
     let url = &server.url();

@@ -211,7 +211,7 @@ fn ends_with(watch: Arc<Watch>) -> Option<String> {
 }
 
 #[test]
-fn a_test_fails_whose_secrets_are_heard() {
+fn a_leaked_secret_fails_the_test() {
     let verifier = refmcp_auth::pkce::verifier().unwrap();
     let challenge = refmcp_auth::pkce::challenge(verifier.reveal());
     let address = format!("http://h/authorize?state=S0123456789abcdef&code_challenge={challenge}");
@@ -229,7 +229,7 @@ fn a_test_fails_whose_secrets_are_heard() {
 }
 
 #[test]
-fn what_a_server_and_its_users_log_is_searched() {
+fn logs_of_the_server_and_its_users_are_searched() {
     for logged in ["a client has registered", "a step of the login"] {
         let (user, server) = (User::new(), Server::start(&[]));
         user.does(&["auth", "login", &server.url()]);
@@ -241,7 +241,7 @@ fn what_a_server_and_its_users_log_is_searched() {
 }
 
 #[test]
-fn a_log_is_told_from_what_people_are_told() {
+fn log_lines_are_told_from_messages_to_people() {
     let watch = Watch::default();
     let said =
         "Hello\n2026-01-01T00:00:00.000000Z TRACE a: b\n  → c\n2026-01-01T00:00:00.000000Z  WARN c: d\nBye\n";

@@ -23,7 +23,7 @@ fn other_users_cannot_read_it() {
 }
 
 #[test]
-fn a_damaged_file_is_told_of_and_left_alone() {
+fn a_damaged_file_is_reported_and_left_alone() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
@@ -71,7 +71,7 @@ fn a_broken_entry_of_one_server_does_not_affect_the_others() {
 }
 
 #[test]
-fn processes_that_renew_at_once_share_what_one_of_them_gets() {
+fn processes_that_refresh_at_once_share_one_token() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = &server.url();
     user.does(&["auth", "login", url]);

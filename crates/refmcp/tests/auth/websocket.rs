@@ -6,7 +6,7 @@ use crate::requests::{initialize, socket, token};
 use crate::server::Server;
 
 #[test]
-fn a_page_offers_its_token_as_a_subprotocol() {
+fn a_web_page_sends_its_token_as_a_subprotocol() {
     let server = Server::start(&["--auth-client", "robot:hush", "--log", "trace"]);
     let address = server.address.clone();
     let token = token(&address, &server.url());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, text_of};
+use crate::support::{Client, Version, text_of};
 use crate::table::{request, row, try_under};
 
 const TOOL: &str = "test_input_required_result_request_state";
@@ -15,9 +15,9 @@ fn retry(client: &mut Client, tool: &str, state: &Value, answer: &Value) -> Valu
 }
 
 #[test]
-fn states_that_were_tampered_with() {
-    let mut client = Client::start(Era::Stateless, &[]);
-    let mut other = Client::start(Era::Stateless, &[]);
+fn tampered_request_states() {
+    let mut client = Client::start(Version::Stateless, &[]);
+    let mut other = Client::start(Version::Stateless, &[]);
     let state_of = |client: &mut Client, tool: &str| {
         let asked = client.call(tool, &json!({}));
         asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("no state: {asked}")).to_owned()
@@ -56,9 +56,9 @@ fn states_that_were_tampered_with() {
 
 #[test]
 fn answers_that_do_not_fit_the_question() {
-    let era = Era::Stateless;
+    let version = Version::Stateless;
     let with = |responses: Value| {
-        request(era, "tools/call", &json!({ "name": TOOL, "arguments": {}, "inputResponses": responses }))
+        request(version, "tools/call", &json!({ "name": TOOL, "arguments": {}, "inputResponses": responses }))
     };
     let rows = [
         row("no object", with(json!(5))).error(-32602, "inputResponses"),
@@ -67,8 +67,8 @@ fn answers_that_do_not_fit_the_question() {
         row("null for all", with(json!(null))).served(),
         row("of another question", with(json!({ "other": {} }))).served(),
     ];
-    try_under(era, &[], &rows);
-    let mut client = Client::start(era, &[]);
+    try_under(version, &[], &rows);
+    let mut client = Client::start(version, &[]);
     for odd in [
         json!({}),
         json!({ "action": "maybe" }),
@@ -86,8 +86,8 @@ fn answers_that_do_not_fit_the_question() {
 #[test]
 fn answers_in_a_session() {
     for revision in ["2025-06-18", "2025-11-25"] {
-        let era = Era::Session(revision);
-        let mut client = Client::start(era, &[]);
+        let version = Version::Session(revision);
+        let mut client = Client::start(version, &[]);
         for odd in [
             json!({ "result": {} }),
             json!({ "result": null }),
@@ -95,7 +95,7 @@ fn answers_in_a_session() {
             json!({ "result": { "action": "accept", "content": { "confirmed": "yes" } } }),
             json!({ "error": { "code": -1, "message": "no" } }),
         ] {
-            client.process.send_line(era.call(7, "ask_user", &json!({ "form": "confirm" })));
+            client.process.send_line(version.call(7, "ask_user", &json!({ "form": "confirm" })));
             let question = client.notification("elicitation/create");
             let mut answer = odd.clone();
             answer["jsonrpc"] = json!("2.0");

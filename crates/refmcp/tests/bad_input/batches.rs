@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era};
+use crate::support::{Client, Version};
 use crate::table::{Row, row, try_all, try_under};
 
-const WITH_BATCHES: Era = Era::Session("2025-03-26");
+const WITH_BATCHES: Version = Version::Session("2025-03-26");
 
 fn ping(id: u64) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })

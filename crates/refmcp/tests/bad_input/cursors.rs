@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::support::Client;
-use crate::table::{ERAS, Row, request, row, try_under};
+use crate::table::{Row, VERSIONS, request, row, try_under};
 
 #[test]
 fn forged_cursors() {
-    for era in ERAS {
-        let mut client = Client::start(era, &["--page-size", "3"]);
+    for version in VERSIONS {
+        let mut client = Client::start(version, &["--page-size", "3"]);
         let cursor_of = |client: &mut Client, method: &str| {
             let page = client.ask(method, &json!({}));
             page["result"]["nextCursor"]
@@ -34,7 +34,7 @@ fn forged_cursors() {
         refused(&mut client, "one letter more", &format!("{good}A"));
         refused(&mut client, "padded", &format!("{good}="));
         refused(&mut client, "the offset itself", "3");
-        let mut other = Client::start(era, &["--page-size", "3"]);
+        let mut other = Client::start(version, &["--page-size", "3"]);
         let foreign = cursor_of(&mut other, "tools/list");
         refused(&mut client, "of another server", &foreign);
         let next = client.ask("tools/list", &json!({ "cursor": good }));
@@ -44,17 +44,17 @@ fn forged_cursors() {
 
 #[test]
 fn words_for_cursors() {
-    for era in ERAS {
+    for version in VERSIONS {
         let words = ["x", "0", "-1", "AAAA", "../..", "null", "\u{0}", "ü", "eyJvZmZzZXQiOjB9"];
         let rows: Vec<Row> = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
             .into_iter()
             .flat_map(|method| {
                 words.map(|word| {
-                    let sent = request(era, method, &json!({ "cursor": word }));
+                    let sent = request(version, method, &json!({ "cursor": word }));
                     row(format!("{method} {word:?}"), sent).error(-32602, "cursor is not valid")
                 })
             })
             .collect();
-        try_under(era, &[], &rows);
+        try_under(version, &[], &rows);
     }
 }

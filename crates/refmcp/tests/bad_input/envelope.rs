@@ -6,17 +6,18 @@ use crate::table::{altered, long, request, row, try_all};
 
 #[test]
 fn keys_in_another_case() {
-    try_all(|era| {
+    try_all(|version| {
         vec![
-            row("Method", altered(era, "\"method\"", "\"Method\"")).error(-32600, "case"),
-            row("METHOD beside method", altered(era, "\"id\":7", "\"id\":7,\"METHOD\":\"ping\""))
+            row("Method", altered(version, "\"method\"", "\"Method\"")).error(-32600, "case"),
+            row("METHOD beside method", altered(version, "\"id\":7", "\"id\":7,\"METHOD\":\"ping\""))
                 .error(-32600, "case"),
-            row("Params", altered(era, "\"params\"", "\"Params\"")).error(-32600, "case"),
-            row("params with a long s", altered(era, "\"params\"", "\"paramſ\"")).error(-32600, "case"),
-            row("JSONRPC", altered(era, "\"jsonrpc\"", "\"JSONRPC\"")).error(-32600, "case"),
-            row("ID", altered(era, "\"id\"", "\"ID\"")),
-            row("a Kelvin sign is only a key", altered(era, "\"id\":7", "\"id\":7,\"\u{212A}\":1")).served(),
-            row("Name in parameters", request(era, "tools/call", &json!({ "Name": "echo" })))
+            row("Params", altered(version, "\"params\"", "\"Params\"")).error(-32600, "case"),
+            row("params with a long s", altered(version, "\"params\"", "\"paramſ\"")).error(-32600, "case"),
+            row("JSONRPC", altered(version, "\"jsonrpc\"", "\"JSONRPC\"")).error(-32600, "case"),
+            row("ID", altered(version, "\"id\"", "\"ID\"")),
+            row("a Kelvin sign is only a key", altered(version, "\"id\":7", "\"id\":7,\"\u{212A}\":1"))
+                .served(),
+            row("Name in parameters", request(version, "tools/call", &json!({ "Name": "echo" })))
                 .error(-32602, "name"),
         ]
     });
@@ -24,14 +25,15 @@ fn keys_in_another_case() {
 
 #[test]
 fn the_version_of_json_rpc() {
-    try_all(|era| {
-        let version = |by: &str| altered(era, "\"jsonrpc\":\"2.0\"", by);
+    try_all(|version| {
+        let jsonrpc_version = |by: &str| altered(version, "\"jsonrpc\":\"2.0\"", by);
         vec![
-            row("missing", version("\"x\":1")).error(-32600, "jsonrpc"),
-            row("1.0", version("\"jsonrpc\":\"1.0\"")).error(-32600, "jsonrpc"),
-            row("a number", version("\"jsonrpc\":2.0")).error(-32600, "jsonrpc"),
-            row("null", version("\"jsonrpc\":null")).error(-32600, "jsonrpc"),
-            row("long", version(&format!("\"jsonrpc\":\"{}\"", long(100_000)))).error(-32600, "jsonrpc"),
+            row("missing", jsonrpc_version("\"x\":1")).error(-32600, "jsonrpc"),
+            row("1.0", jsonrpc_version("\"jsonrpc\":\"1.0\"")).error(-32600, "jsonrpc"),
+            row("a number", jsonrpc_version("\"jsonrpc\":2.0")).error(-32600, "jsonrpc"),
+            row("null", jsonrpc_version("\"jsonrpc\":null")).error(-32600, "jsonrpc"),
+            row("long", jsonrpc_version(&format!("\"jsonrpc\":\"{}\"", long(100_000))))
+                .error(-32600, "jsonrpc"),
             row("missing in a notification", r#"{"method":"notifications/initialized"}"#),
             row("nothing at all", "{}").unreadable(-32600, "jsonrpc"),
         ]
@@ -40,8 +42,8 @@ fn the_version_of_json_rpc() {
 
 #[test]
 fn ids_of_every_kind() {
-    try_all(|era| {
-        let id = |by: &str| altered(era, "\"id\":7", &format!("\"id\":{by}"));
+    try_all(|version| {
+        let id = |by: &str| altered(version, "\"id\":7", &format!("\"id\":{by}"));
         let refused = ["null", "true", "false", "{}", "[]", "[1]", "1.0", "1.5", "-1.5", "{\"id\":1}"];
         let mut rows: Vec<_> =
             refused.into_iter().map(|by| row(format!("id {by}"), id(by)).unreadable(-32600, "id")).collect();
@@ -55,8 +57,8 @@ fn ids_of_every_kind() {
 
 #[test]
 fn methods_of_every_kind() {
-    try_all(|era| {
-        let method = |by: &str| altered(era, "\"method\":\"tools/list\"", &format!("\"method\":{by}"));
+    try_all(|version| {
+        let method = |by: &str| altered(version, "\"method\":\"tools/list\"", &format!("\"method\":{by}"));
         let mut rows: Vec<_> = ["5", "null", "{}", "[]", "true", "\"\""]
             .into_iter()
             .map(|by| row(format!("method {by}"), method(by)).error(-32600, "method"))
@@ -76,7 +78,7 @@ fn methods_of_every_kind() {
         }
         rows.push(row("method of 1 MiB", method(&format!("\"{}\"", long(1 << 20)))).error(-32600, "longer"));
         rows.push(row("a line break in it", method("\"a\\r\\nb\"")).error(-32601, "a\\\\r\\\\nb"));
-        rows.push(row("no method", altered(era, "\"method\"", "\"x\"")).error(-32600, "neither"));
+        rows.push(row("no method", altered(version, "\"method\"", "\"x\"")).error(-32600, "neither"));
         rows
     });
 }
@@ -117,10 +119,10 @@ fn responses_without_a_request() {
 
 #[test]
 fn notifications_with_odd_content() {
-    try_all(|era| {
+    try_all(|version| {
         let mut rows = vec![
-            row("one with an id", altered(era, "tools/list", "notifications/cancelled")).error(-32601, "notifications/cancelled"),
-            row("a request without an id", altered(era, "\"id\":7,", "")),
+            row("one with an id", altered(version, "tools/list", "notifications/cancelled")).error(-32601, "notifications/cancelled"),
+            row("a request without an id", altered(version, "\"id\":7,", "")),
             row("NaN", r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":NaN}}"#)
                 .unreadable(-32700, "not JSON"),
         ];
@@ -147,12 +149,12 @@ fn notifications_with_odd_content() {
 
 #[test]
 fn meta_of_every_kind() {
-    try_all(|era| {
+    try_all(|version| {
         let bare = |meta: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"_meta":{meta}}}}}"#)
         };
         let token = |token: serde_json::Value| {
-            request(era, "tools/list", &json!({ "_meta": { "progressToken": token } }))
+            request(version, "tools/list", &json!({ "_meta": { "progressToken": token } }))
         };
         let mut rows = Vec::new();
         for meta in ["5", "\"x\"", "[]", "true", "null"] {
@@ -167,7 +169,7 @@ fn meta_of_every_kind() {
         let reserved =
             json!({ "io.modelcontextprotocol/unknown": 1, "mcp.dev/x": {}, "": 1, "a/b/c": [], "-/-": null });
         rows.push(
-            row("reserved and malformed keys", request(era, "tools/list", &json!({ "_meta": reserved })))
+            row("reserved and malformed keys", request(version, "tools/list", &json!({ "_meta": reserved })))
                 .served(),
         );
         rows

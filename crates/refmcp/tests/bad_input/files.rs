@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Client, Era};
-use crate::table::{ERAS, Row, long, request, row, try_under};
+use crate::support::{Client, Version};
+use crate::table::{Row, VERSIONS, long, request, row, try_under};
 
 const SECRET: &str = "must not be read";
 
@@ -29,10 +29,10 @@ fn only_files_inside_the_directory_are_read() {
     let dir_option = root.to_str().expect("UTF-8");
     let name = root.file_name().and_then(|name| name.to_str()).expect("UTF-8");
 
-    for era in ERAS {
-        let code = if era == Era::Stateless { -32602 } else { -32002 };
+    for version in VERSIONS {
+        let code = if version == Version::Stateless { -32602 } else { -32002 };
         let refused = |uri: String| -> Row {
-            let sent = request(era, "resources/read", &json!({ "uri": uri }));
+            let sent = request(version, "resources/read", &json!({ "uri": uri }));
             row(uri.chars().take(60).collect::<String>(), sent).error(code, "resource not found")
         };
         let mut rows: Vec<Row> = [
@@ -107,9 +107,9 @@ fn only_files_inside_the_directory_are_read() {
         rows.push(refused(format!("file:///dir/{}", "a/".repeat(500_000))));
         rows.push(refused(format!("file:///dir/{}", "%2e".repeat(300_000))));
         rows.push(refused(format!("test://template/{}", "{id}".repeat(250_000))));
-        try_under(era, &["--resources", dir_option], &rows);
+        try_under(version, &["--resources", dir_option], &rows);
 
-        let mut client = Client::start(era, &["--resources", dir_option]);
+        let mut client = Client::start(version, &["--resources", dir_option]);
         for path in ["sub/a%20b.txt", "within.txt"] {
             let read = client.ask("resources/read", &json!({ "uri": format!("file:///dir/{path}") }));
             assert_eq!(read["result"]["contents"][0]["text"], "inside", "{path}: {read}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Process, STATELESS};
+use crate::support::{Client, Process, STATELESS, Version};
 use crate::table::{long, request, row, try_under};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -27,23 +27,23 @@ fn error(answer: &Value) -> (i64, &str) {
 #[test]
 fn calls_before_initialize() {
     for method in ["tools/list", "tools/call", "resources/list", "logging/setLevel", "unknown"] {
-        let answer = last_answer(&[&Era::Session("").request(7, method, &json!({}))]);
+        let answer = last_answer(&[&Version::Session("").request(7, method, &json!({}))]);
         let (code, message) = error(&answer);
         assert!(code == -32600 && message.contains("initialize"), "{answer}");
         assert_eq!(answer["id"], 7);
     }
-    let ping = Era::Session("").request(0, "ping", &json!({}));
+    let ping = Version::Session("").request(0, "ping", &json!({}));
     assert_eq!(last_answer(&[&ping])["result"], json!({}));
 }
 
 #[test]
 fn calls_before_initialized() {
     let opening = Client::initialize("2025-06-18");
-    let list = Era::Session("").request(7, "tools/list", &json!({}));
+    let list = Version::Session("").request(7, "tools/list", &json!({}));
     let answer = last_answer(&[&opening, &list]);
     let (code, message) = error(&answer);
     assert!(code == -32600 && message.contains("notifications/initialized"), "{answer}");
-    let ping = Era::Session("").request(7, "ping", &json!({}));
+    let ping = Version::Session("").request(7, "ping", &json!({}));
     assert_eq!(last_answer(&[&opening, &ping])["result"], json!({}));
     let early = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let answer = last_answer(&[early, &opening, &list]);
@@ -53,7 +53,7 @@ fn calls_before_initialized() {
 #[test]
 fn initialize_twice() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut client = Client::start(Era::Session(revision), &[]);
+        let mut client = Client::start(Version::Session(revision), &[]);
         client.process.send_line(Client::initialize("2024-11-05"));
         let answer = client.answer_to(&json!("init"));
         let (code, message) = error(&answer);
@@ -85,7 +85,7 @@ fn versions_of_every_kind() {
 }
 
 #[test]
-fn introductions_that_lack_something() {
+fn incomplete_initialize_requests() {
     let whole: Value = serde_json::from_str(&Client::initialize("2025-06-18")).expect("JSON");
     for (member, value) in [
         ("capabilities", json!(5)),
@@ -106,7 +106,7 @@ fn introductions_that_lack_something() {
 /// Without a session every request has to say who asks.
 #[test]
 fn requests_that_lack_their_meta() {
-    let with = |meta: Value| Era::Session("").request(7, "tools/list", &json!({ "_meta": meta }));
+    let with = |meta: Value| Version::Session("").request(7, "tools/list", &json!({ "_meta": meta }));
     let missing = |name: &str, meta: Value| row(name, with(meta)).error(-32602, "must have");
     let long = long(10_000);
     let unsupported = |asked: &str| {
@@ -118,7 +118,7 @@ fn requests_that_lack_their_meta() {
         missing("no capabilities", json!({ VERSION: STATELESS })),
         missing("only a client", json!({ "io.modelcontextprotocol/clientInfo": { "name": "x", "version": "1" } })),
         row("nothing", with(json!({}))).error(-32600, "initialize"),
-        row("discover with nothing", Era::Session("").request(7, "server/discover", &json!({}))).error(-32602, "must have"),
+        row("discover with nothing", Version::Session("").request(7, "server/discover", &json!({}))).error(-32602, "must have"),
         row("a version that is none", with(json!({ VERSION: 5, CAPABILITIES: {} }))).error(-32602, "protocolVersion"),
         row("a version of null", with(json!({ VERSION: null, CAPABILITIES: {} }))).error(-32602, ""),
         row("capabilities that are none", with(json!({ VERSION: STATELESS, CAPABILITIES: 5 }))).error(-32602, "clientCapabilities"),
@@ -133,7 +133,7 @@ fn requests_that_lack_their_meta() {
         unsupported("2025-06-18"),
         unsupported(""),
         unsupported(&long),
-        row("all of it", request(Era::Stateless, "tools/list", &json!({}))).served(),
+        row("all of it", request(Version::Stateless, "tools/list", &json!({}))).served(),
     ];
-    try_under(Era::Stateless, &[], &rows);
+    try_under(Version::Stateless, &[], &rows);
 }

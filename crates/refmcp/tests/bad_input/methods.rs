@@ -1,15 +1,15 @@
-//! Methods of another era, tools and arguments that do not exist or do not fit.
+//! Methods of another version, tools and arguments that do not exist or do not fit.
 
 use serde_json::{Map, Value, json};
 
-use crate::support::Era;
+use crate::support::Version;
 use crate::table::{call, long, request, row, try_all, try_under};
 
 #[test]
-fn methods_of_the_other_era() {
-    try_all(|era| {
-        let methods: &[&str] = match era {
-            Era::Stateless => &[
+fn methods_of_the_other_lifecycle() {
+    try_all(|version| {
+        let methods: &[&str] = match version {
+            Version::Stateless => &[
                 "ping",
                 "initialize",
                 "logging/setLevel",
@@ -17,19 +17,19 @@ fn methods_of_the_other_era() {
                 "resources/unsubscribe",
                 "models/select",
             ],
-            Era::Session(_) => &["server/discover", "subscriptions/listen"],
+            Version::Session(_) => &["server/discover", "subscriptions/listen"],
         };
         methods
             .iter()
-            .map(|method| row(*method, request(era, method, &json!({}))).error(-32601, "belongs to"))
+            .map(|method| row(*method, request(version, method, &json!({}))).error(-32601, "belongs to"))
             .collect()
     });
 }
 
 #[test]
 fn names_that_do_not_exist() {
-    try_all(|era| {
-        let named = |name: Value| request(era, "tools/call", &json!({ "name": name, "arguments": {} }));
+    try_all(|version| {
+        let named = |name: Value| request(version, "tools/call", &json!({ "name": name, "arguments": {} }));
         vec![
             row("unknown", named(json!("nope"))).error(-32602, "unknown tool: nope"),
             row("empty", named(json!(""))).error(-32602, "unknown tool"),
@@ -40,9 +40,10 @@ fn names_that_do_not_exist() {
             row("1 MiB", named(json!(long(1 << 20)))).error(-32602, "unknown tool"),
             row("a number", named(json!(5))).error(-32602, "params"),
             row("null", named(json!(null))).error(-32602, "params"),
-            row("none", request(era, "tools/call", &json!({}))).error(-32602, "name"),
-            row("no prompt", request(era, "prompts/get", &json!({ "name": "nope" }))).error(-32602, "nope"),
-            row("a prompt of 1 MiB", request(era, "prompts/get", &json!({ "name": long(1 << 20) })))
+            row("none", request(version, "tools/call", &json!({}))).error(-32602, "name"),
+            row("no prompt", request(version, "prompts/get", &json!({ "name": "nope" })))
+                .error(-32602, "nope"),
+            row("a prompt of 1 MiB", request(version, "prompts/get", &json!({ "name": long(1 << 20) })))
                 .error(-32602, ""),
         ]
     });
@@ -50,49 +51,55 @@ fn names_that_do_not_exist() {
 
 #[test]
 fn arguments_that_do_not_fit() {
-    try_all(|era| {
+    try_all(|version| {
         vec![
-            row("missing", call(era, "echo", &json!({}))).bad_arguments(era, "message"),
-            row("wrong type", call(era, "echo", &json!({ "message": 5 }))).bad_arguments(era, "message"),
-            row("null", call(era, "echo", &json!({ "message": null }))).bad_arguments(era, "message"),
-            row("an extra one", call(era, "echo", &json!({ "message": "x", "extra": 1 })))
-                .bad_arguments(era, "extra"),
-            row("a long extra one", call(era, "echo", &json!({ "message": "x", long(10_000): 1 })))
-                .bad_arguments(era, ""),
-            row("a long wrong one", call(era, "sum", &json!({ "a": long(10_000), "b": 1 })))
-                .bad_arguments(era, "a"),
-            row("out of range", call(era, "slow", &json!({ "ms": 600_001 }))).bad_arguments(era, "ms"),
-            row("negative", call(era, "big_result", &json!({ "bytes": -1 }))).bad_arguments(era, "bytes"),
-            row("too much", call(era, "big_result", &json!({ "bytes": 1e15 }))).bad_arguments(era, "bytes"),
-            row("text for arguments", call(era, "echo", &json!("x"))).error(-32602, "arguments"),
-            row("a list for arguments", call(era, "echo", &json!(["x"]))).error(-32602, "arguments"),
+            row("missing", call(version, "echo", &json!({}))).bad_arguments(version, "message"),
+            row("wrong type", call(version, "echo", &json!({ "message": 5 })))
+                .bad_arguments(version, "message"),
+            row("null", call(version, "echo", &json!({ "message": null }))).bad_arguments(version, "message"),
+            row("an extra one", call(version, "echo", &json!({ "message": "x", "extra": 1 })))
+                .bad_arguments(version, "extra"),
+            row("a long extra one", call(version, "echo", &json!({ "message": "x", long(10_000): 1 })))
+                .bad_arguments(version, ""),
+            row("a long wrong one", call(version, "sum", &json!({ "a": long(10_000), "b": 1 })))
+                .bad_arguments(version, "a"),
+            row("out of range", call(version, "slow", &json!({ "ms": 600_001 })))
+                .bad_arguments(version, "ms"),
+            row("negative", call(version, "big_result", &json!({ "bytes": -1 })))
+                .bad_arguments(version, "bytes"),
+            row("too much", call(version, "big_result", &json!({ "bytes": 1e15 })))
+                .bad_arguments(version, "bytes"),
+            row("text for arguments", call(version, "echo", &json!("x"))).error(-32602, "arguments"),
+            row("a list for arguments", call(version, "echo", &json!(["x"]))).error(-32602, "arguments"),
         ]
     });
 }
 
 #[test]
 fn a_hundred_thousand_arguments() {
-    let era = Era::Stateless;
+    let version = Version::Stateless;
     let many: Map<String, Value> = (0..100_000).map(|n| (format!("p{n}"), json!(n))).collect();
-    let rows = [row("extra ones", call(era, "echo", &Value::Object(many))).bad_arguments(era, "message")];
-    try_under(era, &[], &rows);
+    let rows =
+        [row("extra ones", call(version, "echo", &Value::Object(many))).bad_arguments(version, "message")];
+    try_under(version, &[], &rows);
 }
 
 #[test]
 fn other_parameters_that_do_not_fit() {
-    try_all(|era| {
+    try_all(|version| {
         let prompt = |arguments: Value| {
-            request(era, "prompts/get", &json!({ "name": "code_review", "arguments": arguments }))
+            request(version, "prompts/get", &json!({ "name": "code_review", "arguments": arguments }))
         };
         let complete = |reference: Value, argument: Value| {
-            request(era, "completion/complete", &json!({ "ref": reference, "argument": argument }))
+            request(version, "completion/complete", &json!({ "ref": reference, "argument": argument }))
         };
         let code_review = json!({ "type": "ref/prompt", "name": "code_review" });
         let mut rows = vec![
             row("a prompt without its argument", prompt(json!({}))).error(-32602, "code"),
             row("a prompt's number", prompt(json!({ "code": 5 }))).error(-32602, ""),
             row("a prompt's list", prompt(json!([]))).error(-32602, ""),
-            row("completing nothing", request(era, "completion/complete", &json!({}))).error(-32602, "ref"),
+            row("completing nothing", request(version, "completion/complete", &json!({})))
+                .error(-32602, "ref"),
             row(
                 "completing what is unknown",
                 complete(json!({ "type": "ref/tool", "name": "x" }), json!({ "name": "a", "value": "" })),
@@ -113,16 +120,16 @@ fn other_parameters_that_do_not_fit() {
                 complete(code_review, json!({ "name": "language", "value": long(1_000_000) })),
             )
             .served(),
-            row("a cursor that is none", request(era, "tools/list", &json!({ "cursor": 5 })))
+            row("a cursor that is none", request(version, "tools/list", &json!({ "cursor": 5 })))
                 .error(-32602, "params"),
-            row("an empty cursor", request(era, "tools/list", &json!({ "cursor": "" })))
+            row("an empty cursor", request(version, "tools/list", &json!({ "cursor": "" })))
                 .error(-32602, "cursor"),
-            row("a cursor of null", request(era, "tools/list", &json!({ "cursor": null }))).served(),
-            row("a URI that is none", request(era, "resources/read", &json!({ "uri": 5 })))
+            row("a cursor of null", request(version, "tools/list", &json!({ "cursor": null }))).served(),
+            row("a URI that is none", request(version, "resources/read", &json!({ "uri": 5 })))
                 .error(-32602, "params"),
-            row("no URI", request(era, "resources/read", &json!({}))).error(-32602, "uri"),
+            row("no URI", request(version, "resources/read", &json!({}))).error(-32602, "uri"),
         ];
-        if era != Era::Stateless {
+        if version != Version::Stateless {
             for level in [
                 json!("INFO"),
                 json!("WARN"),
@@ -135,14 +142,14 @@ fn other_parameters_that_do_not_fit() {
                 rows.push(
                     row(
                         format!("level {level:.20}"),
-                        request(era, "logging/setLevel", &json!({ "level": level })),
+                        request(version, "logging/setLevel", &json!({ "level": level })),
                     )
                     .error(-32602, ""),
                 );
             }
             let nowhere = json!({ "uri": "file:///nowhere" });
             rows.push(
-                row("subscribing to nothing", request(era, "resources/subscribe", &nowhere))
+                row("subscribing to nothing", request(version, "resources/subscribe", &nowhere))
                     .error(-32002, "not found"),
             );
         }

@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use crate::support::{Client, Era};
+use crate::support::{Client, Version};
 use crate::table::long;
 
 #[test]
 fn repeats_take_no_memory() {
-    for era in [Era::Session("2025-11-25"), Era::Stateless] {
-        let mut client = Client::start(era, &[]);
+    for version in [Version::Session("2025-11-25"), Version::Stateless] {
+        let mut client = Client::start(version, &[]);
         let kinds = [
             "no JSON".to_owned(),
             format!("{{\"jsonrpc\":\"1.0\",\"id\":1,\"{}\":1}}", long(1000)),
-            era.request(long(200), "unknown", &json!({})),
-            era.call(1, "unknown", &json!({})),
-            era.call(2, "echo", &json!({ "message": 5 })),
-            era.request(3, "resources/read", &json!({ "uri": long(1000) })),
-            era.request(4, "tools/list", &json!({ "cursor": long(1000) })),
+            version.request(long(200), "unknown", &json!({})),
+            version.call(1, "unknown", &json!({})),
+            version.call(2, "echo", &json!({ "message": 5 })),
+            version.request(3, "resources/read", &json!({ "uri": long(1000) })),
+            version.request(4, "tools/list", &json!({ "cursor": long(1000) })),
         ];
         let repeat = |client: &mut Client, times: usize| {
             for _ in 0..times {
@@ -30,7 +30,7 @@ fn repeats_take_no_memory() {
         };
         let before = repeat(&mut client, 300);
         let after = repeat(&mut client, 1200);
-        assert!(after - before < 1.0, "{era:?}: {before} MiB became {after} MiB");
+        assert!(after - before < 1.0, "{version:?}: {before} MiB became {after} MiB");
         client.hears_nothing("each was answered once");
     }
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era};
+use crate::support::{Client, Version};
 
 /// The revisions that every table is tried under: the seeds' own, the newest with sessions, and the one without.
-pub(crate) const ERAS: [Era; 3] = [Era::Session("2025-06-18"), Era::Session("2025-11-25"), Era::Stateless];
+pub(crate) const VERSIONS: [Version; 3] =
+    [Version::Session("2025-06-18"), Version::Session("2025-11-25"), Version::Stateless];
 
 /// How long an answer may take: a second, or more where nothing is optimised.
 const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
@@ -70,14 +71,14 @@ impl Row {
     }
 
     /// The error for arguments that do not fit: a JSON-RPC error in old revisions, a result in new ones.
-    pub(crate) fn bad_arguments(self, era: Era, word: &'static str) -> Self {
-        match era {
-            Era::Session("2025-06-18") => self.error(-32602, word),
+    pub(crate) fn bad_arguments(self, version: Version, word: &'static str) -> Self {
+        match version {
+            Version::Session("2025-06-18") => self.error(-32602, word),
             _ => Self { expected: Expected::ToolError(word), ..self },
         }
     }
 
-    fn check(&self, era: Era, client: &mut Client) {
+    fn check(&self, version: Version, client: &mut Client) {
         let name = &self.name;
         let start = Instant::now();
         client.process.send_line(&self.sent);
@@ -86,9 +87,9 @@ impl Row {
             Expected::Error(_, word, _) | Expected::ToolError(word) => word,
             Expected::Served(_) => "",
         };
-        let line = client.process.next_line().unwrap_or_else(|| panic!("{era:?}, {name}: it has gone"));
+        let line = client.process.next_line().unwrap_or_else(|| panic!("{version:?}, {name}: it has gone"));
         let answer: Value = serde_json::from_str(&line).expect("JSON");
-        let place = format!("{era:?}, {name}: {}", line.chars().take(500).collect::<String>());
+        let place = format!("{version:?}, {name}: {}", line.chars().take(500).collect::<String>());
         // Read as text: an id may have more digits than any number.
         let id_text = id_of(&line);
         match self.expected {
@@ -96,7 +97,7 @@ impl Row {
                 assert_eq!(answer["error"]["code"], code, "{place}");
                 match id {
                     Id::Is(id) => assert_eq!(id_text, Some(id), "{place}"),
-                    Id::Unreadable if has_null_ids(era) => assert_eq!(id_text, Some("null"), "{place}"),
+                    Id::Unreadable if has_null_ids(version) => assert_eq!(id_text, Some("null"), "{place}"),
                     Id::Unreadable => assert_eq!(id_text, None, "{place}"),
                 }
             }
@@ -119,8 +120,8 @@ impl Row {
 }
 
 /// Before 2025-11-25 the schema has no error without an id.
-fn has_null_ids(era: Era) -> bool {
-    matches!(era, Era::Session("2025-03-26" | "2025-06-18"))
+fn has_null_ids(version: Version) -> bool {
+    matches!(version, Version::Session("2025-03-26" | "2025-06-18"))
 }
 
 fn id_of(line: &str) -> Option<&str> {
@@ -129,19 +130,19 @@ fn id_of(line: &str) -> Option<&str> {
 }
 
 /// Sends every row; after each the same client is served, and another one too.
-pub(crate) fn try_all(rows: impl Fn(Era) -> Vec<Row>) {
-    for era in ERAS {
-        try_under(era, &[], &rows(era));
+pub(crate) fn try_all(rows: impl Fn(Version) -> Vec<Row>) {
+    for version in VERSIONS {
+        try_under(version, &[], &rows(version));
     }
 }
 
 /// The same under one revision, with these options.
-pub(crate) fn try_under(era: Era, options: &[&str], rows: &[Row]) {
+pub(crate) fn try_under(version: Version, options: &[&str], rows: &[Row]) {
     let options: Vec<&str> = options.iter().chain(&["--log", "trace"]).copied().collect();
-    let mut client = Client::start(era, &options);
-    let mut bystander = Client::start(era, &options);
+    let mut client = Client::start(version, &options);
+    let mut bystander = Client::start(version, &options);
     for row in rows {
-        row.check(era, &mut client);
+        row.check(version, &mut client);
         bystander.hears_nothing(&row.name);
     }
     let log = client.process.errors();
@@ -150,18 +151,18 @@ pub(crate) fn try_under(era: Era, options: &[&str], rows: &[Row]) {
 }
 
 /// A request of id 7 under this revision.
-pub(crate) fn request(era: Era, method: &str, params: &Value) -> String {
-    era.request(7, method, params)
+pub(crate) fn request(version: Version, method: &str, params: &Value) -> String {
+    version.request(7, method, params)
 }
 
 /// A tool call of id 7 under this revision.
-pub(crate) fn call(era: Era, tool: &str, arguments: &Value) -> String {
-    era.call(7, tool, arguments)
+pub(crate) fn call(version: Version, tool: &str, arguments: &Value) -> String {
+    version.call(7, tool, arguments)
 }
 
 /// A good request of id 7, one of its parts replaced.
-pub(crate) fn altered(era: Era, part: &str, by: &str) -> String {
-    let good = request(era, "tools/list", &json!({}));
+pub(crate) fn altered(version: Version, part: &str, by: &str) -> String {
+    let good = request(version, "tools/list", &json!({}));
     assert!(good.contains(part), "{part} is not in {good}");
     good.replacen(part, by, 1)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Era;
+use crate::support::Version;
 use crate::table::{Row, altered, call, long, request, row, try_all};
 
 #[test]
@@ -15,9 +15,12 @@ fn blank_lines_are_nothing() {
 
 #[test]
 fn requests_cut_short_at_every_byte() {
-    try_all(|era| {
-        let good =
-            request(era, "tools/call", &json!({ "name": "sum", "arguments": { "a": -1.5e3, "b": true } }));
+    try_all(|version| {
+        let good = request(
+            version,
+            "tools/call",
+            &json!({ "name": "sum", "arguments": { "a": -1.5e3, "b": true } }),
+        );
         let cuts = 1..good.len();
         cuts.map(|cut| row(format!("cut at {cut}"), &good.as_bytes()[..cut]).unreadable(-32700, "too early"))
             .collect()
@@ -26,8 +29,8 @@ fn requests_cut_short_at_every_byte() {
 
 #[test]
 fn bytes_that_are_no_text() {
-    try_all(|era| {
-        let good = request(era, "tools/list", &json!({}));
+    try_all(|version| {
+        let good = request(version, "tools/list", &json!({}));
         let within = |bytes: &[u8]| {
             let at = good.find("list").expect("it is there");
             [&good.as_bytes()[..at], bytes, &good.as_bytes()[at..]].concat()
@@ -46,7 +49,7 @@ fn bytes_that_are_no_text() {
             row("a lone surrogate", within(b"\\ud800")).unreadable(-32700, "surrogate"),
             row("two high surrogates", within(b"\\ud800\\ud800")).unreadable(-32700, "surrogate"),
             row("a low surrogate", within(b"\\udc00")).unreadable(-32700, "surrogate"),
-            row("a surrogate in a key", altered(era, "\"params\"", "\"\\ud800\""))
+            row("a surrogate in a key", altered(version, "\"params\"", "\"\\ud800\""))
                 .unreadable(-32700, "surrogate"),
             row("a byte order mark", marked(b"\xEF\xBB\xBF", good.as_bytes()))
                 .unreadable(-32700, "byte order"),
@@ -97,8 +100,8 @@ fn values_that_are_no_message() {
 
 #[test]
 fn more_than_one_message_on_a_line() {
-    try_all(|era| {
-        let good = request(era, "tools/list", &json!({}));
+    try_all(|version| {
+        let good = request(version, "tools/list", &json!({}));
         vec![
             row("two", format!("{good}{good}")).unreadable(-32700, "more text"),
             row("two, apart", format!("{good} {good}")).unreadable(-32700, "more text"),
@@ -109,19 +112,23 @@ fn more_than_one_message_on_a_line() {
     });
 }
 
-fn nested(era: Era, depth: usize) -> String {
-    altered(era, "\"params\":{", &format!("\"params\":{{\"x\":{}{},", "[".repeat(depth), "]".repeat(depth)))
-        .replace(",}", "}")
+fn nested(version: Version, depth: usize) -> String {
+    altered(
+        version,
+        "\"params\":{",
+        &format!("\"params\":{{\"x\":{}{},", "[".repeat(depth), "]".repeat(depth)),
+    )
+    .replace(",}", "}")
 }
 
 #[test]
 fn deep_nesting() {
-    try_all(|era| {
+    try_all(|version| {
         vec![
-            row("126 in parameters", nested(era, 126)).served(),
-            row("127 in parameters", nested(era, 127)).unreadable(-32600, "deeper than 128"),
-            row("10,000", nested(era, 10_000)).unreadable(-32600, "deeper"),
-            row("1,000,000", nested(era, 1_000_000)).unreadable(-32600, "deeper"),
+            row("126 in parameters", nested(version, 126)).served(),
+            row("127 in parameters", nested(version, 127)).unreadable(-32600, "deeper than 128"),
+            row("10,000", nested(version, 10_000)).unreadable(-32600, "deeper"),
+            row("1,000,000", nested(version, 1_000_000)).unreadable(-32600, "deeper"),
             row("1,000,000 never closed", "[".repeat(1_000_000)).unreadable(-32600, "deeper"),
             row("1,000,000 objects", "{\"a\":".repeat(800_000)).unreadable(-32600, "deeper"),
         ]
@@ -130,35 +137,36 @@ fn deep_nesting() {
 
 #[test]
 fn numbers_beyond_all_measure() {
-    let id = |era, id: &str| altered(era, "\"id\":7", &format!("\"id\":{id}"));
-    let sum = |era, a: &str| call(era, "sum", &json!({ "a": "A", "b": 1 })).replace("\"A\"", a);
-    try_all(|era| {
+    let id = |version, id: &str| altered(version, "\"id\":7", &format!("\"id\":{id}"));
+    let sum = |version, a: &str| call(version, "sum", &json!({ "a": "A", "b": 1 })).replace("\"A\"", a);
+    try_all(|version| {
         vec![
-            row("id 2^53+1", id(era, "9007199254740993")).served_as("9007199254740993"),
-            row("id 2^63", id(era, "9223372036854775808")).served_as("9223372036854775808"),
-            row("id 2^64", id(era, "18446744073709551616")).served_as("18446744073709551616"),
-            row("id -2^64", id(era, "-18446744073709551616")).served_as("-18446744073709551616"),
-            row("id -0", id(era, "-0")).served_as("-0"),
-            row("id 1e2", id(era, "1e2")).unreadable(-32600, "id"),
-            row("id 1e400", id(era, "1e400")).unreadable(-32600, "id"),
-            row("id of 300 digits", id(era, &"1".repeat(300))).unreadable(-32600, "id"),
-            row("id of 30,000 digits", id(era, &"1".repeat(30_000))).unreadable(-32600, "digits"),
-            row("an argument of 30,000 digits", sum(era, &"1".repeat(30_000))).unreadable(-32600, "digits"),
-            row("an exponent of 30,000 digits", sum(era, &format!("1e{}", "1".repeat(30_000))))
+            row("id 2^53+1", id(version, "9007199254740993")).served_as("9007199254740993"),
+            row("id 2^63", id(version, "9223372036854775808")).served_as("9223372036854775808"),
+            row("id 2^64", id(version, "18446744073709551616")).served_as("18446744073709551616"),
+            row("id -2^64", id(version, "-18446744073709551616")).served_as("-18446744073709551616"),
+            row("id -0", id(version, "-0")).served_as("-0"),
+            row("id 1e2", id(version, "1e2")).unreadable(-32600, "id"),
+            row("id 1e400", id(version, "1e400")).unreadable(-32600, "id"),
+            row("id of 300 digits", id(version, &"1".repeat(300))).unreadable(-32600, "id"),
+            row("id of 30,000 digits", id(version, &"1".repeat(30_000))).unreadable(-32600, "digits"),
+            row("an argument of 30,000 digits", sum(version, &"1".repeat(30_000)))
                 .unreadable(-32600, "digits"),
-            row("an argument of 1e400", sum(era, "1e400")).error(-32602, "number out of range"),
-            row("an argument of -0", sum(era, "-0")).served(),
-            row("an argument of 2^64", sum(era, "18446744073709551616")).served(),
-            row("an argument of 1e-400", sum(era, "1e-400")).served(),
+            row("an exponent of 30,000 digits", sum(version, &format!("1e{}", "1".repeat(30_000))))
+                .unreadable(-32600, "digits"),
+            row("an argument of 1e400", sum(version, "1e400")).error(-32602, "number out of range"),
+            row("an argument of -0", sum(version, "-0")).served(),
+            row("an argument of 2^64", sum(version, "18446744073709551616")).served(),
+            row("an argument of 1e-400", sum(version, "1e-400")).served(),
         ]
     });
 }
 
 #[test]
 fn keys_that_come_twice() {
-    try_all(|era| -> Vec<Row> {
-        let twice = |part: &str| altered(era, part, &format!("{part},{part}"));
-        let argument = call(era, "echo", &json!({ "message": "x" }))
+    try_all(|version| -> Vec<Row> {
+        let twice = |part: &str| altered(version, part, &format!("{part},{part}"));
+        let argument = call(version, "echo", &json!({ "message": "x" }))
             .replace("\"message\":\"x\"", "\"message\":\"x\",\"m\\u0065ssage\":\"y\"");
         vec![
             row("id", twice("\"id\":7")).unreadable(-32600, "duplicate key \\\"id\\\""),
@@ -173,21 +181,21 @@ fn keys_that_come_twice() {
 
 #[test]
 fn keys_that_mean_something_elsewhere_are_data() {
-    try_all(|era| {
+    try_all(|version| {
         let odd =
             json!({ "__proto__": { "isAdmin": true }, "constructor": { "prototype": {} }, "toString": 1 });
         let mut params = odd.clone();
         params["_meta"] = odd.clone();
         vec![
-            row("in parameters and _meta", request(era, "tools/list", &params)).served(),
-            row("in the envelope", altered(era, "\"id\":7", "\"id\":7,\"__proto__\":{\"method\":\"x\"}"))
+            row("in parameters and _meta", request(version, "tools/list", &params)).served(),
+            row("in the envelope", altered(version, "\"id\":7", "\"id\":7,\"__proto__\":{\"method\":\"x\"}"))
                 .served(),
-            row("as text", call(era, "echo", &json!({ "message": "__proto__" }))).served(),
-            row("as a tool", call(era, "__proto__", &json!({}))).error(-32602, "unknown tool: __proto__"),
-            row("as a prompt", request(era, "prompts/get", &json!({ "name": "constructor" })))
+            row("as text", call(version, "echo", &json!({ "message": "__proto__" }))).served(),
+            row("as a tool", call(version, "__proto__", &json!({}))).error(-32602, "unknown tool: __proto__"),
+            row("as a prompt", request(version, "prompts/get", &json!({ "name": "constructor" })))
                 .error(-32602, "constructor"),
-            row("as an argument", call(era, "echo", &json!({ "message": "x", "__proto__": {} })))
-                .bad_arguments(era, "__proto__"),
+            row("as an argument", call(version, "echo", &json!({ "message": "x", "__proto__": {} })))
+                .bad_arguments(version, "__proto__"),
         ]
     });
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bridge;
 use crate::support::Server;
 use crate::support::http::{Answer, Request, answering};
-use crate::support::{Client, Era, Process};
+use crate::support::{Client, Process, Version};
 
 /// A bridge to a server that opens sessions and answers everything else with this.
 fn after_the_welcome(status: &'static str, head: &'static str, body: &'static str) -> Process {
@@ -33,8 +33,8 @@ fn after_the_welcome(status: &'static str, head: &'static str, body: &'static st
 }
 
 #[test]
-fn a_lost_session_ends_the_pipe() {
-    let mut client = Client::with(Era::Session("2025-11-25"), after_the_welcome("404 Not Found", "", ""));
+fn a_lost_session_ends_the_bridge() {
+    let mut client = Client::with(Version::Session("2025-11-25"), after_the_welcome("404 Not Found", "", ""));
     let answer = client.ask("tools/list", &json!({}));
     let message = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("no longer knows the session"), "{answer}");
@@ -47,7 +47,7 @@ fn a_lost_session_ends_the_pipe() {
 fn an_error_that_comes_with_a_status_is_passed_on() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"enough","data":7}}"#;
     let strange = after_the_welcome("400 Bad Request", "Content-Type: application/json\r\n", body);
-    let mut client = Client::with(Era::Session("2025-11-25"), strange);
+    let mut client = Client::with(Version::Session("2025-11-25"), strange);
     for _ in 0..2 {
         let answer = client.ask("tools/list", &json!({}));
         assert_eq!(answer["error"], json!({ "code": -32000, "message": "enough", "data": 7 }), "{answer}");
@@ -58,7 +58,7 @@ fn an_error_that_comes_with_a_status_is_passed_on() {
 fn an_error_without_an_id_is_given_that_of_the_request() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}"#;
     let strange = after_the_welcome("200 OK", "Content-Type: application/json\r\n", body);
-    let mut client = Client::with(Era::Session("2025-11-25"), strange);
+    let mut client = Client::with(Version::Session("2025-11-25"), strange);
     assert_eq!(client.ask("tools/list", &json!({}))["error"]["message"], "what?");
 }
 
@@ -70,14 +70,15 @@ fn nonsense_is_blamed_on_the_server() {
         ("Content-Type: text/event-stream\r\n", "data: nonsense\n\n"),
         ("", ""),
     ] {
-        let mut client = Client::with(Era::Session("2025-11-25"), after_the_welcome("200 OK", head, body));
+        let mut client =
+            Client::with(Version::Session("2025-11-25"), after_the_welcome("200 OK", head, body));
         let answer = client.ask("tools/list", &json!({}));
         assert_eq!(answer["error"]["code"], -32603, "{body}: {answer}");
     }
 }
 
 #[test]
-fn a_server_that_wants_to_know_who_asks() {
+fn a_server_that_needs_authorization_ends_the_bridge() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = ["--to".to_owned(), format!("http://{}/mcp", listener.local_addr().unwrap())];
     let process = bridge(&to);
@@ -95,11 +96,11 @@ fn a_server_that_wants_to_know_who_asks() {
 #[test]
 fn a_server_that_refuses_what_it_does_not_know_can_be_asked_for_a_session() {
     let process = after_the_welcome("400 Bad Request", "", "what?");
-    process.send_line(Era::Stateless.request("probe", "server/discover", &json!({})));
+    process.send_line(Version::Stateless.request("probe", "server/discover", &json!({})));
     let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
     assert_eq!(answer["id"], "probe", "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("what?"), "{answer}");
-    let mut client = Client::with(Era::Session("2025-11-25"), process);
+    let mut client = Client::with(Version::Session("2025-11-25"), process);
     assert!(client.ask("tools/list", &json!({}))["error"].is_object());
 }
 

@@ -4,7 +4,7 @@ use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 
 use crate::support::Server;
-use crate::support::{Client, Era};
+use crate::support::{Client, Version};
 use crate::{CHILD, bridge, ways};
 
 /// An address without a listener.
@@ -39,14 +39,14 @@ fn a_server_that_goes_away_while_it_works() {
     let mut server = Server::start(&[]);
     let ways = ways(&server);
     // Streams of sessions that broke are taken up again for a while, if they can be.
-    let eras = [Era::Stateless, Era::Session("2025-11-25"), Era::Session("2025-11-25")];
+    let versions = [Version::Stateless, Version::Session("2025-11-25"), Version::Session("2025-11-25")];
     let mut clients: Vec<_> =
-        ways.iter().zip(eras).map(|(way, era)| Client::with(era, bridge(way))).collect();
+        ways.iter().zip(versions).map(|(way, version)| Client::with(version, bridge(way))).collect();
     for client in &mut clients {
         let params = json!({
             "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
         });
-        client.process.send_line(client.era.request(5, "tools/call", &params));
+        client.process.send_line(client.version.request(5, "tools/call", &params));
         client.notification("notifications/progress");
     }
     server.child.kill().unwrap();
@@ -69,7 +69,7 @@ fn a_child_that_dies_while_it_works() {
 
 #[test]
 fn what_is_no_message_is_refused_and_the_rest_passes() {
-    let mut client = Client::with(Era::Session("2025-11-25"), bridge(&CHILD));
+    let mut client = Client::with(Version::Session("2025-11-25"), bridge(&CHILD));
     for (line, code) in [("nonsense", -32700), ("{}", -32600), ("[]", -32600)] {
         client.process.send_line(line);
         let answer = client.next();
@@ -84,9 +84,10 @@ fn what_is_no_message_is_refused_and_the_rest_passes() {
 
 #[test]
 fn messages_in_an_array_are_passed_on_one_by_one() {
-    let mut client = Client::with(Era::Session("2025-03-26"), bridge(&CHILD));
-    let calls: Vec<String> =
-        (0..3).map(|call| client.era.call(call, "echo", &json!({ "message": call.to_string() }))).collect();
+    let mut client = Client::with(Version::Session("2025-03-26"), bridge(&CHILD));
+    let calls: Vec<String> = (0..3)
+        .map(|call| client.version.call(call, "echo", &json!({ "message": call.to_string() })))
+        .collect();
     client.process.send_line(format!("[{}]", calls.join(",")));
     for call in 0..3 {
         let answer = client.answer_to(&json!(call));

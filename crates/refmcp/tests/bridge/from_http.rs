@@ -3,18 +3,18 @@
 use serde_json::json;
 
 use crate::listener::Listener;
-use crate::support::{Era, children_of, kill, text_of};
+use crate::support::{Version, children_of, kill, text_of};
 use crate::{CHILD, SESSIONS};
 
 const HTTP: &str = "http://127.0.0.1:0/mcp";
-const ERA: Era = Era::Session("2025-11-25");
+const VERSION: Version = Version::Session("2025-11-25");
 
 #[test]
 fn every_revision_with_sessions() {
     let listener = Listener::open(HTTP, &CHILD);
     for revision in SESSIONS {
         let session = listener.session(revision);
-        let call = Era::Session(revision).call(1, "echo", &json!({ "message": revision }));
+        let call = Version::Session(revision).call(1, "echo", &json!({ "message": revision }));
         let answer = listener.send("POST", std::slice::from_ref(&session), &call).json();
         assert_eq!(text_of(&answer), revision, "{answer}");
     }
@@ -25,9 +25,9 @@ fn sessions_are_apart_and_end() {
     let listener = Listener::open(HTTP, &CHILD);
     let (one, other) = ([listener.session("2025-11-25")], [listener.session("2025-11-25")]);
     assert_ne!(one, other);
-    let add = ERA.call(1, "add_tool", &json!({ "name": "here_only" }));
+    let add = VERSION.call(1, "add_tool", &json!({ "name": "here_only" }));
     assert!(listener.send("POST", &one, &add).json()["result"]["isError"] != true);
-    let call = ERA.call(1, "here_only", &json!({}));
+    let call = VERSION.call(1, "here_only", &json!({}));
     assert!(listener.send("POST", &one, &call).json()["result"]["content"].is_array());
     assert!(listener.send("POST", &other, &call).json()["error"].is_object());
     assert_eq!(listener.send("DELETE", &one, "").status, 204);
@@ -35,18 +35,18 @@ fn sessions_are_apart_and_end() {
         assert_eq!(listener.send(method, &one, &call).status, 404, "{method}");
         assert_eq!(listener.send(method, &[], &call).status, 400, "{method}");
     }
-    let call = ERA.call(1, "echo", &json!({ "message": "still here" }));
+    let call = VERSION.call(1, "echo", &json!({ "message": "still here" }));
     assert_eq!(text_of(&listener.send("POST", &other, &call).json()), "still here");
 }
 
 #[test]
-fn what_a_call_says_comes_with_its_answer() {
+fn notifications_of_a_call_come_with_its_response() {
     let listener = Listener::open(HTTP, &CHILD);
     let session = [listener.session("2025-11-25")];
     let params = json!({
         "name": "long_task", "arguments": { "steps": 3, "step_ms": 1 }, "_meta": { "progressToken": "t" },
     });
-    let mut response = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut response = listener.send("POST", &session, &VERSION.request(1, "tools/call", &params));
     for step in 1..=3 {
         let progress = response.event().unwrap();
         assert_eq!(progress["params"]["progressToken"], "t", "{progress}");
@@ -58,11 +58,11 @@ fn what_a_call_says_comes_with_its_answer() {
 }
 
 #[test]
-fn a_question_of_the_server_is_answered_by_another_post() {
+fn a_request_of_the_server_is_answered_by_another_post() {
     let listener = Listener::open(HTTP, &CHILD);
     let session = [listener.session("2025-11-25")];
     let mut response =
-        listener.send("POST", &session, &ERA.call(1, "ask_user", &json!({ "form": "confirm" })));
+        listener.send("POST", &session, &VERSION.call(1, "ask_user", &json!({ "form": "confirm" })));
     let question = response.event().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
     let result = json!({ "action": "accept", "content": { "confirm": true } });
@@ -73,31 +73,31 @@ fn a_question_of_the_server_is_answered_by_another_post() {
 }
 
 #[test]
-fn what_belongs_to_no_request_comes_over_the_standing_stream() {
+fn messages_without_a_request_come_over_the_get_stream() {
     let listener = Listener::open(HTTP, &CHILD);
     let session = [listener.session("2025-11-25")];
     let mut standing = listener.send("GET", &session, "");
     assert_eq!(standing.status, 200, "{}", standing.head);
-    let add = ERA.call(1, "add_tool", &json!({ "name": "another" }));
+    let add = VERSION.call(1, "add_tool", &json!({ "name": "another" }));
     assert!(listener.send("POST", &session, &add).json()["result"].is_object());
     let told = standing.event().unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     // A later stream gets what is said from then on; the first is closed.
     let mut later = listener.send("GET", &session, "");
     assert_eq!(standing.event(), None);
-    let remove = ERA.call(2, "remove_tool", &json!({ "name": "another" }));
+    let remove = VERSION.call(2, "remove_tool", &json!({ "name": "another" }));
     assert!(listener.send("POST", &session, &remove).json()["result"].is_object());
     assert_eq!(later.event().unwrap()["method"], "notifications/tools/list_changed");
 }
 
 #[test]
-fn what_is_cancelled_ends_without_an_answer() {
+fn a_cancelled_request_ends_without_a_response() {
     let listener = Listener::open(HTTP, &CHILD);
     let session = [listener.session("2025-11-25")];
     let params = json!({
         "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
     });
-    let mut response = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut response = listener.send("POST", &session, &VERSION.request(1, "tools/call", &params));
     assert!(response.event().is_some());
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(listener.send("POST", &session, cancel).status, 202);
@@ -107,7 +107,7 @@ fn what_is_cancelled_ends_without_an_answer() {
 }
 
 #[test]
-fn strangers_are_turned_away() {
+fn foreign_origins_are_refused() {
     let listener = Listener::open(HTTP, &CHILD);
     let opening = crate::support::Client::initialize("2025-11-25");
     for line in ["Host: evil.example", "Origin: https://evil.example", "Origin: null"] {
@@ -162,11 +162,11 @@ fn a_session_ends_with_its_server() {
     let params = json!({
         "name": "long_task", "arguments": { "steps": 10_000, "step_ms": 20 }, "_meta": { "progressToken": 1 },
     });
-    let mut running = listener.send("POST", &session, &ERA.request(1, "tools/call", &params));
+    let mut running = listener.send("POST", &session, &VERSION.request(1, "tools/call", &params));
     assert!(running.event().is_some());
     kill(children_of(listener.process.id())[0]);
     let answer = running.json();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)), "{answer}");
-    let ping = ERA.request(2, "ping", &json!({}));
+    let ping = VERSION.request(2, "ping", &json!({}));
     assert!((0..2000).any(|_| listener.send("POST", &session, &ping).status == 404), "the session goes on");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::support::Server;
-use crate::support::{Client, Era, text_of};
+use crate::support::{Client, Version, text_of};
 use crate::{bridge, each, ways};
 
 const BIG: usize = 3 << 20;
@@ -43,7 +43,7 @@ fn progress_comes_under_the_clients_own_token() {
 fn big_messages_pass_both_ways() {
     let server = Server::start(&[]);
     for way in ways(&server) {
-        let mut client = Client::with(Era::Session("2025-11-25"), bridge(&way));
+        let mut client = Client::with(Version::Session("2025-11-25"), bridge(&way));
         let big = "x".repeat(BIG);
         let answer = client.call("echo", &json!({ "message": big }));
         assert!(text_of(&answer) == big, "{way:?}: {} bytes", text_of(&answer).len());
@@ -51,10 +51,10 @@ fn big_messages_pass_both_ways() {
 }
 
 #[test]
-fn a_question_of_the_server_is_answered_by_the_client() {
+fn a_request_of_the_server_is_answered_by_the_client() {
     each(|mut client, what| {
-        let Era::Session(revision @ ("2025-06-18" | "2025-11-25")) = client.era else { return };
-        client.process.send_line(client.era.call(7, "ask_user", &json!({ "form": "confirm" })));
+        let Version::Session(revision @ ("2025-06-18" | "2025-11-25")) = client.version else { return };
+        client.process.send_line(client.version.call(7, "ask_user", &json!({ "form": "confirm" })));
         let question = client.notification("elicitation/create");
         let answer = json!({
             "jsonrpc": "2.0", "id": question["id"],
@@ -69,9 +69,9 @@ fn a_question_of_the_server_is_answered_by_the_client() {
 }
 
 #[test]
-fn a_result_that_asks_is_answered_by_asking_again() {
+fn input_required_results_are_retried() {
     each(|mut client, what| {
-        if client.era != Era::Stateless {
+        if client.version != Version::Stateless {
             return;
         }
         let tool = "test_input_required_result_request_state";
@@ -85,10 +85,10 @@ fn a_result_that_asks_is_answered_by_asking_again() {
 }
 
 #[test]
-fn what_is_cancelled_stops() {
+fn a_cancelled_call_stops() {
     each(|mut client, what| {
         let arguments = json!({ "steps": 10_000, "step_ms": 20, "tag": what.len().to_string() + what });
-        client.process.send_line(client.era.request(
+        client.process.send_line(client.version.request(
             9,
             "tools/call",
             &json!({ "name": "long_task", "arguments": arguments, "_meta": { "progressToken": 1 } }),
@@ -102,7 +102,7 @@ fn what_is_cancelled_stops() {
         let told = |answer: &Value| stopped(answer) == Some(1) || text_of(answer).contains("long_task");
         assert!((0..2000).any(|_| told(&client.call("cancellations", &tag))), "{what}: it was not cancelled");
         // Progress may have been on its way; an answer may not.
-        client.process.send_line(client.era.call("end", "echo", &json!({ "message": "" })));
+        client.process.send_line(client.version.call("end", "echo", &json!({ "message": "" })));
         loop {
             let message = client.next();
             if message["id"] == "end" {
@@ -117,11 +117,14 @@ fn what_is_cancelled_stops() {
 fn two_hundred_calls_at_once_are_answered_once_each() {
     let server = Server::start(&[]);
     for way in ways(&server) {
-        let eras = [Era::Session("2025-11-25"), Era::Stateless];
-        for era in eras.into_iter().filter(|era| *era != Era::Stateless || !way[1].starts_with("sse+")) {
-            let mut client = Client::with(era, bridge(&way));
+        let versions = [Version::Session("2025-11-25"), Version::Stateless];
+        for version in versions
+            .into_iter()
+            .filter(|version| *version != Version::Stateless || !way[1].starts_with("sse+"))
+        {
+            let mut client = Client::with(version, bridge(&way));
             for call in 0..200 {
-                client.process.send_line(era.call(
+                client.process.send_line(version.call(
                     call,
                     "echo",
                     &json!({ "message": format!("call {call}") }),
@@ -142,7 +145,7 @@ fn two_hundred_calls_at_once_are_answered_once_each() {
 #[test]
 fn arguments_are_repeated_in_headers_once_the_bridge_has_seen_the_tool() {
     let server = Server::start(&[]);
-    let mut client = Client::with(Era::Stateless, bridge(&ways(&server)[0]));
+    let mut client = Client::with(Version::Stateless, bridge(&ways(&server)[0]));
     let mut params = json!({});
     loop {
         let page = client.ask("tools/list", &params);
@@ -154,12 +157,12 @@ fn arguments_are_repeated_in_headers_once_the_bridge_has_seen_the_tool() {
 }
 
 #[test]
-fn what_listens_is_told() {
+fn subscriptions_are_notified() {
     let server = Server::start(&[]);
     for way in ways(&server).into_iter().filter(|way| !way[1].starts_with("sse+")) {
-        let mut client = Client::with(Era::Stateless, bridge(&way));
+        let mut client = Client::with(Version::Stateless, bridge(&way));
         let params = json!({ "notifications": { "toolsListChanged": true } });
-        client.process.send_line(client.era.request("ears", "subscriptions/listen", &params));
+        client.process.send_line(client.version.request("ears", "subscriptions/listen", &params));
         client.notification("notifications/subscriptions/acknowledged");
         let name = format!("added_{}", way.len() + way[1].len());
         let added = client.call("add_tool", &json!({ "name": name }));
@@ -177,5 +180,5 @@ fn what_listens_is_told() {
 fn a_server_that_speaks_only_the_older_transport_is_found() {
     let server = Server::start(&[]);
     let to = ["--to".to_owned(), format!("http://{}/sse", server.address)];
-    Client::with(Era::Session("2024-11-05"), bridge(&to)).is_served();
+    Client::with(Version::Session("2024-11-05"), bridge(&to)).is_served();
 }

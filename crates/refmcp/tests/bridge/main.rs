@@ -14,7 +14,7 @@ mod tls;
 mod two_bridges;
 
 use support::Server;
-use support::{Client, Era, Process, program};
+use support::{Client, Process, Version, program};
 
 /// The revisions with sessions.
 const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -41,9 +41,9 @@ fn bridge(to: &[impl AsRef<str>]) -> Process {
 fn each(mut meet: impl FnMut(Client, &str)) {
     let server = Server::start(&[]);
     for way in ways(&server) {
-        let stateless = (!way[1].starts_with("sse+")).then_some(Era::Stateless);
-        for era in SESSIONS.map(Era::Session).into_iter().chain(stateless) {
-            meet(Client::with(era, bridge(&way)), &format!("{era:?} {}", way.join(" ")));
+        let stateless = (!way[1].starts_with("sse+")).then_some(Version::Stateless);
+        for version in SESSIONS.map(Version::Session).into_iter().chain(stateless) {
+            meet(Client::with(version, bridge(&way)), &format!("{version:?} {}", way.join(" ")));
         }
     }
 }

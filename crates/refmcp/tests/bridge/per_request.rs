@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::listener::Listener;
 use crate::support::Server;
 use crate::support::http::Response;
-use crate::support::{Era, STATELESS, children_of, kill, text_of};
+use crate::support::{STATELESS, Version, children_of, kill, text_of};
 use crate::{CHILD, ways};
 
 fn post(listener: &Listener, id: impl Into<Value>, tool: &str, params: Value) -> Response {
@@ -18,7 +18,7 @@ fn start(listener: &Listener, id: impl Into<Value>, tool: &str, mut params: Valu
     params["name"] = json!(tool);
     let head = [("MCP-Protocol-Version", STATELESS), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
     let head = head.map(|(name, value)| format!("{name}: {value}"));
-    listener.start("POST", &head, &Era::Stateless.request(id, "tools/call", &params))
+    listener.start("POST", &head, &Version::Stateless.request(id, "tools/call", &params))
 }
 
 fn listener() -> Listener {
@@ -75,7 +75,7 @@ fn log_messages_reach_a_client_that_asks_for_them() {
 }
 
 #[test]
-fn a_client_that_leaves_calls_off_its_request() {
+fn a_client_that_disconnects_cancels_its_request() {
     let listener = listener();
     let arguments = json!({ "steps": 10_000, "step_ms": 20, "tag": "gone" });
     let mut response =
@@ -92,7 +92,7 @@ fn a_client_that_leaves_calls_off_its_request() {
 #[test]
 fn headers_must_say_what_the_body_says() {
     let listener = listener();
-    let call = Era::Stateless.call(1, "echo", &json!({ "message": "x" }));
+    let call = Version::Stateless.call(1, "echo", &json!({ "message": "x" }));
     let lines = |method: &str, name: &str, version: &str| {
         [
             format!("MCP-Protocol-Version: {version}"),
@@ -114,9 +114,9 @@ fn headers_must_say_what_the_body_says() {
         assert_eq!(response.status, 400, "{wrong:?}");
         assert_eq!(response.json()["error"]["code"], -32020, "{wrong:?}");
     }
-    let unstated = Era::Session("").call(1, "echo", &json!({ "message": "x" }));
+    let unstated = Version::Session("").call(1, "echo", &json!({ "message": "x" }));
     assert_eq!(listener.send("POST", &lines("tools/call", "echo", STATELESS), &unstated).status, 400);
-    let unknown = Era::Stateless.request(1, "nonsense", &json!({}));
+    let unknown = Version::Stateless.request(1, "nonsense", &json!({}));
     let response = listener.send("POST", &lines("nonsense", "", STATELESS)[..2], &unknown);
     assert_eq!(response.status, 404);
     assert_eq!(response.json()["error"]["code"], -32601);
@@ -126,12 +126,13 @@ fn headers_must_say_what_the_body_says() {
 }
 
 #[test]
-fn what_listens_is_told_under_its_own_id() {
+fn subscriptions_are_notified_under_their_own_id() {
     let listener = listener();
     let params = json!({ "notifications": { "toolsListChanged": true } });
     let head = [format!("MCP-Protocol-Version: {STATELESS}"), "Mcp-Method: subscriptions/listen".to_owned()];
-    let listen =
-        |id: &str| listener.send("POST", &head, &Era::Stateless.request(id, "subscriptions/listen", &params));
+    let listen = |id: &str| {
+        listener.send("POST", &head, &Version::Stateless.request(id, "subscriptions/listen", &params))
+    };
     let mut ears = [("left", listen("left")), ("right", listen("right"))];
     let key = "io.modelcontextprotocol/subscriptionId";
     for (id, ear) in &mut ears {
@@ -160,7 +161,7 @@ fn arguments_that_headers_repeat_are_repeated_to_the_server() {
         ("Mcp-Param-Region", "=?base64?S8O2bG4=?="),
     ];
     let head = head.map(|(name, value)| format!("{name}: {value}"));
-    let call = Era::Stateless.call(1, tool, &json!({ "region": "Köln" }));
+    let call = Version::Stateless.call(1, tool, &json!({ "region": "Köln" }));
     let answer = listener.send("POST", &head, &call).json();
     assert_eq!(text_of(&answer), "Region: Köln", "{answer}");
     // A server that checks them says so when they are missing.

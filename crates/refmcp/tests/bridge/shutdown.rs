@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use crate::support::Server;
-use crate::support::{Client, Era, children_of, text_of, wait_until_gone};
+use crate::support::{Client, Version, children_of, text_of, wait_until_gone};
 use crate::{CHILD, bridge, ways};
 
 #[test]
 fn the_server_ends_with_the_bridge() {
     for told in [None, Some("TERM"), Some("INT")] {
-        let mut client = Client::with(Era::Session("2025-11-25"), bridge(&CHILD));
+        let mut client = Client::with(Version::Session("2025-11-25"), bridge(&CHILD));
         let servers = children_of(client.process.id());
         assert_eq!(servers.len(), 1, "the bridge starts one server");
         match told {
@@ -29,7 +29,7 @@ fn the_server_ends_with_the_bridge() {
 
 #[test]
 fn a_bridge_that_is_killed_leaves_no_server_behind() {
-    let client = Client::with(Era::Session("2025-11-25"), bridge(&CHILD));
+    let client = Client::with(Version::Session("2025-11-25"), bridge(&CHILD));
     let servers = children_of(client.process.id());
     client.process.signal("KILL");
     assert_eq!(servers.len(), 1);
@@ -40,8 +40,8 @@ fn a_bridge_that_is_killed_leaves_no_server_behind() {
 fn answers_that_are_due_come_before_the_end() {
     let server = Server::start(&[]);
     for way in ways(&server) {
-        let mut client = Client::with(Era::Session("2025-11-25"), bridge(&way));
-        client.process.send_line(client.era.call("last", "slow", &json!({ "ms": 300 })));
+        let mut client = Client::with(Version::Session("2025-11-25"), bridge(&way));
+        client.process.send_line(client.version.call("last", "slow", &json!({ "ms": 300 })));
         client.process.close_input();
         let answer = client.answer_to(&json!("last"));
         assert!(!text_of(&answer).is_empty(), "{way:?}: {answer}");
@@ -51,12 +51,12 @@ fn answers_that_are_due_come_before_the_end() {
 }
 
 #[test]
-fn who_only_listens_is_not_waited_for() {
+fn a_client_that_only_listens_is_not_waited_for() {
     let server = Server::start(&[]);
     for way in ways(&server).into_iter().filter(|way| !way[1].starts_with("sse+")) {
-        let mut client = Client::with(Era::Stateless, bridge(&way));
+        let mut client = Client::with(Version::Stateless, bridge(&way));
         let params = json!({ "notifications": { "toolsListChanged": true } });
-        client.process.send_line(client.era.request(1, "subscriptions/listen", &params));
+        client.process.send_line(client.version.request(1, "subscriptions/listen", &params));
         client.notification("notifications/subscriptions/acknowledged");
         client.process.close_input();
         let exit = client.process.exit();
@@ -68,8 +68,8 @@ fn who_only_listens_is_not_waited_for() {
 fn a_request_to_a_client_that_left_is_answered_with_an_error() {
     let server = Server::start(&[]);
     for way in ways(&server) {
-        let mut client = Client::with(Era::Session("2025-11-25"), bridge(&way));
-        client.process.send_line(client.era.call(1, "ask_user", &json!({ "form": "confirm" })));
+        let mut client = Client::with(Version::Session("2025-11-25"), bridge(&way));
+        client.process.send_line(client.version.call(1, "ask_user", &json!({ "form": "confirm" })));
         client.notification("elicitation/create");
         client.process.close_input();
         let answer = client.answer_to(&json!(1));

@@ -47,7 +47,7 @@ impl Certificate {
 }
 
 #[test]
-fn every_front_can_have_a_certificate() {
+fn every_listener_can_use_tls() {
     let certificate = Certificate::new();
     for from in ["https://127.0.0.1:0/mcp", "wss://127.0.0.1:0/mcp", "sse+https://127.0.0.1:0/sse"] {
         let listener = Listener::open(from, &certificate.options());

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use crate::listener::Listener;
 use crate::support::Server;
-use crate::support::{Client, Era, children_of, text_of, wait_until_gone};
+use crate::support::{Client, Version, children_of, text_of, wait_until_gone};
 use crate::{CHILD, SESSIONS, bridge, ways};
 
 const FRONTS: [&str; 3] =
     ["http://127.0.0.1:0/mcp", "ws://127.0.0.1:0/socket", "sse+http://127.0.0.1:0/events"];
 
 /// A client at the near end of two bridges.
-fn client(listener: &Listener, era: Era) -> Client {
-    Client::with(era, bridge(&["--to", &listener.url]))
+fn client(listener: &Listener, version: Version) -> Client {
+    Client::with(version, bridge(&["--to", &listener.url]))
 }
 
 #[test]
@@ -22,10 +22,11 @@ fn every_pair_of_transports() {
         for to in ways(&server) {
             let listener = Listener::open(from, &to);
             let alone = !from.starts_with("sse+") && !to[1].starts_with("sse+");
-            for era in
-                [Some(Era::Session("2025-11-25")), alone.then_some(Era::Stateless)].into_iter().flatten()
+            for version in [Some(Version::Session("2025-11-25")), alone.then_some(Version::Stateless)]
+                .into_iter()
+                .flatten()
             {
-                tour(&mut client(&listener, era), &format!("{era:?} {from} {to:?}"));
+                tour(&mut client(&listener, version), &format!("{version:?} {from} {to:?}"));
             }
         }
     }
@@ -46,24 +47,24 @@ fn tour(client: &mut Client, what: &str) {
 }
 
 #[test]
-fn every_revision_through_every_front() {
+fn every_revision_over_every_listener() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
         for revision in SESSIONS {
-            client(&listener, Era::Session(revision)).is_served();
+            client(&listener, Version::Session(revision)).is_served();
         }
         if !from.starts_with("sse+") {
-            client(&listener, Era::Stateless).is_served();
+            client(&listener, Version::Stateless).is_served();
         }
     }
 }
 
 #[test]
-fn questions_find_their_way_back() {
+fn requests_of_the_server_are_routed_back() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
-        let mut client = client(&listener, Era::Session("2025-11-25"));
-        client.process.send_line(client.era.call(7, "ask_user", &json!({ "form": "confirm" })));
+        let mut client = client(&listener, Version::Session("2025-11-25"));
+        client.process.send_line(client.version.call(7, "ask_user", &json!({ "form": "confirm" })));
         let question = client.notification("elicitation/create");
         let result = json!({ "action": "accept", "content": { "confirm": true } });
         let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
@@ -77,9 +78,9 @@ fn questions_find_their_way_back() {
 fn many_calls_at_once() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
-        let mut client = client(&listener, Era::Session("2025-11-25"));
+        let mut client = client(&listener, Version::Session("2025-11-25"));
         for call in 0..100 {
-            client.process.send_line(client.era.call(
+            client.process.send_line(client.version.call(
                 call,
                 "echo",
                 &json!({ "message": format!("call {call}") }),
@@ -97,7 +98,7 @@ fn many_calls_at_once() {
 fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
-        let mut client = client(&listener, Era::Session("2025-11-25"));
+        let mut client = client(&listener, Version::Session("2025-11-25"));
         client.is_served();
         let servers = children_of(listener.process.id());
         assert_eq!(servers.len(), 1, "{from}: one server for one client");
@@ -112,9 +113,9 @@ fn a_bridge_that_is_told_to_stop_ends_with_its_servers() {
 fn a_client_that_leaves_takes_its_server_along() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
-        let mut stays = client(&listener, Era::Session("2025-11-25"));
+        let mut stays = client(&listener, Version::Session("2025-11-25"));
         let before = children_of(listener.process.id());
-        let mut leaves = client(&listener, Era::Session("2025-11-25"));
+        let mut leaves = client(&listener, Version::Session("2025-11-25"));
         let server = children_of(listener.process.id()).into_iter().find(|pid| !before.contains(pid));
         leaves.process.close_input();
         assert!(leaves.process.exit().status.success(), "{from}");
@@ -124,7 +125,7 @@ fn a_client_that_leaves_takes_its_server_along() {
 }
 
 #[test]
-fn strangers_are_turned_away_at_every_front() {
+fn foreign_origins_are_refused_by_every_listener() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
         for line in ["Host: evil.example", "Origin: https://evil.example"] {

@@ -10,7 +10,7 @@ use super::support::Server;
 use super::support::{Ended, REFMCP, User};
 
 fn document(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 #[test]

@@ -20,7 +20,7 @@ done
 "#;
 
 #[test]
-fn data_without_content_is_shown_and_complained_about() {
+fn structured_content_without_content_is_shown_as_a_finding() {
     let user = User::new();
     let script = user.write("server.sh", SERVER);
     for (output, total) in [("text", "\"total\": 3"), ("json", "\"total\": 3")] {

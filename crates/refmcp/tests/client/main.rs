@@ -49,26 +49,26 @@ fn every_command_reaches_every_transport() {
 #[test]
 fn every_revision_can_be_asked_for() {
     let user = User::new();
-    for (era, revision) in [
+    for (version, revision) in [
         ("auto", "2026-07-28"),
         ("modern", "2026-07-28"),
         ("legacy", "2025-11-25"),
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
     ] {
-        let came = user.with_stdio(&["info", "--output", "json", "--protocol-version", era]);
+        let came = user.with_stdio(&["info", "--output", "json", "--protocol-version", version]);
         let document: Value = serde_json::from_str(&came.out).unwrap_or_else(|_| panic!("{came:?}"));
-        assert_eq!(document["protocolVersion"], revision, "{era}");
+        assert_eq!(document["protocolVersion"], revision, "{version}");
     }
 }
 
 #[test]
-fn what_was_insisted_on_once_is_not_what_the_server_prefers() {
+fn a_requested_version_is_not_remembered() {
     let user = User::new();
-    for (era, spoken) in [("2025-06-18", "2025-06-18"), ("auto", "2026-07-28")] {
-        let info = user.with_stdio(&["info", "--protocol-version", era, "--output", "json"]);
+    for (version, spoken) in [("2025-06-18", "2025-06-18"), ("auto", "2026-07-28")] {
+        let info = user.with_stdio(&["info", "--protocol-version", version, "--output", "json"]);
         let info: Value = serde_json::from_str(&info.out).unwrap();
-        assert_eq!(info["protocolVersion"], spoken, "--protocol-version {era}");
+        assert_eq!(info["protocolVersion"], spoken, "--protocol-version {version}");
     }
 }
 
@@ -209,7 +209,7 @@ fn the_inspectors_flags_are_understood() {
 }
 
 #[test]
-fn nothing_is_started_that_nobody_agreed_to() {
+fn nothing_is_started_without_consent() {
     let user = User::new();
     let config = json!({ "mcpServers": {
         "ours": { "command": REFMCP, "args": ["stdio"] },
@@ -234,7 +234,7 @@ fn nothing_is_started_that_nobody_agreed_to() {
 }
 
 #[test]
-fn calls_are_written_down() {
+fn calls_are_logged() {
     let user = User::new();
     user.with_stdio(&["call", "echo", "message=first"]);
     user.with_stdio(&["call", "fail"]);
@@ -255,7 +255,7 @@ fn calls_are_written_down() {
 }
 
 #[test]
-fn questions_of_servers_are_answered_without_a_terminal_where_that_was_allowed() {
+fn requests_of_servers_are_answered_without_a_terminal_where_allowed() {
     let user = User::new();
     let refused = user.with_stdio(&["call", "ask_user", "form=all"]);
     assert_ne!(refused.code, 0, "{refused:?}");
@@ -280,7 +280,7 @@ fn a_server_leaves_nothing_behind() {
 }
 
 #[test]
-fn output_that_nobody_reads_is_no_fault() {
+fn output_that_is_not_read_is_no_error() {
     let user = User::new();
     let mut child = user
         .command(&["call", "big_result", "bytes=2000000", "--", REFMCP, "stdio"])

@@ -155,7 +155,7 @@ fn aimed<'a>(words: &[&'a str], target: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn of_a_command_nothing_secret_is_told() {
+fn secrets_of_a_command_are_masked() {
     let mut watched = Watched::new();
     let command = command();
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -211,7 +211,7 @@ fn of_a_command_nothing_secret_is_told() {
 }
 
 #[test]
-fn of_an_address_nothing_secret_is_told() {
+fn secrets_of_a_url_are_masked() {
     let (mut watched, server) = (Watched::new(), Server::start(&[]));
     let header = format!("Authorization: Bearer {HEADER}");
     for target in [
@@ -249,7 +249,7 @@ fn of_an_address_nothing_secret_is_told() {
 }
 
 #[test]
-fn of_an_address_that_leads_nowhere_nothing_secret_is_told() {
+fn secrets_of_an_unreachable_url_are_masked() {
     let mut watched = Watched::new();
     let closed = format!("127.0.0.1:{}", free_port());
     for target in [
@@ -286,7 +286,7 @@ fn of_an_address_that_leads_nowhere_nothing_secret_is_told() {
 }
 
 #[test]
-fn of_a_configured_server_nothing_secret_is_told() {
+fn secrets_of_a_configured_server_are_masked() {
     let (mut watched, server) = (Watched::new(), Server::start(&[]));
     let command = command();
     let document = json!({ "mcpServers": {
@@ -385,7 +385,7 @@ done
 fn errors_of_a_server_are_shown_without_secrets() {
     let mut watched = Watched::new();
     let key = format!("KEY={VARIABLE}");
-    let target = ["--era", "legacy", "--", &key, "sh", "-c", TALKATIVE];
+    let target = ["--protocol-version", "legacy", "--", &key, "sh", "-c", TALKATIVE];
     for words in [
         &["call", "t"][..],
         &["call", "t", "-o", "json"],

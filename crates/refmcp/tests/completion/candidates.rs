@@ -104,7 +104,7 @@ fn names_of_what_is_listed_whole_come_from_the_server() {
 }
 
 #[test]
-fn a_list_is_remembered_for_a_while_and_for_its_owner_alone() {
+fn a_list_is_cached_for_a_while_and_for_its_owner_alone() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     assert_eq!(user.fish(&["call", &url, "su"]), ["sum"]);
@@ -120,7 +120,7 @@ fn a_list_is_remembered_for_a_while_and_for_its_owner_alone() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_given_up_soon() {
+fn a_silent_server_is_given_up_soon() {
     let user = User::new();
     let silent = listening(|_stream| thread::park());
     let took = user.given_up(&format!("http://{silent}/mcp"));

@@ -43,7 +43,7 @@ fn a_server_that_does_not_answer_is_ended() {
 }
 
 #[test]
-fn a_state_that_is_locked_holds_nothing_up() {
+fn a_locked_state_file_does_not_block() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     std::fs::create_dir(user.path("state")).unwrap();
@@ -87,7 +87,7 @@ fn no_login_is_begun() {
 }
 
 #[test]
-fn what_the_line_would_write_is_not_written() {
+fn no_trace_is_written() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
     assert_eq!(user.fish(&["call", "--trace", "t", "-o", "jsonl", "--explain", &url, "su"]), ["sum"]);

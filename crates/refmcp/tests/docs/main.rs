@@ -119,8 +119,8 @@ fn run(document: &str, examples: &[Example], ports: &BTreeMap<String, String>) {
         };
         match ended {
             Ok(output) => printed.push((example, output)),
-            Err(fault) => {
-                faults += &format!("{document}:{}: $ {}\n  {fault}\n", example.line, example.command);
+            Err(error) => {
+                faults += &format!("{document}:{}: $ {}\n  {error}\n", example.line, example.command);
                 break;
             }
         }
@@ -169,7 +169,7 @@ fn renumbered(text: &str, ports: &BTreeMap<String, String>) -> String {
 
 fn read(document: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
-    fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[test]

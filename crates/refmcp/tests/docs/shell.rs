@@ -75,7 +75,7 @@ impl Shell {
         let script = format!("{{ {command}\n}} >'{}' 2>&1 </dev/null\necho ended\n", output.path.display());
         let died = || "the shell has ended".to_owned();
         self.input.write_all(script.as_bytes()).map_err(|_| died())?;
-        self.ended.recv_timeout(LIMIT).map_err(|fault| match fault {
+        self.ended.recv_timeout(LIMIT).map_err(|error| match error {
             mpsc::RecvTimeoutError::Timeout => format!("it did not end in {LIMIT:?}"),
             mpsc::RecvTimeoutError::Disconnected => format!("{}: {}", died(), output.text()),
         })?;

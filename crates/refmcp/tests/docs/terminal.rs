@@ -71,7 +71,7 @@ impl Terminal {
             shown = plain(&String::from_utf8_lossy(&bytes));
             if let Some(answer) = next_answer(transcript, &shown).filter(|_| shown.len() > answered) {
                 answered = shown.len() + answer.len();
-                writeln!(self.keyboard, "{answer}").map_err(|fault| fault.to_string())?;
+                writeln!(self.keyboard, "{answer}").map_err(|error| error.to_string())?;
             }
         }
         Err(format!("it did not end in {LIMIT:?}; the terminal shows:\n{shown}"))

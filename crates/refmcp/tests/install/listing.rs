@@ -77,7 +77,7 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
-fn what_was_decided_is_shown() {
+fn decisions_are_shown() {
     let user = User::at_work();
     user.write(
         "work/.mcp.json",

@@ -8,7 +8,7 @@ fn refused(user: &User, words: &[&str], why: &str) {
 }
 
 #[test]
-fn a_broken_file_is_told_of_by_its_line_and_column() {
+fn a_broken_file_is_reported_with_line_and_column() {
     let user = User::at_work();
     for (text, why) in [
         ("{\n  \"servers\": {\n    \"a\": oops\n  }\n}\n", ".vscode/mcp.json: line 3, column 10: "),
@@ -61,7 +61,7 @@ fn without_a_terminal_nothing_is_written_unasked() {
 }
 
 #[test]
-fn words_that_do_not_fit_are_explained() {
+fn wrong_arguments_are_explained() {
     let user = User::at_work();
     for (words, why) in [
         (&["install"][..], "<HOST>"),

@@ -5,16 +5,17 @@ use crate::{User, scripted};
 #[test]
 fn what_is_declined_is_told_with_the_reason() {
     let user = User::new();
-    for era in ["2025-11-25", "2026-07-28"] {
-        let ended = user.with_stdio(&["call", "--protocol-version", era, "--yes", "ask_user", "form=all"]);
+    for version in ["2025-11-25", "2026-07-28"] {
+        let ended =
+            user.with_stdio(&["call", "--protocol-version", version, "--yes", "ask_user", "form=all"]);
         assert!(
             ended.err.contains("refmcp: declined the form \"One field of every kind.\""),
-            "{era}: {ended:?}"
+            "{version}: {ended:?}"
         );
-        assert!(ended.err.contains("field \"name\" is required"), "{era}: {ended:?}");
+        assert!(ended.err.contains("field \"name\" is required"), "{version}: {ended:?}");
         let ended =
-            user.with_stdio(&["call", "--protocol-version", era, "--yes", "ask_user", "form=confirm"]);
-        assert!(ended.code == 0 && ended.err.is_empty(), "{era}: {ended:?}");
+            user.with_stdio(&["call", "--protocol-version", version, "--yes", "ask_user", "form=confirm"]);
+        assert!(ended.code == 0 && ended.err.is_empty(), "{version}: {ended:?}");
     }
 }
 

@@ -97,24 +97,24 @@ fn only_names_that_are_near_are_proposed() {
 #[test]
 fn an_address_that_nothing_is_at_is_not_watched_in_any_revision() {
     let user = User::new();
-    for era in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
-        let ended = user.with_stdio(&["watch", "--protocol-version", era, "file:///notes/todo.tx"]);
-        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{era}: {ended:?}");
-        assert!(ended.err.contains("file:///notes/todo.tx cannot be watched"), "{era}: {ended:?}");
-        assert!(ended.err.contains("did you mean file:///notes/todo.txt?"), "{era}: {ended:?}");
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        let ended = user.with_stdio(&["watch", "--protocol-version", version, "file:///notes/todo.tx"]);
+        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{version}: {ended:?}");
+        assert!(ended.err.contains("file:///notes/todo.tx cannot be watched"), "{version}: {ended:?}");
+        assert!(ended.err.contains("did you mean file:///notes/todo.txt?"), "{version}: {ended:?}");
     }
 }
 
 #[test]
 fn nor_in_the_shell() {
     let user = User::new();
-    for era in ["2025-06-18", "2026-07-28"] {
-        let mut command = user.command(&["shell", "--protocol-version", era, "--", REFMCP, "stdio"]);
+    for version in ["2025-06-18", "2026-07-28"] {
+        let mut command = user.command(&["shell", "--protocol-version", version, "--", REFMCP, "stdio"]);
         let mut shell = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         shell.stdin.take().unwrap().write_all(b"subscribe file:///nothing\n").unwrap();
         let output = shell.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{era}: {said}");
-        assert!(said.contains("file:///nothing cannot be watched"), "{era}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{version}: {said}");
+        assert!(said.contains("file:///nothing cannot be watched"), "{version}: {said}");
     }
 }

@@ -41,7 +41,7 @@ fn what_can_be_listed_is_listed() {
 }
 
 #[test]
-fn what_the_server_never_declared_is_said_to_be_undeclared() {
+fn undeclared_capabilities_are_reported() {
     let user = User::new();
     let server = scripted("{}", &[]);
     for (words, what) in [

@@ -35,16 +35,16 @@ fn a_server_that_only_prints_is_left_soon_and_quoted() {
     ] {
         let ended = user.with_script(&["list"], script);
         assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{script}: {ended:?}");
-        let fault = ended.err.lines().last().unwrap();
-        assert!(fault.contains(quoted), "{script}: {ended:?}");
+        let last = ended.err.lines().last().unwrap();
+        assert!(last.contains(quoted), "{script}: {ended:?}");
         assert!(ended.took < Duration::from_secs(15), "{script}: {ended:?}");
     }
     // A banner of a server that then waits for something else.
     let ended =
         user.with_script(&["list", "--timeout", "2"], "echo listening on port 3000; exec cat >/dev/null");
-    let fault = ended.err.lines().last().unwrap();
+    let last = ended.err.lines().last().unwrap();
     assert!(
-        ended.code == 4 && fault.ends_with("it wrote what is no message: listening on port 3000"),
+        ended.code == 4 && last.ends_with("it wrote what is no message: listening on port 3000"),
         "{ended:?}"
     );
     assert_eq!(ended.err.matches("log to stderr").count(), 1, "{ended:?}");

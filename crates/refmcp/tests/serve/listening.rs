@@ -71,7 +71,7 @@ fn a_socket_is_left_to_the_next_server_even_by_one_that_was_killed() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_said() {
+fn contradicting_options_are_explained() {
     for (options, hint) in [
         (&["--unix", "s", "--host", "0.0.0.0"][..], "cannot be used with"),
         (&["--unix", "s", "--tls-cert", "c", "--tls-key", "k"], "cannot be used with"),

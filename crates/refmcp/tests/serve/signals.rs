@@ -27,7 +27,7 @@ fn a_drain_is_not_ready_and_serves() {
 }
 
 #[test]
-fn each_further_signal_hastens() {
+fn each_further_signal_skips_a_step() {
     let mut server = Server::start(&["--drain", "600", "--shutdown-timeout", "600"]);
     // A call that lasts: its connection is there until it is cut.
     let mut busy = server.connect();

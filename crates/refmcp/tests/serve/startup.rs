@@ -8,7 +8,7 @@ use crate::support::wait_for;
 use crate::support::{INITIALIZE, Server};
 
 #[test]
-fn it_serves_where_it_says() {
+fn it_serves_at_the_address_of_its_banner() {
     let response = Server::start(&[]).greet();
     assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
     assert!(response.contains("RefMCP-TestServer"), "{response}");

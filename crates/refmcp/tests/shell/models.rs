@@ -5,18 +5,20 @@ use crate::scripts::{run, text};
 
 #[test]
 fn a_model_that_is_selected_stays_selected() {
-    for era in ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] {
+    for version in ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let script = "models\nmodel claude-v2\nmodels\nask_model prompt=hm\nmodel gpt-9\nask_model prompt=hm\nmetadata\n";
-        let output =
-            run(script, &["--protocol-version", era, "--sampler", "grep -o '\"name\":\"[^\"]*\"'", "--yes"]);
+        let output = run(
+            script,
+            &["--protocol-version", version, "--sampler", "grep -o '\"name\":\"[^\"]*\"'", "--yes"],
+        );
         let (said, complaints) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(1), "{era}: {said}{complaints}");
-        assert!(complaints.contains("unknown model"), "{era}: {complaints}");
+        assert_eq!(output.status.code(), Some(1), "{version}: {said}{complaints}");
+        assert!(complaints.contains("unknown model"), "{version}: {complaints}");
         let active: Vec<&str> = said.lines().filter(|line| line.contains("  yes  ")).collect();
-        assert_eq!(active.len(), 2, "{era}: {said}");
-        assert!(active[0].starts_with("gpt-4 ") && active[1].starts_with("claude-v2 "), "{era}: {said}");
-        assert_eq!(said.matches("\"name\":\"claude-v2\"").count(), 2, "{era}: {said}");
-        assert!(said.contains("authRequired  false"), "{era}: {said}");
+        assert_eq!(active.len(), 2, "{version}: {said}");
+        assert!(active[0].starts_with("gpt-4 ") && active[1].starts_with("claude-v2 "), "{version}: {said}");
+        assert_eq!(said.matches("\"name\":\"claude-v2\"").count(), 2, "{version}: {said}");
+        assert!(said.contains("authRequired  false"), "{version}: {said}");
     }
 }
 

@@ -88,11 +88,11 @@ fn changes_are_shown_as_they_come() {
 
 #[test]
 fn changes_are_shown_above_the_line_that_is_being_typed() {
-    for era in ["modern", "legacy"] {
+    for version in ["modern", "legacy"] {
         let folder = tempdir().unwrap();
         let server = Server::start(&[]);
         let url = format!("http://{}/mcp", server.address);
-        let mut terminal = shell(folder.path(), &["--protocol-version", era, &url]);
+        let mut terminal = shell(folder.path(), &["--protocol-version", version, &url]);
         let prompt = format!("{}> ", server.address);
         terminal.expect(&prompt);
         terminal.enter("subscribe file:///resources/notes.txt");
@@ -158,7 +158,7 @@ fn ctrl_d_ends_in_order() {
 }
 
 #[test]
-fn being_told_to_end_ends_the_server_too() {
+fn sigterm_ends_the_server_too() {
     let folder = tempdir().unwrap();
     let mut terminal = shell_with_server(folder.path(), &[]);
     let children = children_of(terminal.id());

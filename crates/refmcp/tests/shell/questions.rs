@@ -57,7 +57,7 @@ fn tools_that_may_change_something_are_asked_about() {
 }
 
 #[test]
-fn a_person_plays_the_model() {
+fn a_person_answers_sampling_requests() {
     let folder = tempdir().unwrap();
     let mut terminal = shell_with_server(folder.path(), &[]);
     terminal.enter("ask_model prompt='what is up?'");

@@ -41,7 +41,7 @@ fn a_script_is_carried_out_and_nothing_of_it_repeated() {
 }
 
 #[test]
-fn a_slip_of_a_command_is_put_right() {
+fn a_mistyped_command_is_corrected() {
     let output = run("hlep\nsrvers\necko\n", &[]);
     let said = text(&output.stderr);
     assert!(said.contains("no command and no tool \"hlep\"; did you mean help?"), "{said}");
@@ -91,7 +91,7 @@ fn results_can_be_documents() {
 }
 
 #[test]
-fn what_servers_are_told_can_be_changed() {
+fn options_can_be_changed_in_the_shell() {
     let script = "list_roots\nroots /\nroots\nlist_roots\nraw tools/call {\"name\": \"sum\", \"arguments\": {\"a\": 1, \"b\": 8}}\n\
                   tools\nresources\ntemplates\nprompts\ninfo\nhelp\nlevel debug\nlog_all\n";
     let output = run(script, &[]);

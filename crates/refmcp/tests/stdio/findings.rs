@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Client, Era, Process, program};
+use crate::support::{Client, Process, Version, program};
 
 /// Wrong messages, the rule and a part of the line that each leads to.
 const WRONG: [(&str, &str, &str); 4] = [
@@ -26,34 +26,34 @@ const WRONG: [(&str, &str, &str); 4] = [
 
 #[test]
 fn the_log_says_once_what_to_send() {
-    for era in [Era::Session("2025-06-18"), Era::Session("2024-11-05"), Era::Stateless] {
-        let mut client = Client::start(era, &[]);
+    for version in [Version::Session("2025-06-18"), Version::Session("2024-11-05"), Version::Stateless] {
+        let mut client = Client::start(version, &[]);
         for _ in 0..50 {
             WRONG.iter().for_each(|(message, ..)| client.process.send_line(message));
         }
-        client.process.send_line(era.call(7, "echo", &json!({ "message": "x" })));
+        client.process.send_line(version.call(7, "echo", &json!({ "message": "x" })));
         client.answer_to(&json!(7));
         client.process.close_input();
         let log = client.process.exit().errors;
-        assert_eq!(log.lines().count(), WRONG.len(), "{era:?}: {log}");
+        assert_eq!(log.lines().count(), WRONG.len(), "{version:?}: {log}");
         for (message, rule, send) in WRONG {
             let told =
                 log.lines().any(|line| line.contains("WARN") && line.contains(rule) && line.contains(send));
-            assert!(told, "{era:?} {message}: {log}");
+            assert!(told, "{version:?} {message}: {log}");
         }
     }
 }
 
 #[test]
 fn a_client_that_does_nothing_wrong_leaves_the_log_empty() {
-    for era in [Era::Session("2025-11-25"), Era::Stateless] {
-        let mut client = Client::with(era, Process::spawn(program(&["stdio"])));
-        client.process.send_line(era.call(7, "echo", &json!({ "message": "x" })));
+    for version in [Version::Session("2025-11-25"), Version::Stateless] {
+        let mut client = Client::with(version, Process::spawn(program(&["stdio"])));
+        client.process.send_line(version.call(7, "echo", &json!({ "message": "x" })));
         client.answer_to(&json!(7));
         client
             .process
             .send_line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
         client.process.close_input();
-        assert_eq!(client.process.exit().errors, "", "{era:?}");
+        assert_eq!(client.process.exit().errors, "", "{version:?}");
     }
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Process, program, text_of};
+use crate::support::{Client, Process, Version, program, text_of};
 
-const SESSION: Era = Era::Session("2025-06-18");
+const SESSION: Version = Version::Session("2025-06-18");
 const LIMIT: usize = 4 << 20;
 
 #[test]
 fn a_line_over_the_limit_is_answered_and_skipped() {
-    for era in [SESSION, Era::Stateless] {
-        let mut client = Client::start(era, &[]);
-        let wrapping = era.call(7, "echo", &json!({ "message": "" })).len();
+    for version in [SESSION, Version::Stateless] {
+        let mut client = Client::start(version, &[]);
+        let wrapping = version.call(7, "echo", &json!({ "message": "" })).len();
         let message = "x".repeat(LIMIT - wrapping);
-        client.process.send_line(era.call(7, "echo", &json!({ "message": message })));
+        client.process.send_line(version.call(7, "echo", &json!({ "message": message })));
         assert_eq!(text_of(&client.answer_to(&json!(7))).len(), message.len(), "exactly as long as allowed");
-        client.process.send_line(era.call(8, "echo", &json!({ "message": format!("{message}x") })));
+        client.process.send_line(version.call(8, "echo", &json!({ "message": format!("{message}x") })));
         let answer = client.next();
         assert_eq!(answer["error"]["code"], -32600, "{answer}");
         assert!(answer["error"]["message"].to_string().contains("longer than 4194304"), "{answer}");
@@ -63,20 +63,20 @@ fn a_message_may_come_byte_by_byte() {
 /// Line breaks and separators inside of results never break a line, whatever else goes on.
 #[test]
 fn stdout_carries_messages_only() {
-    for era in [SESSION, Era::Session("2025-11-25"), Era::Stateless] {
-        let mut client = Client::with(era, Process::spawn(program(&["--log", "trace", "stdio"])));
+    for version in [SESSION, Version::Session("2025-11-25"), Version::Stateless] {
+        let mut client = Client::with(version, Process::spawn(program(&["--log", "trace", "stdio"])));
         let sources = json!({ "message": "a\nb\r\nc\u{2028}d\u{0}e\u{1b}[2J\u{7f}" });
         for round in 0..20 {
-            client.process.send_line(era.call(format!("e{round}"), "echo", &sources));
-            client.process.send_line(era.call(format!("l{round}"), "log_all", &json!({})));
-            client.process.send_line(era.call(format!("f{round}"), "fail", &json!({})));
-            client.process.send_line(era.call(format!("p{round}"), "protocol_error", &json!({})));
-            client.process.send_line(era.call(format!("m{round}"), "mixed", &json!({})));
+            client.process.send_line(version.call(format!("e{round}"), "echo", &sources));
+            client.process.send_line(version.call(format!("l{round}"), "log_all", &json!({})));
+            client.process.send_line(version.call(format!("f{round}"), "fail", &json!({})));
+            client.process.send_line(version.call(format!("p{round}"), "protocol_error", &json!({})));
+            client.process.send_line(version.call(format!("m{round}"), "mixed", &json!({})));
             client.process.send_line("no message");
             let params = json!({
                 "name": "long_task", "arguments": { "steps": 3, "step_ms": 1 }, "_meta": { "progressToken": round },
             });
-            client.process.send_line(era.request(format!("t{round}"), "tools/call", &params));
+            client.process.send_line(version.request(format!("t{round}"), "tools/call", &params));
         }
         for round in 0..20 {
             for kind in ["e", "l", "f", "p", "m", "t"] {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Process, program, text_of, wait_until};
+use crate::support::{Client, Process, Version, program, text_of, wait_until};
 
-const SESSION: Era = Era::Session("2025-06-18");
+const SESSION: Version = Version::Session("2025-06-18");
 
 /// Memory that a peer may cost that sends and never reads.
 const BOUND: f64 = 200.0;
@@ -15,10 +15,10 @@ const BOUND: f64 = 200.0;
 #[test]
 fn a_peer_that_never_reads_costs_bounded_memory() {
     const CALLS: u64 = 5000;
-    let era = Era::Stateless;
+    let version = Version::Stateless;
     let mut process = Process::spawn_unread(program(&["stdio"]));
     let calls: String =
-        (0..CALLS).map(|id| era.call(id, "big_result", &json!({ "bytes": 65_536 })) + "\n").collect();
+        (0..CALLS).map(|id| version.call(id, "big_result", &json!({ "bytes": 65_536 })) + "\n").collect();
     process.send(calls);
     // It has taken in what it takes once its memory stands still.
     let (mut before, mut calm, start) = (0.0, 0, Instant::now());
@@ -29,7 +29,7 @@ fn a_peer_that_never_reads_costs_bounded_memory() {
         before = now;
     }
     process.start_reading();
-    let mut client = Client::with(era, process);
+    let mut client = Client::with(version, process);
     let mut answered = BTreeSet::new();
     for _ in 0..CALLS {
         let answer = client.next();
@@ -45,9 +45,9 @@ fn a_peer_that_never_reads_costs_bounded_memory() {
 
 #[test]
 fn a_slow_tool_delays_no_other_call() {
-    for era in [SESSION, Era::Stateless] {
-        let mut client = Client::start(era, &["--grace", "0"]);
-        client.process.send_line(era.call("slow", "slow", &json!({ "ms": 600_000 })));
+    for version in [SESSION, Version::Stateless] {
+        let mut client = Client::start(version, &["--grace", "0"]);
+        client.process.send_line(version.call("slow", "slow", &json!({ "ms": 600_000 })));
         // Each is answered before the slow one, which would outlast any patience.
         for _ in 0..100 {
             client.is_served();
@@ -77,12 +77,12 @@ fn large_answers_never_mix() {
 
 #[test]
 fn cancelled_calls_are_never_answered() {
-    for era in [SESSION, Era::Stateless] {
+    for version in [SESSION, Version::Stateless] {
         // Were a call left, the server would wait for it longer than this test does.
-        let mut client = Client::start(era, &["--grace", "600"]);
+        let mut client = Client::start(version, &["--grace", "600"]);
         let arguments = json!({ "steps": 10_000, "step_ms": 20, "tag": "many" });
         for id in 0..100 {
-            client.process.send_line(era.call(id, "long_task", &arguments));
+            client.process.send_line(version.call(id, "long_task", &arguments));
         }
         client.is_served();
         for id in 0..100 {

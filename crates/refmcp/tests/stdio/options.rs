@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Exit, Process, program};
+use crate::support::{Client, Exit, Process, Version, program};
 
-const SESSION: Era = Era::Session("2025-06-18");
+const SESSION: Version = Version::Session("2025-06-18");
 
 fn run(args: &[&str]) -> Exit {
     let mut process = Process::spawn(program(args));
@@ -47,7 +47,7 @@ fn mistakes_go_to_stderr() {
 
 /// What cannot be done is said in one line.
 #[test]
-fn what_cannot_be_done_is_said_in_a_line() {
+fn errors_are_one_line() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("file");
     std::fs::write(&file, "x").expect("written");

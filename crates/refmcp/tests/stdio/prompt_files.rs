@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Client, Era, wait_until};
+use crate::support::{Client, Version, wait_until};
 
-const SESSION: Era = Era::Session("2025-11-25");
+const SESSION: Version = Version::Session("2025-11-25");
 
 #[test]
 fn bad_prompt_files_are_named_with_their_line() {

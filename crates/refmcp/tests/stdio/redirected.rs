@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Process, program};
+use crate::support::{Client, Process, Version, program};
 
 fn shell(redirections: &str) -> Process {
     let mut command = Command::new("sh");
@@ -49,7 +49,7 @@ fn input_and_output_may_be_files() {
         ("tools/call", json!({ "name": "big_result", "arguments": { "bytes": 65_536 } })),
         ("tools/call", json!({ "name": "slow", "arguments": { "ms": 50 } })),
     ] {
-        let request = |id: u64| Era::Stateless.request(id, method, &params) + "\n";
+        let request = |id: u64| Version::Stateless.request(id, method, &params) + "\n";
         let lines: String = (0..calls).map(request).collect();
         fs::write(&input, lines).expect("written");
         let mut command = program(&["stdio"]);
@@ -76,7 +76,7 @@ fn input_and_output_may_be_sockets() {
     command.stdin(stream()).stdout(stream());
     let process = Process::spawn_redirected(command);
     drop(theirs);
-    writeln!(&ours, "{}", Era::Stateless.call(7, "echo", &json!({ "message": "over a socket" })))
+    writeln!(&ours, "{}", Version::Stateless.call(7, "echo", &json!({ "message": "over a socket" })))
         .expect("written");
     let mut line = String::new();
     BufReader::new(&ours).read_line(&mut line).expect("read");
@@ -94,7 +94,7 @@ fn the_reader_of_the_log_may_leave() {
     let mut process = Process::spawn_redirected(command);
     process.start_reading();
     drop(reader);
-    let mut client = Client::with(Era::Session("2025-06-18"), process);
+    let mut client = Client::with(Version::Session("2025-06-18"), process);
     client.is_served();
     client.process.send_line("no message");
     client.next();
@@ -107,6 +107,6 @@ fn the_reader_of_the_log_may_leave() {
 fn an_empty_environment_is_enough() {
     let mut command = program(&["stdio"]);
     command.env_clear().current_dir("/");
-    let mut client = Client::with(Era::Session("2025-06-18"), Process::spawn(command));
+    let mut client = Client::with(Version::Session("2025-06-18"), Process::spawn(command));
     client.is_served();
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Era, Exit, Process, program, text_of, wait_until};
+use crate::support::{Client, Exit, Process, Version, program, text_of, wait_until};
 
-const SESSION: Era = Era::Session("2025-06-18");
+const SESSION: Version = Version::Session("2025-06-18");
 
 fn ended_well(exit: &Exit) {
     assert_eq!(exit.status.code(), Some(0), "{exit:?}");
@@ -19,13 +19,13 @@ fn messages(exit: &Exit) -> Vec<Value> {
 
 #[test]
 fn calls_in_flight_are_answered_when_the_input_ends() {
-    for era in [SESSION, Era::Stateless] {
-        let mut client = Client::start(era, &[]);
+    for version in [SESSION, Version::Stateless] {
+        let mut client = Client::start(version, &[]);
         for id in 0..20 {
-            client.process.send_line(era.call(id, "slow", &json!({ "ms": 200 })));
+            client.process.send_line(version.call(id, "slow", &json!({ "ms": 200 })));
         }
         // The last line has no end.
-        client.process.send(era.call("last", "echo", &json!({ "message": "x" })));
+        client.process.send(version.call("last", "echo", &json!({ "message": "x" })));
         client.process.close_input();
         let exit = client.process.exit();
         ended_well(&exit);
@@ -40,9 +40,9 @@ fn calls_in_flight_are_answered_when_the_input_ends() {
 
 #[test]
 fn a_call_of_minutes_is_given_up_after_the_grace() {
-    let era = SESSION;
-    let mut client = Client::start(era, &["--grace", "0.5"]);
-    client.process.send_line(era.call(7, "slow", &json!({ "ms": 600_000 })));
+    let version = SESSION;
+    let mut client = Client::start(version, &["--grace", "0.5"]);
+    client.process.send_line(version.call(7, "slow", &json!({ "ms": 600_000 })));
     client.is_served();
     client.process.close_input();
     let exit = client.process.exit();
@@ -94,10 +94,10 @@ fn signals_end_it_although_a_call_takes_minutes() {
 
 #[test]
 fn listeners_are_told_that_it_ends() {
-    let mut client = Client::start(Era::Stateless, &[]);
+    let mut client = Client::start(Version::Stateless, &[]);
     let wanted = json!({ "notifications": { "toolsListChanged": true } });
     for id in ["a", "b"] {
-        client.process.send_line(Era::Stateless.request(id, "subscriptions/listen", &wanted));
+        client.process.send_line(Version::Stateless.request(id, "subscriptions/listen", &wanted));
         client.notification("notifications/subscriptions/acknowledged");
     }
     client.process.signal("TERM");
@@ -132,7 +132,7 @@ fn closed_output_is_no_error() {
 fn with_full_output(grace: &str) -> Process {
     let process = Process::spawn_unread(program(&["--log", "info", "stdio", "--grace", grace]));
     for id in 0..50 {
-        process.send_line(Era::Stateless.call(id, "big_result", &json!({ "bytes": 100_000 })));
+        process.send_line(Version::Stateless.call(id, "big_result", &json!({ "bytes": 100_000 })));
     }
     wait_until("twenty calls in the log", || process.errors().matches("big_result").count() >= 20);
     process

@@ -8,7 +8,7 @@ use super::Process;
 
 /// How a client introduces itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum Version {
     /// By a handshake of this revision.
     Session(&'static str),
     /// With every request.
@@ -18,7 +18,7 @@ pub(crate) enum Era {
 /// The revision without sessions.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
-impl Era {
+impl Version {
     /// The JSON text of a request.
     pub(crate) fn request(self, id: impl Into<Value>, method: &str, params: &Value) -> String {
         let mut params = params.clone();
@@ -42,21 +42,21 @@ fn capabilities() -> Value {
 /// A client and the server it has started.
 pub(crate) struct Client {
     pub(crate) process: Process,
-    pub(crate) era: Era,
+    pub(crate) version: Version,
     requests: u64,
     early: VecDeque<Value>,
 }
 
 impl Client {
     /// Starts `refmcp stdio` with these arguments and introduces itself.
-    pub(crate) fn start(era: Era, args: &[&str]) -> Self {
-        Self::with(era, Process::stdio(args))
+    pub(crate) fn start(version: Version, args: &[&str]) -> Self {
+        Self::with(version, Process::stdio(args))
     }
 
     /// Introduces itself to a server without a session.
-    pub(crate) fn with(era: Era, process: Process) -> Self {
-        let mut client = Self { process, era, requests: 0, early: VecDeque::new() };
-        if let Era::Session(revision) = era {
+    pub(crate) fn with(version: Version, process: Process) -> Self {
+        let mut client = Self { process, version, requests: 0, early: VecDeque::new() };
+        if let Version::Session(revision) = version {
             client.process.send_line(Self::initialize(revision));
             let answer = client.answer_to(&json!("init"));
             assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
@@ -70,7 +70,7 @@ impl Client {
         let info = json!({ "name": "tests", "version": "1" });
         let params =
             json!({ "protocolVersion": revision, "capabilities": capabilities(), "clientInfo": info });
-        Era::Session("").request("init", "initialize", &params)
+        Version::Session("").request("init", "initialize", &params)
     }
 
     /// The next message of any kind.
@@ -82,7 +82,7 @@ impl Client {
         let Some(line) = self.process.next_line() else {
             panic!("the server is gone; stderr: {}", self.process.errors());
         };
-        serde_json::from_str(&line).unwrap_or_else(|fault| panic!("not JSON ({fault}): {line}"))
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("not JSON ({error}): {line}"))
     }
 
     /// The answer to a request; what comes before it is kept.
@@ -118,7 +118,7 @@ impl Client {
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.requests += 1;
         let id = json!(format!("ask-{}", self.requests));
-        self.process.send_line(self.era.request(id.clone(), method, params));
+        self.process.send_line(self.version.request(id.clone(), method, params));
         self.answer_to(&id)
     }
 

@@ -11,7 +11,7 @@ mod server;
 mod terminal;
 mod user;
 
-pub(crate) use client::{Client, Era, STATELESS, text_of};
+pub(crate) use client::{Client, STATELESS, Version, text_of};
 pub(crate) use process::{
     Exit, Process, children_of, is_running, kill, program, wait_for, wait_until, wait_until_gone,
 };
