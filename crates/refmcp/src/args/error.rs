@@ -36,60 +36,55 @@ pub(super) fn redacted(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The same error; where a word is too many, with what was probably meant.
+/// The same error; where an argument is not expected, with what was probably meant.
 pub(super) fn hinted(mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
-    let word = word.clone();
-    if let Some(command) = command_behind(&word, words) {
-        let tip = format!("options of a command stand behind it: refmcp {command} {word} …");
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && let Some(tip) = tip(&error, word, words)
+    {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        return error;
     }
-    let command = command(words).filter(|name| COMMANDS_WITH_TARGET.contains(name)).unwrap_or_default();
-    let has_suggestion = error.get(ContextKind::SuggestedArg).is_some_and(is_near(&word));
-    let tip = match (command, word.strip_prefix("--")) {
-        ("", _) => return error,
-        _ if has_suggestion => return error,
-        ("call" | "prompt", Some(name)) if !name.is_empty() => {
-            format!(
-                "an argument of the {} is written {name}=VALUE",
-                if command == "call" { "tool" } else { "prompt" }
-            )
-        }
-        (_, None) if !word.starts_with('-') => {
-            format!(
-                "a command that starts a server stands at the end: refmcp {command} … -- COMMAND ARGUMENT…"
-            )
-        }
-        _ => return error,
-    };
-    error.remove(ContextKind::SuggestedArg);
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 
-/// The command that stands behind an option which is its own.
+fn tip(error: &clap::Error, word: &str, words: &[OsString]) -> Option<String> {
+    if let Some(command) = command_behind(word, words) {
+        return Some(format!("options of a command stand behind it: refmcp {command} {word} …"));
+    }
+    let command = command(words).filter(|name| is_client_command(name))?;
+    if error.get(ContextKind::SuggestedArg).is_some_and(is_near(word)) {
+        return None;
+    }
+    match (command, word.strip_prefix("--")) {
+        ("call" | "prompt", Some(name)) if !name.is_empty() => {
+            let what = if command == "call" { "tool" } else { "prompt" };
+            Some(format!("an argument of the {what} is written {name}=VALUE"))
+        }
+        (_, None) if !word.starts_with('-') => Some(format!(
+            "a command that starts a server stands at the end: refmcp {command} … -- COMMAND ARGUMENT…"
+        )),
+        _ => None,
+    }
+}
+
+/// The command that follows an option of its own.
 fn command_behind<'a>(option: &str, words: &'a [OsString]) -> Option<&'a str> {
     let name = option.split('=').next().unwrap_or_default();
-    let before = |word: &str| word == option || word.split('=').next() == Some(name);
-    let mut words = words.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--"));
-    let command = words.by_ref().scan(false, |seen, word| {
-        *seen |= word.starts_with('-') && before(word);
-        Some((*seen, word))
-    });
-    let (is_behind, command) = command.into_iter().find(|(_, word)| COMMANDS_WITH_TARGET.contains(word))?;
+    let words: Vec<&str> = words.iter().skip(1).map_while(|word| word.to_str()).collect();
+    let at = words.iter().take_while(|word| **word != "--").position(|word| is_client_command(word))?;
+    let is_before = words.get(..at)?.iter().any(|word| word.split('=').next() == Some(name));
     let definition = super::definition();
-    let known = definition.find_subcommand(command)?.get_arguments().any(|known| {
-        known.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long))
-            || known
-                .get_short()
-                .is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4])))
+    let command = words.get(at)?;
+    let is_known = definition.find_subcommand(command)?.get_arguments().any(|known| {
+        known.get_long().is_some_and(|long| name == format!("--{long}"))
+            || known.get_short().is_some_and(|short| name == format!("-{short}"))
     });
-    (is_behind && known).then_some(command)
+    (is_before && is_known).then_some(command)
+}
+
+fn is_client_command(word: &str) -> bool {
+    COMMANDS_WITH_TARGET.contains(&word)
 }
 
 /// The name of the command: the first word that is neither an option nor the value of one.
@@ -116,14 +111,10 @@ fn is_near(word: &str) -> impl Fn(&ContextValue) -> bool {
     }
 }
 
-/// How alike two options are, from 0 to 1, for one to be meant by the other.
+/// The likeness of two options, from 0 to 1, for one to be a typing error of the other.
 const NEAR: f64 = 0.9;
 
-/// Prints it; where the words ask for JSON, as JSON.
-///
-/// # Errors
-///
-/// It cannot be written.
+/// Prints it; where `--output` asks for JSON, as JSON.
 pub(super) fn print(error: &clap::Error, words: &[OsString]) -> std::io::Result<()> {
     if !error.use_stderr() || !ask_for_json(words) {
         return error.print();
@@ -139,7 +130,7 @@ pub(super) fn print(error: &clap::Error, words: &[OsString]) -> std::io::Result<
     Ok(())
 }
 
-/// Whether the words ask for JSON, as far as that can be told of words that are not understood.
+/// Whether `--output` asks for JSON, as far as that can be told of arguments that are not understood.
 fn ask_for_json(words: &[OsString]) -> bool {
     let words: Vec<_> =
         words.iter().take_while(|word| *word != "--").map(|word| word.to_string_lossy()).collect();

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     command: Command,
 }
 
-/// What is logged, and how.
+/// The options of the log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogOptions {
     /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
@@ -108,7 +108,7 @@ enum Command {
     Man,
 }
 
-/// What is to be done.
+/// What the arguments ask for.
 #[derive(Debug)]
 pub(crate) enum Action {
     /// Serve one client over standard input and output.

@@ -9,14 +9,13 @@ use url::Url;
 
 use super::{UsageError, join_words};
 
-/// A server: where it is, or how it is started. It is displayed without its secrets (see `TargetName`).
+/// A server: its URL, or how it is started. It is displayed without its secrets (see [`TargetName`]).
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// At an address.
     Url {
         /// The address, with the scheme of the connection itself.
         url: Url,
-        /// How to talk there.
         transport: UrlTransport,
     },
     /// A program that is started, with its arguments.
@@ -25,7 +24,7 @@ pub(crate) enum Target {
     Named(String),
 }
 
-/// How to talk to an address.
+/// The transport to a server at a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UrlTransport {
     /// Streamable HTTP, or what else the server turns out to speak.
@@ -38,7 +37,7 @@ pub(crate) enum UrlTransport {
     WebSocket,
 }
 
-/// Schemes of addresses, and what they ask for.
+/// Schemes of URLs, the schemes of their connections, and their transports.
 const SCHEMES: [(&str, &str, UrlTransport); 6] = [
     ("http", "http", UrlTransport::Auto),
     ("https", "https", UrlTransport::Auto),
@@ -49,11 +48,11 @@ const SCHEMES: [(&str, &str, UrlTransport); 6] = [
 ];
 
 impl Target {
-    /// What one word means.
+    /// A URL or a configured name.
     ///
     /// # Errors
     ///
-    /// It is neither an address that can be talked to nor a name; the error says what to type instead.
+    /// It is neither; the error says what to type instead.
     pub(crate) fn parse(word: &str) -> Result<Self, UsageError> {
         if let Some((scheme, rest)) = word.split_once("://") {
             return Self::from_address(word, scheme, rest);
@@ -86,7 +85,7 @@ impl Target {
         Ok(Self::Url { url, transport: *transport })
     }
 
-    /// Whether a word can only be an address.
+    /// Whether a word can only be the URL of a server.
     pub(crate) fn is_url(word: &str) -> bool {
         let scheme = word.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         scheme.is_some_and(|scheme| SCHEMES.iter().any(|(name, ..)| *name == scheme))
@@ -132,7 +131,7 @@ impl fmt::Display for TargetName {
 }
 
 impl Target {
-    /// What it is called.
+    /// Its name, without secrets.
     pub(crate) fn name(&self) -> TargetName {
         let (whole, shown) = match self {
             Self::Url { url, transport } => {

@@ -12,7 +12,7 @@ pub(crate) enum TrustCommand {
     /// Show what has been decided.
     #[command(after_help = examples("refmcp trust list"))]
     List {
-        /// How to write it; in JSON, an error is a JSON document on stderr.
+        /// The output's format; in JSON, an error is a JSON document on stderr.
         #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
         output: OutputFormat,
         /// The same as --output json.
@@ -31,7 +31,6 @@ pub(crate) enum TrustCommand {
 }
 
 impl TrustCommand {
-    /// How to write what comes of it.
     pub(crate) fn format(&self) -> OutputFormat {
         match self {
             Self::List { json: true, .. } => OutputFormat::Json,
@@ -60,7 +59,7 @@ pub(crate) struct TrustChange {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// How to write what was done; in JSON, an error is a JSON document on stderr.
+    /// The output's format; in JSON, an error is a JSON document on stderr.
     #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,
 
@@ -83,7 +82,7 @@ pub(crate) struct LogQuery {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) last: Option<usize>,
 
-    /// How to write them; in JSON, an error is a JSON document on stderr.
+    /// The output's format; in JSON, an error is a JSON document on stderr.
     #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,
 
@@ -93,7 +92,6 @@ pub(crate) struct LogQuery {
 }
 
 impl LogQuery {
-    /// How to write them.
     pub(crate) fn format(&self) -> OutputFormat {
         if self.json { OutputFormat::Jsonl } else { self.output }
     }

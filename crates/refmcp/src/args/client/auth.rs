@@ -74,7 +74,7 @@ pub(in crate::args) struct KeyringArgs {
     shared: SharedOptions,
 }
 
-/// What to do about logins.
+/// A command about logins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthCommand {
     /// Log in to a server.
@@ -87,7 +87,7 @@ pub(crate) enum AuthCommand {
     Keyring { action: KeyringAction },
 }
 
-/// What to do about the keyring.
+/// A command about the keyring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyringAction {
     /// Show whether it is used.
@@ -101,32 +101,27 @@ pub(crate) enum KeyringAction {
 // The client and its grant. Stored with the tokens, so that they can be refreshed; secrets are read anew each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
+#[command(next_help_heading = "Login")]
 pub(crate) struct LoginOptions {
     /// The OAuth grant by which to get a token.
-    #[arg(long, value_enum, default_value_t = GrantType::AuthorizationCode, help_heading = "Login")]
+    #[arg(long, value_enum, default_value_t = GrantType::AuthorizationCode)]
     pub(crate) grant: GrantType,
 
     /// The client that the authorization server knows already, by its id.
-    #[arg(long, value_name = "ID", help_heading = "Login")]
+    #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
 
     /// The authorization server that knows the client; no other is told its id. Where it is left out, the first that lets
     /// the client in to this server.
-    #[arg(long, value_name = "ISSUER", requires = "client_id", help_heading = "Login")]
+    #[arg(long, value_name = "ISSUER", requires = "client_id")]
     pub(crate) client_issuer: Option<String>,
 
     /// The file with the client's secret.
-    #[arg(long, value_name = "FILE", requires = "client_id", help_heading = "Login")]
+    #[arg(long, value_name = "FILE", requires = "client_id")]
     pub(crate) client_secret_file: Option<PathBuf>,
 
     /// The variable of the environment with the client's secret.
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "client_id",
-        conflicts_with = "client_secret_file",
-        help_heading = "Login"
-    )]
+    #[arg(long, value_name = "NAME", requires = "client_id", conflicts_with = "client_secret_file")]
     pub(crate) client_secret_env: Option<String>,
 
     /// The file with the client's private key in PEM (PKCS #8), for clients that sign instead of having a secret.
@@ -134,23 +129,22 @@ pub(crate) struct LoginOptions {
         long,
         value_name = "FILE",
         requires = "client_id",
-        conflicts_with_all = ["client_secret_file", "client_secret_env"],
-        help_heading = "Login"
+        conflicts_with_all = ["client_secret_file", "client_secret_env"]
     )]
     pub(crate) client_key: Option<PathBuf>,
 
-    /// What the key signs by.
-    #[arg(long, value_name = "ALGORITHM", requires = "client_key", value_parser = algorithm(), help_heading = "Login")]
+    /// The key's signature algorithm.
+    #[arg(long, value_name = "ALGORITHM", requires = "client_key", value_parser = algorithm())]
     pub(crate) client_key_alg: Option<Algorithm>,
 
     /// The https URL of a document about the client, which is its id where authorization servers read such.
-    #[arg(long, value_name = "URL", conflicts_with = "client_id", help_heading = "Login")]
+    #[arg(long, value_name = "URL", conflicts_with = "client_id")]
     pub(crate) client_metadata_url: Option<Url>,
 
     /// The file with an assertion by an issuer that the authorization server trusts, for `--grant jwt-bearer`. One that does
     /// not name that server in its `aud`, by its issuer or its token endpoint, needs `--client-issuer`, with `--client-id`,
     /// to say where it may go.
-    #[arg(long, value_name = "FILE", help_heading = "Login")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) assertion_file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -158,11 +152,11 @@ pub(crate) struct LoginOptions {
     pub(crate) enterprise: EnterpriseOptions,
 
     /// A scope to ask for besides those that a refusal names; all that the server knows unless one is given; can be repeated.
-    #[arg(long = "scope", value_name = "SCOPE", help_heading = "Login")]
+    #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 
     /// Bind tokens to a key of this machine (DPoP), so that no other client can use them.
-    #[arg(long, help_heading = "Login")]
+    #[arg(long)]
     pub(crate) dpop: bool,
 }
 
@@ -187,15 +181,15 @@ pub(crate) enum GrantType {
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct BrowserOptions {
     /// The port of this machine that the browser is sent back to; any that is free if left out.
-    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true, help_heading = "Login")]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) callback_port: u16,
 
     /// Open no browser: the page to visit is shown, and where it leads in the end can be pasted.
-    #[arg(long, help_heading = "Login")]
+    #[arg(long)]
     pub(crate) no_browser: bool,
 
     /// How many seconds the login in the browser may take.
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds, help_heading = "Login")]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub(crate) login_timeout: Duration,
 }
 
@@ -277,33 +271,27 @@ impl LoginOptions {
 #[serde(default)]
 pub(crate) struct EnterpriseOptions {
     /// The enterprise's identity provider, for `--grant enterprise`.
-    #[arg(long, value_name = "ISSUER", help_heading = "Login")]
+    #[arg(long, value_name = "ISSUER")]
     pub(crate) idp_issuer: Option<String>,
 
-    /// Where the identity provider exchanges tokens; looked up if left out.
-    #[arg(long, value_name = "URL", requires = "idp_issuer", help_heading = "Login")]
+    /// The identity provider's token endpoint; discovered if left out.
+    #[arg(long, value_name = "URL", requires = "idp_issuer")]
     pub(crate) idp_token_endpoint: Option<Url>,
 
     /// The client's id at the identity provider.
-    #[arg(long, value_name = "ID", requires = "idp_issuer", help_heading = "Login")]
+    #[arg(long, value_name = "ID", requires = "idp_issuer")]
     pub(crate) idp_client_id: Option<String>,
 
     /// The file with the client's secret at the identity provider.
-    #[arg(long, value_name = "FILE", requires = "idp_client_id", help_heading = "Login")]
+    #[arg(long, value_name = "FILE", requires = "idp_client_id")]
     pub(crate) idp_client_secret_file: Option<PathBuf>,
 
     /// The variable of the environment with the client's secret at the identity provider.
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "idp_client_id",
-        conflicts_with = "idp_client_secret_file",
-        help_heading = "Login"
-    )]
+    #[arg(long, value_name = "NAME", requires = "idp_client_id", conflicts_with = "idp_client_secret_file")]
     pub(crate) idp_client_secret_env: Option<String>,
 
     /// The file with the ID token that the identity provider issued at sign-on.
-    #[arg(long, value_name = "FILE", requires = "idp_issuer", help_heading = "Login")]
+    #[arg(long, value_name = "FILE", requires = "idp_issuer")]
     pub(crate) id_token_file: Option<PathBuf>,
 }
 

@@ -7,7 +7,7 @@ use super::{AuthCommand, BridgeListenOptions};
 use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
-/// What to do with a server.
+/// A command that drives a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientCommand {
     /// Show what it offers.
@@ -76,7 +76,7 @@ impl ClientCommand {
     }
 }
 
-/// What to list.
+/// The kinds of things that a server lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListKind {
     /// Tools.
@@ -103,7 +103,7 @@ impl ListKind {
     }
 }
 
-/// What an argument belongs to.
+/// The prompt or template that an argument belongs to (`ref` of `completion/complete`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CompletionReference {
     /// A prompt, by name.

@@ -35,7 +35,7 @@ pub(in crate::args) struct Inspector {
     #[arg(last = true, value_name = "ARGUMENT")]
     rest: Vec<String>,
 
-    /// What to ask the server.
+    /// The method of the request.
     #[arg(long)]
     method: String,
 
@@ -63,7 +63,7 @@ pub(in crate::args) struct Inspector {
     #[arg(long, value_name = "LEVEL", value_parser = log_level())]
     log_level: Option<LogLevel>,
 
-    /// How to talk to the server; found out if left out.
+    /// The transport; found out if left out.
     #[arg(long, value_enum)]
     transport: Option<Transport>,
 
@@ -107,7 +107,7 @@ pub(in crate::args) struct Inspector {
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, num_args = 1..)]
     tool_metadata: Vec<(String, String)>,
 
-    /// How many seconds to wait for a sign of life: an answer, or progress.
+    /// How many seconds to wait for an answer or progress.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: std::time::Duration,
 }

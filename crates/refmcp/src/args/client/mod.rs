@@ -135,7 +135,7 @@ pub(super) struct ServerArgs<P: clap::Args = NoPositionals> {
     connection: ConnectionArgs,
 }
 
-// How the server is started, where it is, and the options of all commands.
+// The command that starts the server, and the options of all commands.
 #[derive(Debug, clap::Args)]
 struct ConnectionArgs {
     /// A command that starts the server, instead of TARGET.
@@ -254,31 +254,32 @@ pub(super) struct ShellArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct BridgeArgs {
-    /// Where clients come from: stdio, or an address to listen on such as http://127.0.0.1:3000/mcp.
+    /// The side of the clients: stdio, or a URL to listen on such as http://127.0.0.1:3000/mcp.
     #[arg(long, value_name = "FROM")]
     from: String,
     /// The server: a URL, a name from a configuration file, or stdio with a command after `--`.
     #[arg(long, value_name = "TO")]
     to: Option<String>,
     #[command(flatten)]
-    listen: BridgeListenOptions,
-    #[command(flatten)]
     connection: ConnectionArgs,
+    #[command(flatten)]
+    listen: BridgeListenOptions,
 }
 
 // Access to a bridge that listens, and TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Listening")]
 pub(crate) struct BridgeListenOptions {
     /// A further name under which clients may address the bridge; can be repeated.
-    #[arg(long, value_name = "NAME", value_parser = host_name, help_heading = "Listening")]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     pub(crate) allow_host: Vec<String>,
     /// A further web origin whose pages may use the bridge; can be repeated.
-    #[arg(long, value_name = "ORIGIN", value_parser = web_origin, help_heading = "Listening")]
+    #[arg(long, value_name = "ORIGIN", value_parser = web_origin)]
     pub(crate) allow_origin: Vec<String>,
     /// A file of certificates in PEM, the bridge's own first; needed to listen at https and wss.
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Listening")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The file of the certificate's private key, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Listening")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 }

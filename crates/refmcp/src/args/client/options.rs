@@ -15,56 +15,57 @@ use crate::args::value::{Header, header, pair, timeout};
 
 // No doc comment: it would become the description of every command that flattens this.
 #[derive(Clone, clap::Args)]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct SharedOptions {
     /// A file that explains the names of servers: mcp.json, .vscode/mcp.json or claude_desktop_config.json.
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
     /// The protocol version to speak: the date of one, legacy (any with sessions), modern (any without), or auto.
-    #[arg(long, alias = "era", default_value = "auto", value_name = "VERSION", help_heading = "Connection")]
+    #[arg(long, alias = "era", default_value = "auto", value_name = "VERSION")]
     pub(crate) protocol_version: VersionPolicy,
 
     /// How many seconds the server is waited for in the whole command, from the connection to the last answer;
     /// progress of a call begins them anew.
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = timeout, help_heading = "Connection")]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = timeout)]
     pub(crate) timeout: Duration,
 
     /// How many seconds the server is waited for in the whole command, whatever progress there is.
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = timeout, help_heading = "Connection")]
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = timeout)]
     pub(crate) total_timeout: Duration,
 
     /// A file of certificates in PEM that are trusted besides those of the system, for https, wss and logins; can be
     /// repeated.
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Vec<PathBuf>,
 
     /// A header field for every HTTP request; can be repeated.
-    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header, help_heading = "Connection")]
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header)]
     pub(crate) headers: Vec<Header>,
 
     /// A variable in the environment of a server that is started; can be repeated.
-    #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, help_heading = "Connection")]
+    #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) env: Vec<(String, String)>,
 
     /// A member of `_meta` in every request; can be repeated.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Connection")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) meta: Vec<(String, String)>,
 
     /// The folder in which a server is started.
-    #[arg(long, value_name = "DIR", help_heading = "Connection")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// What to do with what a server that is started writes to its stderr: show it, hide it, or add it to a file. The
-    /// last of it is told in any case when the server fails.
-    #[arg(long, value_name = "show|hide|FILE", default_value = "show", help_heading = "Connection")]
+    /// Whether the stderr of a server that is started is shown, hidden or appended to a file. When the server fails, its
+    /// last lines are shown in any case.
+    #[arg(long, value_name = "show|hide|FILE", default_value = "show")]
     pub(crate) server_stderr: ServerStderr,
 
     /// Write every byte in both directions to this file, with times, tokens as well; only you can read it.
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
     /// Tell on stderr of every step of a login; with --output json, as a line of JSON.
-    #[arg(long, help_heading = "Connection")]
+    #[arg(long)]
     pub(crate) explain: bool,
 
     /// Do not ask before a tool runs or a configured server is started, and accept forms of the server with their
@@ -138,7 +139,7 @@ impl OutputFormat {
     }
 }
 
-/// Where a server's standard error goes. Why a server ended is told in any case, with the last that it wrote.
+/// The destination of a server's stderr. Its last lines are part of the error when it fails.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum ServerStderr {
     /// To our own.

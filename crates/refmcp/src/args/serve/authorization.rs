@@ -8,101 +8,66 @@ use refmcp_auth::Scopes;
 use refmcp_issuer::Faults;
 use url::Url;
 
-use crate::args::value::{pair, public_url, seconds};
+use crate::args::value::{pair, seconds};
 
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Authorization")]
 pub(crate) struct AuthorizationOptions {
     /// Whose tokens clients need: those of the authorization server that is built in for tests (builtin), or of this
     /// issuer. Without it no token is needed.
-    #[arg(long, value_name = "builtin|ISSUER", help_heading = "Authorization")]
+    #[arg(long, value_name = "builtin|ISSUER")]
     pub(crate) auth: Option<TokenIssuer>,
 
-    /// The address by which clients know the server, where it is not the one that is listened on: it may be called by
-    /// that name, and tells it to others. With --auth, tokens are for it.
-    #[arg(long, value_name = "URL", value_parser = public_url)]
-    pub(crate) public_url: Option<Url>,
-
     /// How people log in to the built-in authorization server.
-    #[arg(long, value_enum, default_value_t = BuiltinLogin::Ask, requires = "auth", help_heading = "Authorization")]
+    #[arg(long, value_enum, default_value_t = BuiltinLogin::Ask, requires = "auth")]
     pub(crate) auth_login: BuiltinLogin,
 
     /// Something that goes wrong at the built-in authorization server; can be repeated.
-    #[arg(
-        long = "auth-fault",
-        value_name = "WORD",
-        requires = "auth",
-        value_parser = fault,
-        long_help = faults(),
-        help_heading = "Authorization"
-    )]
+    #[arg(long = "auth-fault", value_name = "WORD", requires = "auth", value_parser = fault, long_help = faults())]
     pub(crate) auth_faults: Vec<String>,
 
     /// How many seconds the tokens of the built-in authorization server are valid.
-    #[arg(long, value_name = "SECONDS", requires = "auth", value_parser = seconds, help_heading = "Authorization")]
+    #[arg(long, value_name = "SECONDS", requires = "auth", value_parser = seconds)]
     pub(crate) auth_token_lifetime: Option<Duration>,
 
     /// A client that the built-in authorization server knows from the start; can be repeated.
-    #[arg(
-        long = "auth-client",
-        value_name = "ID[:SECRET]",
-        requires = "auth",
-        value_parser = registered_client,
-        help_heading = "Authorization"
-    )]
+    #[arg(long = "auth-client", value_name = "ID[:SECRET]", requires = "auth", value_parser = registered_client)]
     pub(crate) auth_clients: Vec<RegisteredClient>,
 
     /// A client that the built-in authorization server knows by its signature: its id, and a file with its public keys
     /// (JWKS); can be repeated.
-    #[arg(
-        long = "auth-client-keys",
-        value_name = "ID=FILE",
-        requires = "auth",
-        value_parser = pair,
-        help_heading = "Authorization"
-    )]
+    #[arg(long = "auth-client-keys", value_name = "ID=FILE", requires = "auth", value_parser = pair)]
     pub(crate) auth_client_keys: Vec<(String, String)>,
 
     /// Another server that the built-in authorization server issues tokens for; can be repeated.
-    #[arg(long = "auth-resource", value_name = "URL", requires = "auth", help_heading = "Authorization")]
+    #[arg(long = "auth-resource", value_name = "URL", requires = "auth")]
     pub(crate) auth_resources: Vec<Url>,
 
     /// An issuer whose assertions about workloads the built-in authorization server takes: its name, and a file with its
     /// public keys (JWKS); can be repeated.
-    #[arg(
-        long = "auth-workload-issuer",
-        value_name = "ISSUER=FILE",
-        requires = "auth",
-        value_parser = pair,
-        help_heading = "Authorization"
-    )]
+    #[arg(long = "auth-workload-issuer", value_name = "ISSUER=FILE", requires = "auth", value_parser = pair)]
     pub(crate) auth_workload_issuers: Vec<(String, String)>,
 
     /// An identity provider whose assertions about employees it takes (ID-JAG); can be repeated.
-    #[arg(
-        long = "auth-identity-provider",
-        value_name = "ISSUER=FILE",
-        requires = "auth",
-        value_parser = pair,
-        help_heading = "Authorization"
-    )]
+    #[arg(long = "auth-identity-provider", value_name = "ISSUER=FILE", requires = "auth", value_parser = pair)]
     pub(crate) auth_identity_providers: Vec<(String, String)>,
 
     /// The supported scopes, with spaces between them; those of the server's tools if left out.
-    #[arg(long, value_name = "SCOPES", requires = "auth", value_parser = Scopes::parse, help_heading = "Authorization")]
+    #[arg(long, value_name = "SCOPES", requires = "auth", value_parser = Scopes::parse)]
     pub(crate) auth_scopes: Option<Scopes>,
 
     /// Take tokens that are for others besides this server as well. Each of those others can then use here what clients
     /// send to it, so this is only for issuers that always name more than one, and where all of them are trusted.
-    #[arg(long, requires = "auth", help_heading = "Authorization")]
+    #[arg(long, requires = "auth")]
     pub(crate) auth_other_audiences: bool,
 
     /// Whether tokens must be bound to a key of the client (DPoP).
-    #[arg(long, value_enum, default_value_t = DpopPolicy::Optional, requires = "auth", help_heading = "Authorization")]
+    #[arg(long, value_enum, default_value_t = DpopPolicy::Optional, requires = "auth")]
     pub(crate) auth_dpop: DpopPolicy,
 
     /// Ask the issuer about every token instead of checking its signature, so that revoked ones are noticed; the built-in
     /// one needs no more.
-    #[arg(long, requires = "auth", help_heading = "Authorization")]
+    #[arg(long, requires = "auth")]
     pub(crate) auth_introspect: bool,
 
     /// How many seconds pass before the issuer is asked again about the token of a stream or a WebSocket that stays open; at
@@ -112,22 +77,16 @@ pub(crate) struct AuthorizationOptions {
         value_name = "SECONDS",
         default_value = "30",
         requires = "auth_introspect",
-        value_parser = whole_second,
-        help_heading = "Authorization"
+        value_parser = whole_second
     )]
     pub(crate) auth_introspect_every: Duration,
 
     /// The id that the issuer knows this server by, for --auth-introspect.
-    #[arg(
-        long,
-        value_name = "ID",
-        requires_all = ["auth_introspect", "auth_introspect_secret_file"],
-        help_heading = "Authorization"
-    )]
+    #[arg(long, value_name = "ID", requires_all = ["auth_introspect", "auth_introspect_secret_file"])]
     pub(crate) auth_introspect_id: Option<String>,
 
     /// The file with the secret that belongs to the id.
-    #[arg(long, value_name = "FILE", requires = "auth_introspect_id", help_heading = "Authorization")]
+    #[arg(long, value_name = "FILE", requires = "auth_introspect_id")]
     pub(crate) auth_introspect_secret_file: Option<PathBuf>,
 }
 

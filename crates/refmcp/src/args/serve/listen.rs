@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use refmcp_http::{EndpointPath, TrustedProxy};
+use url::Url;
 
 use crate::args::UsageError;
-use crate::args::value::seconds;
+use crate::args::value::{public_url, seconds};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListenOptions {
@@ -31,6 +32,11 @@ pub(crate) struct ListenOptions {
     /// 10.0.0.0/8, or unix for all that comes by the Unix socket; can be repeated. From others they are ignored.
     #[arg(long = "trusted-proxy", value_name = "ADDR|CIDR|unix")]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
+
+    /// The address by which clients know the server, where it is not the one that is listened on: it may be called by
+    /// that name, and tells it to others. With --auth, tokens are for it.
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    pub(crate) public_url: Option<Url>,
 
     /// How many seconds everything is still served after the server was told to stop, while /readyz says that it is not
     /// ready: as long as a load balancer takes to notice. A second signal ends it at once.

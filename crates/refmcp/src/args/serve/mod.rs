@@ -71,11 +71,11 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub(crate) retention: Duration,
 
-    /// How many seconds exchanges may take to finish when the server is told to stop.
+    /// How many seconds running requests may take to finish when the server is told to stop.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) shutdown_timeout: Duration,
 
-    /// How to write where the server listens.
+    /// The format of the banner, which says where the server listens.
     #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output: OutputFormat,
 
@@ -83,13 +83,13 @@ pub(crate) struct ServeOptions {
     pub(crate) listen: ListenOptions,
 
     #[command(flatten)]
-    pub(crate) authorization: AuthorizationOptions,
-
-    #[command(flatten)]
     pub(crate) server: ServerOptions,
+
+    // Last, since its heading would be that of the options behind it.
+    #[command(flatten)]
+    pub(crate) authorization: AuthorizationOptions,
 }
 
-// What the reference server offers and how strict it is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerOptions {
     /// Which tools, resources and prompts to offer.
@@ -108,7 +108,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) page_size: u32,
 
-    /// What to do with clients that break rules one can live with: refuse, or serve them and note it.
+    /// What to do with clients that break the protocol in tolerable ways: refuse them, or serve them and log a finding.
     #[arg(long, value_enum, default_value_t = Policy::Strict)]
     pub(crate) policy: Policy,
 

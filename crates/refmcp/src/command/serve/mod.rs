@@ -39,7 +39,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (grace, output) = (options.server.grace, options.output);
-    let public = options.authorization.public_url.clone();
+    let public = options.listen.public_url.clone();
     let shown = match &at {
         At::Address(address) => {
             reachable::authority(*address, &options.allow_host, reachable::outgoing_address)
