@@ -18,8 +18,8 @@
 //! | `resources`, `prompts` | the built-in ones, and those of a directory |
 //! | `models`, `metadata` | methods beyond the protocol |
 //! | `conformance` | the fixtures of the conformance suite |
-//! | `additions`, `work_log`, `watch` | lists that change at run time, work that was cancelled, directories that change |
-//! | `media`, `rfc3339` | pictures and sounds, times as text |
+//! | `added_items`, `cancellation_log`, `directory_watcher` | items added at run time, cancelled calls, directories that change |
+//! | `media`, `rfc3339` | pictures and sounds, timestamps as text |
 //!
 //! # Files as resources
 //!
@@ -52,8 +52,10 @@
 //! the same name. The log says which line of a file is wrong, and what to write instead; the prompt then stays as it
 //! was before. Clients are told when prompts come, go or change. `docs/reference-server.md` has all of the format.
 
-mod additions;
+mod added_items;
+mod cancellation_log;
 mod conformance;
+mod directory_watcher;
 mod media;
 mod metadata;
 mod models;
@@ -62,8 +64,6 @@ mod prompts;
 mod resources;
 mod rfc3339;
 mod tools;
-mod watch;
-mod work_log;
 
 use std::path::PathBuf;
 
@@ -175,8 +175,8 @@ pub fn server_with(
     if options.profile.has_fixtures() {
         builder = conformance::add(builder)?;
     }
-    let files = options.resources_dir.map(resources::directory::Opened::open).transpose()?;
-    let templates = options.prompts_dir.map(prompts::directory::Opened::open).transpose()?;
+    let files = options.resources_dir.map(resources::directory::UnservedDirectory::open).transpose()?;
+    let templates = options.prompts_dir.map(prompts::directory::UnservedDirectory::open).transpose()?;
     if let Some(files) = &files {
         builder = builder.template(files.template()?);
     }

@@ -58,7 +58,7 @@ async fn image(_: Call, _: NoArguments) -> Result<Content, CallError> {
 }
 
 async fn audio(_: Call, _: NoArguments) -> Result<Content, CallError> {
-    Ok(Content::audio(media::base64(&media::wav()), media::WAV))
+    Ok(Content::audio(media::base64(media::TONE), media::WAV))
 }
 
 async fn embedded_resource(_: Call, _: NoArguments) -> Result<Content, CallError> {
@@ -107,5 +107,5 @@ async fn with_progress(call: Call, _: NoArguments) -> Result<&'static str, CallE
 }
 
 pub(super) fn picture() -> Content {
-    Content::image(media::base64(&media::red_pixel()), media::PNG)
+    Content::image(media::base64(media::RED_PIXEL), media::PNG)
 }

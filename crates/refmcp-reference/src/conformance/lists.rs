@@ -1,4 +1,4 @@
-//! Tools that tell of changed lists, without changing any.
+//! Tools that send `list_changed` notifications without changing a list.
 
 use refmcp_server::{Call, CallError, Change, NoArguments, Tool};
 

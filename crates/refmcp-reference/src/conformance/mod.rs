@@ -1,12 +1,12 @@
 //! The fixtures of the official conformance suite: names, texts and schemas are the ones it asks for.
 
-mod asking;
 mod content;
-mod inputs;
+mod input_required;
 mod lists;
 mod prompts;
 mod resources;
 mod schemas;
+mod server_requests;
 
 use refmcp_server::{ServerBuilder, UriTemplateError};
 
@@ -14,7 +14,13 @@ pub(crate) use resources::WATCHED;
 
 /// Adds every fixture.
 pub(crate) fn add(builder: ServerBuilder) -> Result<ServerBuilder, UriTemplateError> {
-    let families = [content::tools(), asking::tools(), schemas::tools(), inputs::tools(), lists::tools()];
+    let families = [
+        content::tools(),
+        server_requests::tools(),
+        schemas::tools(),
+        input_required::tools(),
+        lists::tools(),
+    ];
     let builder = families.into_iter().flatten().fold(builder, ServerBuilder::tool);
     let builder = resources::resources().into_iter().fold(builder, ServerBuilder::resource);
     let builder = prompts::prompts().into_iter().fold(builder, ServerBuilder::prompt);

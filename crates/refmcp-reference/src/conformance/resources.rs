@@ -5,13 +5,13 @@ use refmcp_server::{Resource, ResourceTemplate, UriTemplateError};
 use serde_json::json;
 
 use crate::media;
-use crate::resources::notes::{Note, with_line};
+use crate::resources::builtin::{TextResource, with_line};
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
 
 /// The resource that clients subscribe to.
-pub(crate) const WATCHED: &Note = &Note {
+pub(crate) const WATCHED: &TextResource = &TextResource {
     uri: "test://watched-resource",
     name: "Watched Resource",
     title: "Watched resource",
@@ -28,7 +28,7 @@ pub(super) fn resources() -> [Resource; 3] {
         Ok(ResourceContents::text(TEXT, text).mime_type("text/plain"))
     });
     let binary = Resource::new(BINARY, "Static Binary Resource", |_| async {
-        Ok(ResourceContents::blob(BINARY, media::base64(&media::red_pixel())).mime_type(media::PNG))
+        Ok(ResourceContents::blob(BINARY, media::base64(media::RED_PIXEL)).mime_type(media::PNG))
     });
     [
         text.title("Static text").description("A static text resource for testing").mime_type("text/plain"),

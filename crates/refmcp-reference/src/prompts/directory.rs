@@ -10,7 +10,7 @@ use refmcp_server::{Catalog, Change, Prompt, Server};
 
 use super::template::{FileFault, Template, is_name};
 use crate::ReferenceError;
-use crate::watch::Watched;
+use crate::directory_watcher::DirectoryWatcher;
 
 /// Files that become prompts at the most.
 const MOST_FILES: usize = 1000;
@@ -19,10 +19,10 @@ const MOST_BYTES: usize = 256 << 10;
 /// The most that all files may have together.
 const MOST_TOTAL: usize = 16 << 20;
 
-/// A directory that is watched but not offered yet.
-pub(crate) struct Opened {
+/// A watched directory that is not served yet.
+pub(crate) struct UnservedDirectory {
     dir: Dir,
-    watched: Watched,
+    watcher: DirectoryWatcher,
 }
 
 /// The prompt files of a running server.
@@ -51,10 +51,10 @@ struct Scan {
     faults: BTreeMap<String, (FileFault, Option<String>)>,
 }
 
-impl Opened {
+impl UnservedDirectory {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
-        let (dir, watched) = Watched::open("prompts", path, RecursiveMode::NonRecursive)?;
-        Ok(Self { dir, watched })
+        let (dir, watcher) = DirectoryWatcher::open("prompts", path, RecursiveMode::NonRecursive)?;
+        Ok(Self { dir, watcher })
     }
 
     /// Reads the files, and again whenever they change.
@@ -65,7 +65,7 @@ impl Opened {
         let mut files =
             PromptFiles { dir: self.dir, builtin, offered: BTreeMap::new(), faults: BTreeMap::new() };
         files.refresh(server);
-        self.watched.tell(server, move |server| files.refresh(server))
+        self.watcher.on_change(server, move |server| files.refresh(server))
     }
 }
 

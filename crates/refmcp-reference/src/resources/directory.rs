@@ -15,11 +15,11 @@ use parking_lot::Mutex;
 use refmcp_server::model::{Annotations, ResourceContents};
 use refmcp_server::{CallError, Change, Resource, ResourceTemplate, Server, UriTemplateError};
 
-use super::kinds::Kind;
+use super::file_type::FileType;
 use crate::ReferenceError;
+use crate::directory_watcher::DirectoryWatcher;
 use crate::media::base64;
 use crate::rfc3339;
-use crate::watch::Watched;
 
 /// What every URI begins with.
 const PREFIX: &str = "file:///dir/";
@@ -30,10 +30,10 @@ const MOST_DEPTH: usize = 16;
 /// The largest file that is read.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// A directory that is watched but not offered yet.
-pub(crate) struct Opened {
+/// A watched directory that is not served yet.
+pub(crate) struct UnservedDirectory {
     files: Arc<Files>,
-    watched: Watched,
+    watcher: DirectoryWatcher,
 }
 
 struct Files {
@@ -56,10 +56,10 @@ enum Unread {
     TooLarge,
 }
 
-impl Opened {
+impl UnservedDirectory {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
-        let (dir, watched) = Watched::open("resources", path, RecursiveMode::Recursive)?;
-        Ok(Self { files: Arc::new(Files { dir, listed: Mutex::default() }), watched })
+        let (dir, watcher) = DirectoryWatcher::open("resources", path, RecursiveMode::Recursive)?;
+        Ok(Self { files: Arc::new(Files { dir, listed: Mutex::default() }), watcher })
     }
 
     /// The family that all of the files belong to, listed or not.
@@ -80,9 +80,9 @@ impl Opened {
 
     /// Lists the files, and again whenever they change.
     pub(crate) fn serve(self, server: &Server) -> Result<(), ReferenceError> {
-        let Self { files, watched } = self;
+        let Self { files, watcher } = self;
         files.refresh(server);
-        watched.tell(server, move |server| files.refresh(server))
+        watcher.on_change(server, move |server| files.refresh(server))
     }
 }
 
@@ -121,7 +121,7 @@ impl Files {
         let modified =
             Annotations { last_modified: Some(rfc3339::of_file(seen.modified)), ..Annotations::default() };
         let resource = resource.title(path).size(seen.size).annotations(modified);
-        match Kind::of(path).mime_type() {
+        match FileType::of(path).mime_type() {
             Some(mime_type) => resource.mime_type(mime_type),
             None => resource,
         }
@@ -189,7 +189,7 @@ impl Files {
 }
 
 async fn read(files: Arc<Files>, path: String, uri: String) -> Result<ResourceContents, CallError> {
-    let kind = Kind::of(&path);
+    let kind = FileType::of(&path);
     let bytes = tokio::task::spawn_blocking(move || files.bytes(&path)).await;
     match bytes {
         Ok(Ok(bytes)) => Ok(match kind.read(bytes) {

@@ -4,8 +4,8 @@ use refmcp_server::{Call, CallError, Json, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cancellation_log::{self, Cancelled, MOST_TAG};
 use crate::rfc3339::rfc3339;
-use crate::work_log::{self, Cancelled, MOST_TAG};
 
 pub(super) fn tools() -> Vec<Tool> {
     let description = "Tells which calls were cancelled, when, and when work on them really stopped";
@@ -48,7 +48,7 @@ struct Entry {
 }
 
 async fn cancellations(call: Call, Wanted { tag }: Wanted) -> Result<Json<Report>, CallError> {
-    let cancelled = work_log::cancelled(&call, tag.as_deref());
+    let cancelled = cancellation_log::cancelled(&call, tag.as_deref());
     let cancelled =
         cancelled.ok_or_else(|| CallError::new("without a session, say by its tag which calls are meant"))?;
     Ok(Json(Report { cancelled: cancelled.into_iter().map(entry).collect() }))

@@ -4,7 +4,7 @@ use refmcp_server::model::{Annotations, Content, Resource, ResourceContents, Rol
 use refmcp_server::{Call, CallError, NoArguments, Tool};
 
 use crate::media;
-use crate::resources::notes;
+use crate::resources::builtin;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = [
@@ -42,7 +42,7 @@ async fn annotated(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
         let annotations = Annotations {
             audience: Some(audience),
             priority: Some(priority),
-            last_modified: Some(notes::WRITTEN.to_owned()),
+            last_modified: Some(builtin::WRITTEN.to_owned()),
             ..Annotations::default()
         };
         Content::text(text).annotations(annotations)
@@ -59,11 +59,11 @@ async fn mixed(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
 }
 
 fn picture() -> Content {
-    Content::image(media::base64(&media::diagram()), media::PNG)
+    Content::image(media::base64(media::DIAGRAM), media::PNG)
 }
 
 fn sound() -> Content {
-    Content::audio(media::base64(&media::wav()), media::WAV)
+    Content::audio(media::base64(media::TONE), media::WAV)
 }
 
 fn link() -> Content {

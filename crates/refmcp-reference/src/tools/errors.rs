@@ -1,4 +1,4 @@
-//! The two ways to fail: a result that tells of it, and a JSON-RPC error.
+//! Tools that fail: with a result that says `isError`, and with a JSON-RPC error.
 
 use refmcp_server::model::CallToolResult;
 use refmcp_server::{Call, CallError, RpcError, Tool};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::WRITE_SCOPE;
-use crate::additions::{self, Thing};
+use crate::added_items::{self, AddedItem};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -80,11 +80,11 @@ async fn add_tool(call: Call, Named { name }: Named) -> Result<String, CallError
         },
     );
     let tool = tool.title(format!("Added: {name}")).read_only().idempotent().inline();
-    additions::add(&call, Thing::Tool(name), |lists| lists.add_tool(tool)).await
+    added_items::add(&call, AddedItem::Tool(name), |lists| lists.add_tool(tool)).await
 }
 
 async fn remove_tool(call: Call, Named { name }: Named) -> Result<String, CallError> {
-    additions::remove(&call, &Thing::Tool(name)).await
+    added_items::remove(&call, &AddedItem::Tool(name)).await
 }
 
 async fn add_prompt(call: Call, Named { name }: Named) -> Result<String, CallError> {
@@ -95,11 +95,11 @@ async fn add_prompt(call: Call, Named { name }: Named) -> Result<String, CallErr
     });
     let prompt =
         prompt.title(format!("Added: {name}")).description("A prompt that was added while the server ran");
-    additions::add(&call, Thing::Prompt(name), |lists| lists.add_prompt(prompt)).await
+    added_items::add(&call, AddedItem::Prompt(name), |lists| lists.add_prompt(prompt)).await
 }
 
 async fn remove_prompt(call: Call, Named { name }: Named) -> Result<String, CallError> {
-    additions::remove(&call, &Thing::Prompt(name)).await
+    added_items::remove(&call, &AddedItem::Prompt(name)).await
 }
 
 async fn add_resource(call: Call, NewResource { uri, text }: NewResource) -> Result<String, CallError> {
@@ -115,9 +115,9 @@ async fn add_resource(call: Call, NewResource { uri, text }: NewResource) -> Res
         .description("A resource that was added while the server ran")
         .mime_type("text/plain")
         .size(size);
-    additions::add(&call, Thing::Resource(uri), |lists| lists.add_resource(resource)).await
+    added_items::add(&call, AddedItem::Resource(uri), |lists| lists.add_resource(resource)).await
 }
 
 async fn remove_resource(call: Call, Located { uri }: Located) -> Result<String, CallError> {
-    additions::remove(&call, &Thing::Resource(uri)).await
+    added_items::remove(&call, &AddedItem::Resource(uri)).await
 }

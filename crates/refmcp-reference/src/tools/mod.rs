@@ -1,33 +1,31 @@
 //! The reference tools: one file for each family.
 
-mod about;
-mod asking;
+mod about_me;
 mod cancellations;
 mod content;
 mod errors;
 mod forms;
 mod lists;
-mod numbers;
 mod resources;
+mod server_requests;
 mod streams;
+mod structured;
 mod text;
 mod time;
-mod weather;
 
 use refmcp_server::{ServerBuilder, Tool};
 
 /// Adds every reference tool. Clients that try the first one of a list call it without arguments.
 pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
     let families = [
-        about::tools(),
+        about_me::tools(),
         text::tools(),
-        numbers::tools(),
-        weather::tools(),
+        structured::tools(),
         time::tools(),
         content::tools(),
         errors::tools(),
         streams::tools(),
-        asking::tools(),
+        server_requests::tools(),
         lists::tools(),
         resources::tools(),
         cancellations::tools(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::WRITE_SCOPE;
-use crate::resources::notes;
+use crate::resources::builtin;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -29,6 +29,6 @@ struct Touch {
 }
 
 async fn touch_resource(call: Call, Touch { uri }: Touch) -> Result<String, CallError> {
-    notes::touch(call.server(), &uri)?;
+    builtin::touch(call.server(), &uri)?;
     Ok(format!("{uri} has changed"))
 }

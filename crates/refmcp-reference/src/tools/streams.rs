@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-use crate::resources::notes;
-use crate::work_log::Working;
+use crate::cancellation_log::RunningWork;
+use crate::resources::builtin;
 
 /// Who speaks in log messages.
 const LOGGER: &str = "refmcp-reference";
@@ -89,7 +89,7 @@ fn five_seconds() -> u64 {
 }
 
 async fn simulate(call: Call, Simulate { what, every_ms, for_ms }: Simulate) -> Result<String, CallError> {
-    let _working = Working::start(&call, "simulate", None);
+    let _working = RunningWork::start(&call, "simulate", None);
     let every = Duration::from_millis(every_ms);
     let end = Instant::now() + Duration::from_millis(for_ms);
     let mut ticks = interval_at(Instant::now() + every, every);
@@ -105,7 +105,7 @@ async fn simulate(call: Call, Simulate { what, every_ms, for_ms }: Simulate) -> 
                     .unwrap_or(LogLevel::Info);
                 call.log(level, LOGGER, json!({ "simulated": sent + 1 })).await;
             }
-            What::Updates => notes::touch(call.server(), UPDATED)?,
+            What::Updates => builtin::touch(call.server(), UPDATED)?,
         }
         sent += 1;
     }
@@ -126,7 +126,7 @@ struct CloseStream {
 }
 
 async fn close_stream(call: Call, CloseStream { after_ms }: CloseStream) -> Result<String, CallError> {
-    let _working = Working::start(&call, "close_stream", None);
+    let _working = RunningWork::start(&call, "close_stream", None);
     sleep(Duration::from_millis(after_ms)).await;
     call.close_stream().await;
     // The result comes when the client has been sent away, so that it has to come back for it.

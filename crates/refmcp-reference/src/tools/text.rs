@@ -1,4 +1,4 @@
-//! Text in, text out.
+//! Tools that return text.
 
 use refmcp_server::{Call, CallError, Tool};
 use schemars::JsonSchema;

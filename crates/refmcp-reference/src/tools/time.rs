@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::work_log::{MOST_TAG, Working};
+use crate::cancellation_log::{MOST_TAG, RunningWork};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -53,7 +53,7 @@ async fn long_task(
     call: Call,
     LongTask { steps, step_ms, fail_at, tag }: LongTask,
 ) -> Result<String, CallError> {
-    let _working = Working::start(&call, "long_task", tag);
+    let _working = RunningWork::start(&call, "long_task", tag);
     for step in 1..=steps {
         sleep(Duration::from_millis(step_ms)).await;
         if fail_at == Some(step) {
@@ -79,7 +79,7 @@ struct Slow {
 }
 
 async fn slow(call: Call, Slow { ms, tag }: Slow) -> Result<String, CallError> {
-    let _working = Working::start(&call, "slow", tag);
+    let _working = RunningWork::start(&call, "slow", tag);
     sleep(Duration::from_millis(ms)).await;
     Ok(format!("slept for {ms} ms"))
 }

@@ -292,3 +292,14 @@ impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
         Ok(CallToolResult::structured(serde_json::to_value(self.0)?))
     }
 }
+
+/// Text for people, and the same as a structured value.
+impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for (String, Json<T>) {
+    fn schema() -> Option<Arc<JsonObject>> {
+        Json::<T>::schema()
+    }
+
+    fn into_result(self) -> Result<CallToolResult, CallError> {
+        Ok(CallToolResult::text(self.0).structured_content(serde_json::to_value(self.1.0)?))
+    }
+}

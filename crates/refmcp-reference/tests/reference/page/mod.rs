@@ -84,44 +84,37 @@ async fn models() -> Table {
     Table { part: "models", headings, by_hand: &[], rows: rows.collect() }
 }
 
-/// The rules that the server notes findings for. A finding is made where the engine calls `note`, and where it or the HTTP
-/// side makes a `Finding`.
+/// The rules that the server has findings for: every id of a rule in the engine and in the HTTP server.
 fn findings() -> Table {
     let mut rules = BTreeSet::new();
-    let sources =
-        ["refmcp-proto/src/engine/server", "refmcp-proto/src/engine/mistakes.rs", "refmcp-http/src"];
+    let sources = ["refmcp-proto/src/engine/server", MESSAGE_CHECKS, "refmcp-http/src"];
     let mut paths: Vec<PathBuf> = sources.iter().map(|path| root().join("crates").join(path)).collect();
     while let Some(path) = paths.pop() {
         if path.is_dir() {
             paths.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
             continue;
         }
-        let source = fs::read_to_string(path).unwrap();
-        for after in source.split("note(").skip(1).chain(source.split("Finding {").skip(1)) {
-            let text = after.trim_start();
-            let text = text.strip_prefix("rule: ").unwrap_or(text).strip_prefix('"');
-            let rule = text.and_then(|text| Some(text.split_once('"')?.0));
-            let is_id =
-                |rule: &&str| rule.contains('-') && rule.starts_with(|char: char| char.is_ascii_uppercase());
-            rules.extend(rule.filter(is_id).map(str::to_owned));
-        }
+        let source = fs::read_to_string(&path).unwrap();
+        let source = source.split("#[cfg(test)]").next().unwrap();
+        let source = if path.ends_with(MESSAGE_CHECKS) {
+            let (before, table) = source.split_once("const FROM_SERVERS").expect("the table of servers");
+            [before, table.split_once("];").unwrap().1].concat()
+        } else {
+            source.to_owned()
+        };
+        rules.extend(source.split('"').filter(|text| is_rule(text)).map(str::to_owned));
     }
-    rules.extend(misnamed_by_clients());
     let rows = rows_of(&rules);
     Table { part: "findings", headings: &["rule"], by_hand: &["what the client did"], rows }
 }
 
-/// The rules of methods that clients misname, from the first table of the engine's mistakes.
-fn misnamed_by_clients() -> Vec<String> {
-    let source = fs::read_to_string(root().join("crates/refmcp-proto/src/engine/mistakes.rs")).unwrap();
-    let (_, table) = source.split_once("const FROM_CLIENTS").expect("the table of clients' mistakes");
-    let (table, _) = table.split_once("];").unwrap();
-    let is_rule = |text: &&str| {
-        text.split_once('-').is_some_and(|(area, number)| {
-            area.chars().all(|sign| sign.is_ascii_uppercase()) && number.parse::<u8>().is_ok()
-        })
-    };
-    table.split('"').filter(is_rule).map(str::to_owned).collect()
+const MESSAGE_CHECKS: &str = "refmcp-proto/src/engine/message_checks.rs";
+
+/// Whether a text is the id of a rule, such as `HTTP-03`.
+fn is_rule(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(area, number)| {
+        area.chars().all(|sign| sign.is_ascii_uppercase()) && number.parse::<u8>().is_ok()
+    })
 }
 
 fn rows_of(rules: &BTreeSet<String>) -> Vec<Vec<String>> {

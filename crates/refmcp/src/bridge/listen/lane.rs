@@ -73,8 +73,6 @@ impl Guest {
     }
 }
 
-impl Guests {}
-
 impl Near for Guests {
     fn hear(&self, heard: Heard<'_>) {
         let mut open = self.open.lock();

@@ -44,8 +44,6 @@ struct State {
     over: bool,
 }
 
-impl Ways {}
-
 impl State {
     /// Sends what is no answer by the best way there is, or keeps it until there is one.
     fn tell(&mut self, json: &str, belongs_to: Option<ExchangeId>) {

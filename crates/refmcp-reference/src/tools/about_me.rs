@@ -1,4 +1,4 @@
-//! What the server knows of whoever asks.
+//! The tool `about_me`: what the server knows of the client.
 
 use refmcp_server::finding::Findings;
 use refmcp_server::model::{JsonObject, LogLevel};

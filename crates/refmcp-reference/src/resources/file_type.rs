@@ -1,7 +1,7 @@
-//! What kind of content a file has.
+//! Media types of files, by the extension.
 
 /// Extensions and their media types; the flag says whether it is text.
-const KINDS: [(&str, &str, bool); 46] = [
+const FILE_TYPES: [(&str, &str, bool); 46] = [
     ("txt", "text/plain", true),
     ("log", "text/plain", true),
     ("md", "text/markdown", true),
@@ -52,7 +52,7 @@ const KINDS: [(&str, &str, bool); 46] = [
 
 /// The kind of content that a file's name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileType {
     /// Text of this media type.
     Text(&'static str),
     /// Bytes of this media type.
@@ -61,11 +61,11 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl FileType {
     pub(super) fn of(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let Some((_, extension)) = name.rsplit_once('.') else { return Self::Unknown };
-        let known = KINDS.iter().find(|(known, ..)| extension.eq_ignore_ascii_case(known));
+        let known = FILE_TYPES.iter().find(|(known, ..)| extension.eq_ignore_ascii_case(known));
         match known {
             Some((_, mime_type, true)) => Self::Text(mime_type),
             Some((_, mime_type, false)) => Self::Bytes(mime_type),
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn names_and_contents_decide() {
-        assert_eq!(Kind::of("a/b.MD"), Kind::Text("text/markdown"));
-        assert_eq!(Kind::of("a.b/Makefile"), Kind::Unknown);
-        assert_eq!(Kind::of("x.png").read(b"text".to_vec()), Err((b"text".to_vec(), "image/png")));
-        assert_eq!(Kind::of("x.txt").read(b"\xFF".to_vec()), Err((b"\xFF".to_vec(), "text/plain")));
-        assert_eq!(Kind::Unknown.read(b"text".to_vec()), Ok(("text".to_owned(), "text/plain")));
-        assert_eq!(Kind::Unknown.read(b"\0".to_vec()), Err((b"\0".to_vec(), "application/octet-stream")));
+        assert_eq!(FileType::of("a/b.MD"), FileType::Text("text/markdown"));
+        assert_eq!(FileType::of("a.b/Makefile"), FileType::Unknown);
+        assert_eq!(FileType::of("x.png").read(b"text".to_vec()), Err((b"text".to_vec(), "image/png")));
+        assert_eq!(FileType::of("x.txt").read(b"\xFF".to_vec()), Err((b"\xFF".to_vec(), "text/plain")));
+        assert_eq!(FileType::Unknown.read(b"text".to_vec()), Ok(("text".to_owned(), "text/plain")));
+        assert_eq!(FileType::Unknown.read(b"\0".to_vec()), Err((b"\0".to_vec(), "application/octet-stream")));
     }
 }

@@ -1,4 +1,4 @@
-//! The built-in resources. Those of text can be touched: then they really change.
+//! The built-in resources. Text resources change when the tool `touch_resource` touches them.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::conformance;
 use crate::media;
 use crate::rfc3339::rfc3339;
 
-/// When the built-in resources were written, as far as anybody is told before they are touched.
+/// When the built-in resources were last modified, until they are touched.
 pub(crate) const WRITTEN: &str = "2026-03-01T08:30:00Z";
 
 const DIAGRAM: &str = "file:///resources/diagram.png";
 
 /// A text resource that can be touched.
-pub(crate) struct Note {
+pub(crate) struct TextResource {
     pub(crate) uri: &'static str,
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
@@ -37,7 +37,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// The same for people.
+    /// A line of text that says so.
     pub(crate) fn line(self) -> String {
         format!("Touched {} times, last at {}", self.times, rfc3339(self.last))
     }
@@ -47,8 +47,8 @@ impl Touched {
 #[derive(Default)]
 struct Touches(Mutex<HashMap<&'static str, Touched>>);
 
-const NOTES: [Note; 5] = [
-    Note {
+const TEXT_RESOURCES: [TextResource; 5] = [
+    TextResource {
         uri: "file:///notes/todo.txt",
         name: "todo.txt",
         title: "To do",
@@ -60,7 +60,7 @@ const NOTES: [Note; 5] = [
             with_line("- [ ] water the plants\n- [ ] call the plumber\n- [x] test the client\n", touched)
         },
     },
-    Note {
+    TextResource {
         uri: "file:///data/custom.json",
         name: "custom.json",
         title: "Custom data",
@@ -77,7 +77,7 @@ const NOTES: [Note; 5] = [
             format!("{data:#}\n")
         },
     },
-    Note {
+    TextResource {
         uri: "file:///project/src/main.rs",
         name: "main.rs",
         title: "Rust Software Application Main File",
@@ -90,7 +90,7 @@ const NOTES: [Note; 5] = [
             touched.map_or(code.clone(), |touched| format!("{code}\n// {}\n", touched.line()))
         },
     },
-    Note {
+    TextResource {
         uri: "file:///resources/notes.txt",
         name: "notes.txt",
         title: "Notes",
@@ -100,7 +100,7 @@ const NOTES: [Note; 5] = [
         priority: 0.5,
         text: |touched| with_line("Clients that subscribe to these notes hear of every change.\n", touched),
     },
-    Note {
+    TextResource {
         uri: "file:///resources/plans.md",
         name: "plans.md",
         title: "Plans",
@@ -114,16 +114,15 @@ const NOTES: [Note; 5] = [
     },
 ];
 
-/// The built-in resources, as they are before anybody touches them.
+/// The built-in resources, untouched.
 pub(super) fn resources() -> Vec<Resource> {
-    NOTES.iter().map(|note| note.resource(None)).chain([diagram()]).collect()
+    TEXT_RESOURCES.iter().map(|note| note.resource(None)).chain([diagram()]).collect()
 }
 
 fn diagram() -> Resource {
-    let bytes = media::diagram();
-    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let resource = Resource::new(DIAGRAM, "diagram.png", move |_| {
-        let contents = ResourceContents::blob(DIAGRAM, media::base64(&bytes)).mime_type(media::PNG);
+    let size = u64::try_from(media::DIAGRAM.len()).unwrap_or(u64::MAX);
+    let resource = Resource::new(DIAGRAM, "diagram.png", |_| {
+        let contents = ResourceContents::blob(DIAGRAM, media::base64(media::DIAGRAM)).mime_type(media::PNG);
         async move { Ok(contents) }
     });
     resource
@@ -137,11 +136,11 @@ fn diagram() -> Resource {
 /// Changes a text resource and tells its subscribers.
 pub(crate) fn touch(server: &Server, uri: &str) -> Result<(), CallError> {
     let watched = conformance::WATCHED;
-    let note = NOTES.iter().chain([watched]).find(|note| note.uri == uri);
+    let note = TEXT_RESOURCES.iter().chain([watched]).find(|note| note.uri == uri);
     let Some(note) = note.filter(|note| server.catalog().has_resource(note.uri)) else {
         return Err(CallError::new(format!(
             "only built-in text resources can be touched, such as {}",
-            NOTES[0].uri
+            TEXT_RESOURCES[0].uri
         )));
     };
     let touches = server.value::<Touches>();
@@ -161,7 +160,7 @@ pub(crate) fn touch(server: &Server, uri: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-impl Note {
+impl TextResource {
     /// The resource, described as it is after being touched.
     pub(crate) fn resource(&'static self, touched: Option<Touched>) -> Resource {
         let size = u64::try_from((self.text)(touched).len()).unwrap_or(u64::MAX);
@@ -174,8 +173,6 @@ impl Note {
         resource.title(self.title).annotations(annotations(self.audience, self.priority, modified))
     }
 }
-
-impl Touches {}
 
 fn annotations(audience: &[Role], priority: f64, last_modified: String) -> Annotations {
     Annotations {

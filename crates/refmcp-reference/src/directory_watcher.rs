@@ -1,4 +1,4 @@
-//! Directories that are watched: each by a thread of its own, which ends with the server.
+//! Watchers of directories, each with a thread that ends with the server.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -13,25 +13,25 @@ use refmcp_server::Server;
 
 use crate::ReferenceError;
 
-/// How long a directory has to be quiet before anybody looks at it.
+/// How long a directory has to be quiet before it is read again.
 const QUIET: Duration = Duration::from_millis(100);
-/// How long a directory that is never quiet goes unseen.
+/// After how long a directory that is never quiet is read all the same.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A directory that is being watched; nobody has been told yet.
-pub(crate) struct Watched {
+/// A watched directory whose changes have no receiver yet.
+pub(crate) struct DirectoryWatcher {
     what: &'static str,
     path: PathBuf,
     watcher: RecommendedWatcher,
-    news: Receiver<()>,
+    changed_rx: Receiver<()>,
 }
 
 /// The watchers of a server: they last as long as it does.
 #[derive(Default)]
 struct Watchers(Mutex<Vec<RecommendedWatcher>>);
 
-impl Watched {
-    /// Opens a directory and begins to watch it: what changes from now on will be told.
+impl DirectoryWatcher {
+    /// Opens a directory and begins to watch it: changes from now on are reported.
     pub(crate) fn open(
         what: &'static str,
         path: PathBuf,
@@ -43,37 +43,37 @@ impl Watched {
             Ok(opened) => opened,
             Err(source) => return Err(ReferenceError::Directory { what, path, source }),
         };
-        // One piece of news says as much as many: look again.
-        let (tell, news) = sync_channel(1);
-        let hear = move |event: notify::Result<Event>| {
-            // Looking at files is an event too; if it counted, looking would never end.
+        // One pending change is enough: the directory is read as a whole.
+        let (changed_tx, changed_rx) = sync_channel(1);
+        let on_event = move |event: notify::Result<Event>| {
+            // Reading is an event too, and would go on for ever if it counted.
             if event.is_ok_and(|event| event.kind.is_access()) {
                 return;
             }
-            let _ = tell.try_send(());
+            let _ = changed_tx.try_send(());
         };
-        // Links may lead anywhere; whatever is there is not ours to watch.
-        let watcher = RecommendedWatcher::new(hear, Config::default().with_follow_symlinks(false));
+        // Links may lead out of the directory.
+        let watcher = RecommendedWatcher::new(on_event, Config::default().with_follow_symlinks(false));
         let watching = watcher.and_then(|mut watcher| watcher.watch(&real, mode).map(|()| watcher));
         match watching {
-            Ok(watcher) => Ok((dir, Self { what, path, watcher, news })),
+            Ok(watcher) => Ok((dir, Self { what, path, watcher, changed_rx })),
             Err(source) => Err(ReferenceError::Watch { what, path, source }),
         }
     }
 
     /// Calls `look` whenever something has changed, until the server is gone.
-    pub(crate) fn tell(
+    pub(crate) fn on_change(
         self,
         server: &Server,
         mut look: impl FnMut(&Server) + Send + 'static,
     ) -> Result<(), ReferenceError> {
-        let Self { what, path, watcher, news } = self;
+        let Self { what, path, watcher, changed_rx } = self;
         server.value::<Watchers>().0.lock().push(watcher);
         let server = server.downgrade();
         let work = move || {
-            // With the server the watcher goes, and with it the other end.
-            while news.recv().is_ok() {
-                settle(&news);
+            // The watcher, and so the sender, is dropped with the server.
+            while changed_rx.recv().is_ok() {
+                settle(&changed_rx);
                 let Some(server) = server.upgrade() else { return };
                 look(&server);
             }
@@ -86,10 +86,10 @@ impl Watched {
 }
 
 /// Waits until nothing changes any more.
-fn settle(news: &Receiver<()>) {
+fn settle(changed_rx: &Receiver<()>) {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        if news.recv_timeout(QUIET).is_err() {
+        if changed_rx.recv_timeout(QUIET).is_err() {
             return;
         }
     }

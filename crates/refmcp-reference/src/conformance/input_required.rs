@@ -1,10 +1,10 @@
-//! Tools that need several rounds: their questions come as a result where the revision has no requests of a server.
+//! Tools with server requests of several rounds (`input_required` results since 2026-07-28).
 
 use refmcp_server::model::{BooleanSchema, CreateMessageResult, FormSchema, Root, StringSchema};
 use refmcp_server::{Call, CallError, ElicitOutcome, NoArguments, ServerRequestError, Tool};
 use serde_json::Value;
 
-use super::asking::text_of;
+use super::server_requests::text_of;
 
 pub(super) fn tools() -> Vec<Tool> {
     let tools = [
@@ -72,7 +72,7 @@ async fn multi_round(call: Call, _: NoArguments) -> Result<String, CallError> {
     Ok(format!("{name} likes {}", text(&colour, "color")))
 }
 
-/// Whoever can answer neither question hears that sampling is missing.
+/// A client that supports neither request gets the error of sampling.
 async fn capabilities(call: Call, _: NoArguments) -> Result<String, CallError> {
     let (forms, model) = (call.peer().capabilities.elicits_forms(), call.peer().capabilities.samples());
     let name = forms.then(|| ask_name(&call)).transpose();
@@ -96,7 +96,7 @@ fn text_form(field: &str) -> FormSchema {
     FormSchema::new().required(field, StringSchema::new())
 }
 
-/// A value of a form; whoever declines stays a stranger.
+/// A value of a form, or "stranger" when the user declines.
 fn text<'a>(answer: &'a ElicitOutcome, field: &str) -> &'a str {
     match answer {
         ElicitOutcome::Accepted(values) => values.get(field).and_then(Value::as_str).unwrap_or_default(),

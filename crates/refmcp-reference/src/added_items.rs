@@ -1,4 +1,5 @@
-//! Additions to the lists at run time: for one session, or, where requests have none, for everybody and for a while.
+//! Items that clients add to the lists at run time: for their session, or, where requests have none, for all clients and
+//! for a limited time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,79 +10,79 @@ use refmcp_server::{Call, CallError, Catalog, Change, Connection, Server};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-/// Additions that one session, or everybody together, may have.
+/// Most items that a session, or all clients together, may add.
 const MOST: usize = 100;
-/// How long an addition for everybody stays.
+/// How long a shared item stays.
 const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Something that can be added.
+/// An item that can be added.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Thing {
+pub(crate) enum AddedItem {
     Tool(String),
     Prompt(String),
     Resource(String),
 }
 
-/// The additions for everybody, each with a number: one that was removed and added again has another.
+/// The shared items, each with a number: an item that is removed and added again gets another.
 #[derive(Default)]
-struct Everybodys(Mutex<Numbered>);
+struct SharedItems(Mutex<SharedItemTable>);
 
 #[derive(Default)]
-struct Numbered {
+struct SharedItemTable {
     next: u64,
-    things: HashMap<Thing, u64>,
-    expiries: HashMap<Thing, AbortHandle>,
+    items: HashMap<AddedItem, u64>,
+    expiries: HashMap<AddedItem, AbortHandle>,
 }
 
-/// Adds a thing, and says for whom.
+/// Adds an item, and says for whom.
 pub(crate) async fn add(
     call: &Call,
-    thing: Thing,
+    item: AddedItem,
     put: impl FnOnce(&mut Catalog) -> Option<Change> + Send,
 ) -> Result<String, CallError> {
     let Some(session) = call.session() else {
-        may_change_for_everybody(call.connection())?;
-        let said = format!("{thing} was added for everybody, for {} minutes", LIFETIME.as_secs() / 60);
-        return add_for_everybody(call.server(), thing, put).map(|()| said);
+        may_change_shared_lists(call.connection())?;
+        let said = format!("{item} was added for everybody, for {} minutes", LIFETIME.as_secs() / 60);
+        return add_shared(call.server(), item, put).map(|()| said);
     };
-    if thing.is_in(&call.server().catalog()) {
-        return Err(thing.exists());
+    if item.is_in(&call.server().catalog()) {
+        return Err(item.exists());
     }
     let mut refused = None;
     session
         .change_lists(|own| {
-            if thing.is_in(own) {
-                refused = Some(thing.exists());
+            if item.is_in(own) {
+                refused = Some(item.exists());
             } else if own.len() >= MOST {
                 refused = Some(full());
             }
             if refused.is_some() { None } else { put(own) }
         })
         .await;
-    refused.map_or_else(|| Ok(format!("{thing} was added to this session")), Err)
+    refused.map_or_else(|| Ok(format!("{item} was added to this session")), Err)
 }
 
-/// Removes a thing that was added, and says for whom.
-pub(crate) async fn remove(call: &Call, thing: &Thing) -> Result<String, CallError> {
+/// Removes an added item, and says for whom.
+pub(crate) async fn remove(call: &Call, item: &AddedItem) -> Result<String, CallError> {
     let Some(session) = call.session() else {
-        may_change_for_everybody(call.connection())?;
-        let number = Everybodys::of(call.server(), |all| all.things.get(thing).copied());
-        let removed = number.is_some_and(|number| remove_for_everybody(call.server(), thing, number));
-        return if removed { Ok(format!("{thing} was removed for everybody")) } else { Err(thing.unknown()) };
+        may_change_shared_lists(call.connection())?;
+        let number = SharedItems::of(call.server(), |all| all.items.get(item).copied());
+        let removed = number.is_some_and(|number| remove_shared(call.server(), item, number));
+        return if removed { Ok(format!("{item} was removed for everybody")) } else { Err(item.unknown()) };
     };
     let mut removed = false;
     session
         .change_lists(|own| {
-            let change = thing.remove_from(own);
+            let change = item.remove_from(own);
             removed = change.is_some();
             change
         })
         .await;
-    if removed { Ok(format!("{thing} was removed from this session")) } else { Err(thing.unknown()) }
+    if removed { Ok(format!("{item} was removed from this session")) } else { Err(item.unknown()) }
 }
 
-/// Who may change what everybody sees: those who started this process, and those who said who they are.
-fn may_change_for_everybody(connection: &Connection) -> Result<(), CallError> {
+/// Shared lists may be changed by local clients and by authenticated ones.
+fn may_change_shared_lists(connection: &Connection) -> Result<(), CallError> {
     if connection.local || connection.principal.is_some() {
         Ok(())
     } else {
@@ -91,62 +92,61 @@ fn may_change_for_everybody(connection: &Connection) -> Result<(), CallError> {
     }
 }
 
-fn add_for_everybody(
+fn add_shared(
     server: &Server,
-    thing: Thing,
+    item: AddedItem,
     put: impl FnOnce(&mut Catalog) -> Option<Change>,
 ) -> Result<(), CallError> {
-    let number = Everybodys::of(server, |all| {
-        if all.things.len() >= MOST {
+    let number = SharedItems::of(server, |all| {
+        if all.items.len() >= MOST {
             return Err(full());
         }
         let mut exists = false;
         server.change_lists(|lists| {
-            exists = thing.is_in(lists);
+            exists = item.is_in(lists);
             if exists { None } else { put(lists) }
         });
         if exists {
-            return Err(thing.exists());
+            return Err(item.exists());
         }
         all.next += 1;
-        all.things.insert(thing.clone(), all.next);
+        all.items.insert(item.clone(), all.next);
         Ok(all.next)
     })?;
-    let (weak, ending) = (server.downgrade(), thing.clone());
+    let (weak, expiring) = (server.downgrade(), item.clone());
     let expiry = tokio::spawn(async move {
         sleep(LIFETIME).await;
         if let Some(server) = weak.upgrade() {
-            remove_for_everybody(&server, &ending, number);
+            remove_shared(&server, &expiring, number);
         }
     });
-    // Whoever removes it earlier ends the wait.
-    Everybodys::of(server, |all| all.expiries.insert(thing, expiry.abort_handle()));
+    // Removing it earlier aborts the wait.
+    SharedItems::of(server, |all| all.expiries.insert(item, expiry.abort_handle()));
     Ok(())
 }
 
-/// Removes the addition with this number; `false` when it is gone already.
-fn remove_for_everybody(server: &Server, thing: &Thing, number: u64) -> bool {
-    Everybodys::of(server, |all| {
-        let there = all.things.get(thing) == Some(&number);
-        if there {
-            all.things.remove(thing);
-            if let Some(expiry) = all.expiries.remove(thing) {
+/// Removes the item with this number; `false` when it is gone already.
+fn remove_shared(server: &Server, item: &AddedItem, number: u64) -> bool {
+    SharedItems::of(server, |all| {
+        let present = all.items.get(item) == Some(&number);
+        if present {
+            all.items.remove(item);
+            if let Some(expiry) = all.expiries.remove(item) {
                 expiry.abort();
             }
-            server.change_lists(|lists| thing.remove_from(lists));
+            server.change_lists(|lists| item.remove_from(lists));
         }
-        there
+        present
     })
 }
 
-impl Everybodys {
-    fn of<T>(server: &Server, with: impl FnOnce(&mut Numbered) -> T) -> T {
-        let everybodys = server.value::<Self>();
-        with(&mut everybodys.0.lock())
+impl SharedItems {
+    fn of<T>(server: &Server, with: impl FnOnce(&mut SharedItemTable) -> T) -> T {
+        with(&mut server.value::<Self>().0.lock())
     }
 }
 
-impl Thing {
+impl AddedItem {
     fn is_in(&self, lists: &Catalog) -> bool {
         match self {
             Self::Tool(name) => lists.has_tool(name),
@@ -172,7 +172,7 @@ impl Thing {
     }
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for AddedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = match self {
             Self::Tool(name) => ("tool", name),
@@ -192,10 +192,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_on_the_network_change_nothing() {
+    fn remote_clients_must_authenticate_to_change_shared_lists() {
         let may_change = |local, principal: Option<&str>| {
             let principal = principal.map(Into::into);
-            may_change_for_everybody(&Connection { local, principal, ..Connection::default() }).is_ok()
+            may_change_shared_lists(&Connection { local, principal, ..Connection::default() }).is_ok()
         };
         assert!(may_change(true, None) && may_change(false, Some("alice")));
         assert!(!may_change(false, None));

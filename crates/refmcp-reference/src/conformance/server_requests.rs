@@ -1,4 +1,4 @@
-//! Tools that ask the client's model or user one thing.
+//! Tools with one server request: sampling or elicitation.
 
 use refmcp_server::model::{
     BooleanSchema, Choices, CreateMessageParams, CreateMessageResult, FormSchema, InputRequest,

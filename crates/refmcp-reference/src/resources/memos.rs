@@ -1,4 +1,4 @@
-//! A family of resources: memos on shelves, with suggestions that depend on what is already known.
+//! The resource template of memos, with completions that depend on the arguments already given.
 
 use refmcp_server::model::ResourceContents;
 use refmcp_server::{CallError, ResourceTemplate, UriTemplateError};

@@ -1,11 +1,9 @@
-//! Tools that ask the client: its user, its model, its roots.
-
-use std::sync::Arc;
+//! Tools with server requests: elicitation, sampling, roots.
 
 use refmcp_server::model::{
-    CallToolResult, CreateMessageParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
+    CreateMessageParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
 };
-use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, Tool, ToolOutput};
+use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,12 +51,6 @@ enum Form {
     Url,
 }
 
-/// What the user did, as text and as data.
-struct Reaction {
-    text: String,
-    reacted: Reacted,
-}
-
 #[derive(Serialize, JsonSchema)]
 struct Reacted {
     /// What the user did
@@ -80,58 +72,36 @@ enum Action {
     Cancel,
 }
 
-impl Reaction {
-    fn new(action: Action, text: impl Into<String>) -> Self {
-        Self { text: text.into(), reacted: Reacted { action, values: None, url: None } }
-    }
-}
-
-impl ToolOutput for Reaction {
-    fn schema() -> Option<Arc<JsonObject>> {
-        Json::<Reacted>::schema()
-    }
-
-    fn into_result(self) -> Result<CallToolResult, CallError> {
-        told(self.text, &self.reacted)
-    }
-}
-
-async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<Reaction, CallError> {
+async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<(String, Json<Reacted>), CallError> {
     let form = match form {
         Form::All => forms::all(call.peer()),
         Form::Choice => forms::choice(),
         Form::Confirm => forms::confirm(),
         Form::Url => return visit(&call),
     };
-    let answer = call.request("form", form)?;
-    Ok(match answer {
+    Ok(match call.request("form", form)? {
         ElicitOutcome::Accepted(values) => {
             let text = format!("The user accepted and answered {}", Value::Object(values.clone()));
-            let mut accepted = Reaction::new(Action::Accept, text);
-            accepted.reacted.values = Some(values);
-            accepted
+            (text, Json(Reacted { action: Action::Accept, values: Some(values), url: None }))
         }
-        ElicitOutcome::Declined => Reaction::new(Action::Decline, "The user declined"),
-        ElicitOutcome::Cancelled => Reaction::new(Action::Cancel, "The user put the form away"),
+        ElicitOutcome::Declined => not_accepted(Action::Decline, "The user declined"),
+        ElicitOutcome::Cancelled => not_accepted(Action::Cancel, "The user put the form away"),
     })
 }
 
-fn visit(call: &Call) -> Result<Reaction, CallError> {
-    let answer = call.elicit_url("visit", "Please give your consent on our page.", PAGE)?;
-    Ok(match answer {
+fn visit(call: &Call) -> Result<(String, Json<Reacted>), CallError> {
+    Ok(match call.elicit_url("visit", "Please give your consent on our page.", PAGE)? {
         ElicitOutcome::Accepted(()) => {
-            let mut accepted = Reaction::new(Action::Accept, format!("The user agreed to visit {PAGE}"));
-            accepted.reacted.url = Some(PAGE);
-            accepted
+            let text = format!("The user agreed to visit {PAGE}");
+            (text, Json(Reacted { action: Action::Accept, values: None, url: Some(PAGE) }))
         }
-        ElicitOutcome::Declined => Reaction::new(Action::Decline, "The user declined to visit the page"),
-        ElicitOutcome::Cancelled => Reaction::new(Action::Cancel, "The user put the request away"),
+        ElicitOutcome::Declined => not_accepted(Action::Decline, "The user declined to visit the page"),
+        ElicitOutcome::Cancelled => not_accepted(Action::Cancel, "The user put the request away"),
     })
 }
 
-/// A result that says the same to people and as data.
-fn told(text: String, data: &impl Serialize) -> Result<CallToolResult, CallError> {
-    Ok(CallToolResult::text(text).structured_content(serde_json::to_value(data)?))
+fn not_accepted(action: Action, text: &str) -> (String, Json<Reacted>) {
+    (text.to_owned(), Json(Reacted { action, values: None, url: None }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -151,12 +121,6 @@ async fn ask_model(call: Call, AskModel { prompt }: AskModel) -> Result<String, 
     let said: Vec<&str> =
         answer.content.as_slice().iter().map(|block| block.as_text().unwrap_or(block.kind())).collect();
     Ok(format!("{} answered: {}", answer.model, said.join("\n")))
-}
-
-/// The client's roots, as text and as data.
-struct Listed {
-    text: String,
-    roots: Roots,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -180,17 +144,7 @@ struct ListedRoot {
     name: Option<String>,
 }
 
-impl ToolOutput for Listed {
-    fn schema() -> Option<Arc<JsonObject>> {
-        Json::<Roots>::schema()
-    }
-
-    fn into_result(self) -> Result<CallToolResult, CallError> {
-        told(self.text, &self.roots)
-    }
-}
-
-async fn list_roots(call: Call, _: NoArguments) -> Result<Listed, CallError> {
+async fn list_roots(call: Call, _: NoArguments) -> Result<(String, Json<Roots>), CallError> {
     let roots = call.list_roots("roots")?;
     let mut text = match roots.len() {
         0 => "The client has no roots".to_owned(),
@@ -207,5 +161,5 @@ async fn list_roots(call: Call, _: NoArguments) -> Result<Listed, CallError> {
     if let Some(changes) = changes {
         text.push_str(&format!("\nIt has told of {changes} changes in this session"));
     }
-    Ok(Listed { text, roots: Roots { roots, changes } })
+    Ok((text, Json(Roots { roots, changes })))
 }

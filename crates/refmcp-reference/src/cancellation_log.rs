@@ -1,4 +1,4 @@
-//! Work that can be cancelled: what was, when, and when it really stopped.
+//! The log of cancelled tool calls: when each was cancelled, and when work on it stopped.
 //!
 //! A session keeps its own log. Requests without a session go to the server's, if they have a tag to be found by.
 
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use refmcp_server::{Call, Timestamp};
 
-/// Ends that one log keeps.
+/// Most entries that one log keeps.
 const MOST: usize = 1000;
-/// Characters of a tag.
+/// Most characters of a tag.
 pub(crate) const MOST_TAG: u64 = 100;
 
 /// The log of a session, or of all requests without one.
 #[derive(Default)]
-pub(crate) struct WorkLog(Mutex<Entries>);
+pub(crate) struct CancellationLog(Mutex<Entries>);
 
 #[derive(Default)]
 struct Entries {
@@ -41,11 +41,11 @@ pub(crate) struct Cancelled {
     pub(crate) stopped_at: Option<Timestamp>,
 }
 
-/// Work in progress; to be dropped when it stops.
-pub(crate) struct Working(Option<(Arc<WorkLog>, u64)>);
+/// A tool call that works; dropped when the work stops.
+pub(crate) struct RunningWork(Option<(Arc<CancellationLog>, u64)>);
 
-impl Working {
-    /// Notes that a tool begins to work.
+impl RunningWork {
+    /// Logs that a tool begins to work.
     pub(crate) fn start(call: &Call, tool: &'static str, tag: Option<String>) -> Self {
         let Some(log) = log_of(call, tag.as_deref()) else { return Self(None) };
         let request_id = call.request_id().to_string();
@@ -59,7 +59,7 @@ impl Working {
     }
 }
 
-impl Drop for Working {
+impl Drop for RunningWork {
     fn drop(&mut self) {
         let Some((log, number)) = self.0.take() else { return };
         let mut entries = log.0.lock();
@@ -75,8 +75,6 @@ impl Drop for Working {
         drop(entries);
     }
 }
-
-impl WorkLog {}
 
 /// The work that was cancelled, as far as this caller may know; `None` when it has neither a session nor a tag.
 pub(crate) fn cancelled(call: &Call, tag: Option<&str>) -> Option<Vec<Cancelled>> {
@@ -94,7 +92,7 @@ pub(crate) fn cancelled(call: &Call, tag: Option<&str>) -> Option<Vec<Cancelled>
     Some(visible.collect())
 }
 
-fn log_of(call: &Call, tag: Option<&str>) -> Option<Arc<WorkLog>> {
+fn log_of(call: &Call, tag: Option<&str>) -> Option<Arc<CancellationLog>> {
     match call.session() {
         Some(session) => Some(session.value()),
         None => tag.map(|_| call.server().value()),
