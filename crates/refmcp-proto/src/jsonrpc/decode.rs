@@ -28,11 +28,11 @@ impl Default for Limits {
 /// A message as it was read; text is borrowed from the bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A request.
     Request(Request<'a>),
-    /// Wants none.
+    /// A notification.
     Notification(Notification<'a>),
-    /// Is one.
+    /// A response.
     Response(Response<'a>),
 }
 
@@ -51,27 +51,27 @@ impl Message<'_> {
 /// A request, its parameters unread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<'a> {
-    /// The requestor's name for it.
+    /// Its id.
     pub id: RequestId,
-    /// What is asked for.
+    /// The method.
     pub method: Cow<'a, str>,
-    /// With what.
+    /// The parameters.
     pub params: Params<'a>,
 }
 
 /// A notification, its parameters unread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification<'a> {
-    /// What it tells.
+    /// The method.
     pub method: Cow<'a, str>,
-    /// The details.
+    /// The parameters.
     pub params: Params<'a>,
 }
 
-/// An answer, its result unread.
+/// A response, its result unread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response<'a> {
-    /// The request it answers; an error may come without when the request could not be read.
+    /// The id of the request; an error may come without one when the request could not be read.
     pub id: Option<RequestId>,
     /// The result's JSON text, or the error.
     pub result: Result<&'a str, RpcError>,
@@ -79,7 +79,7 @@ pub struct Response<'a> {
     pub misplaced_meta: bool,
 }
 
-/// The parameters of a message: an object's JSON text, and the members that concern more than whoever it is for.
+/// The parameters of a message: an object's JSON text, and the members that the engine and HTTP headers need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params<'a> {
     /// The text of the object; `None` when the message has no parameters.
@@ -100,36 +100,36 @@ pub struct Params<'a> {
     pub misplaced_meta: Option<&'a str>,
 }
 
-/// What one frame held.
+/// The content of one frame.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming<'a> {
     /// One message.
     One(Message<'a>),
-    /// Several; each may be faulty by itself.
+    /// Several; each may be malformed by itself.
     Batch(Vec<Result<Message<'a>, DecodeError>>),
 }
 
-/// Why bytes are no message. The peer is to blame for all of these.
+/// Why bytes are no message; always the peer's fault.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct DecodeError {
-    /// The error to answer with.
+    /// The error to respond with.
     pub error: RpcError,
-    /// The id to answer to, where one could be read.
+    /// The id of the request, where one could be read.
     pub id: Option<RequestId>,
-    /// Whether an answer is due: a malformed notification or response gets none.
-    pub answer: bool,
+    /// Whether a response is due: a malformed notification or response gets none.
+    pub needs_response: bool,
 }
 
 impl DecodeError {
     #[cold]
     fn parse(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { error: RpcError::parse_error(message), id: None, answer: true }
+        Self { error: RpcError::parse_error(message), id: None, needs_response: true }
     }
 
     #[cold]
     fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { error: RpcError::invalid_request(message), id: None, answer: true }
+        Self { error: RpcError::invalid_request(message), id: None, needs_response: true }
     }
 
     /// The error for a message that was dropped unread because of its length.
@@ -141,7 +141,7 @@ impl DecodeError {
 impl From<ScanError> for DecodeError {
     fn from(fault: ScanError) -> Self {
         match fault.what {
-            // This is JSON, only none that anybody takes.
+            // This is JSON, but not acceptable.
             ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber => {
                 Self::invalid(fault.to_string())
             }
@@ -248,9 +248,12 @@ impl<'a> Envelope<'a> {
             Some(Ok(id)) => (Some(id), None),
             Some(Err(why)) => (None, Some(why)),
         };
-        let answer = is_request && (self.id.is_some() || self.method.is_none());
-        let fail =
-            |why: String| DecodeError { error: RpcError::invalid_request(why), id: id.clone(), answer };
+        let needs_response = is_request && (self.id.is_some() || self.method.is_none());
+        let fail = |why: String| DecodeError {
+            error: RpcError::invalid_request(why),
+            id: id.clone(),
+            needs_response,
+        };
         if let Some(key) = &self.look_alike {
             return Err(fail(format!("key \"{}\" differs from a known one only in case", excerpt(key))));
         }
@@ -262,7 +265,7 @@ impl<'a> Envelope<'a> {
         if self.method.is_some() && (self.result.is_some() || self.error.is_some()) {
             return Err(fail("a message has either a method or an answer, not both".into()));
         }
-        // An error that answers a request nobody could read has no id, or a null one.
+        // The error for an unreadable request has no id, or a null one.
         let null_error = self.error.is_some() && self.id.as_ref().is_some_and(|span| text(span) == "null");
         if let Some(why) = id_fault.filter(|_| !null_error) {
             return Err(fail(why));

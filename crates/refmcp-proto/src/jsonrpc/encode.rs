@@ -1,4 +1,4 @@
-//! Messages to bytes, appended to whatever is being collected.
+//! Messages to bytes, appended to a buffer.
 
 use serde::Serialize;
 use serde_json::Error;
@@ -23,51 +23,46 @@ pub fn request(
     method: &str,
     params: &impl Serialize,
 ) -> Result<(), Error> {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    serde_json::to_writer(&mut *out, id)?;
-    out.extend_from_slice(b",\"method\":");
-    serde_json::to_writer(&mut *out, method)?;
-    out.extend_from_slice(b",\"params\":");
-    serde_json::to_writer(&mut *out, params)?;
-    out.push(b'}');
-    Ok(())
+    member(out, r#"{"jsonrpc":"2.0","id":"#, id)?;
+    member(out, r#","method":"#, method)?;
+    last_member(out, r#","params":"#, params)
 }
 
 /// Appends a notification.
 pub fn notification(out: &mut Vec<u8>, method: &str, params: Option<&impl Serialize>) -> Result<(), Error> {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    serde_json::to_writer(&mut *out, method)?;
-    if let Some(params) = params {
-        out.extend_from_slice(b",\"params\":");
-        serde_json::to_writer(&mut *out, params)?;
+    match params {
+        Some(params) => {
+            member(out, r#"{"jsonrpc":"2.0","method":"#, method)?;
+            last_member(out, r#","params":"#, params)
+        }
+        None => last_member(out, r#"{"jsonrpc":"2.0","method":"#, method),
     }
-    out.push(b'}');
-    Ok(())
 }
 
 /// Appends a result.
 pub fn result(out: &mut Vec<u8>, id: &RequestId, result: &impl Serialize) -> Result<(), Error> {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    serde_json::to_writer(&mut *out, id)?;
-    out.extend_from_slice(b",\"result\":");
-    serde_json::to_writer(&mut *out, result)?;
-    out.push(b'}');
-    Ok(())
+    member(out, r#"{"jsonrpc":"2.0","id":"#, id)?;
+    last_member(out, r#","result":"#, result)
 }
 
 /// Appends an error.
 pub fn error(out: &mut Vec<u8>, to: ResponseId<'_>, error: &RpcError) -> Result<(), Error> {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
     match to {
-        ResponseId::Id(id) => {
-            out.extend_from_slice(b",\"id\":");
-            serde_json::to_writer(&mut *out, id)?;
-        }
-        ResponseId::Null => out.extend_from_slice(b",\"id\":null"),
-        ResponseId::Absent => {}
+        ResponseId::Id(id) => member(out, r#"{"jsonrpc":"2.0","id":"#, id)?,
+        ResponseId::Null => out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null"#),
+        ResponseId::Absent => out.extend_from_slice(br#"{"jsonrpc":"2.0""#),
     }
-    out.extend_from_slice(b",\"error\":");
-    serde_json::to_writer(&mut *out, error)?;
+    last_member(out, r#","error":"#, error)
+}
+
+/// Appends a member after the text that precedes it.
+fn member(out: &mut Vec<u8>, before: &str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+    out.extend_from_slice(before.as_bytes());
+    serde_json::to_writer(out, value)
+}
+
+fn last_member(out: &mut Vec<u8>, before: &str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+    member(out, before, value)?;
     out.push(b'}');
     Ok(())
 }

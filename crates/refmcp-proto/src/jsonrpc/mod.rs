@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0: bytes to messages and back, strictly.
 //!
-//! [`decode`] reads the envelope of a message and leaves its parameters as text; whoever knows the method parses
-//! them, once. [`encode`] appends messages to a buffer.
+//! [`decode`] reads the envelope of a message and leaves its parameters as text, which are parsed once, by the type of the
+//! method. [`encode`] appends messages to a buffer.
 
 mod decode;
 pub mod encode;

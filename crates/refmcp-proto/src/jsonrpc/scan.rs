@@ -2,14 +2,14 @@
 //!
 //! General parsers forgive what a referee has to see: they take the last of two equal keys, skip over values
 //! without looking inside strings, and recurse as deep as the text says. This scan allocates nothing for ordinary
-//! messages, refuses all of that with the byte it was found at, and leaves the values as text for whoever needs
-//! them; what has passed it can be parsed again without surprises.
+//! messages, refuses all of that with the byte it was found at, and leaves the values as text; what has passed it can be
+//! parsed again without surprises.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How far into a text something was found, and what.
+/// What a scan refuses, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 pub struct ScanError {
@@ -34,7 +34,7 @@ pub enum ScanErrorKind {
     /// Half of a surrogate pair.
     #[error("a lone surrogate")]
     LoneSurrogate,
-    /// A number nobody can mean.
+    /// A number with more digits than the limit.
     #[error("a number of too many digits")]
     LongNumber,
     /// Arrays and objects in each other beyond the limit.

@@ -1,4 +1,4 @@
-//! Macros that keep the model short: JSON objects, chainable setters, and enumerations open to unknown names.
+//! Macros that keep the model short: JSON objects, chainable setters, enumerations open to unknown names, unions.
 
 /// Declares a struct that is a JSON object on the wire, with camelCase names. All members are public. What each kind of
 /// member is written as is said here once:
@@ -137,5 +137,18 @@ macro_rules! open_enum {
                 <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
             }
         }
+    };
+}
+
+/// Writes `From` for the variants of a union: `Type => Variant`, in a `Box` where the variant has one.
+macro_rules! from_variants {
+    ($union:ident { $($type:ty => $variant:ident),* $(,)? }) => {
+        $(
+            impl From<$type> for $union {
+                fn from(value: $type) -> Self {
+                    Self::$variant(value.into())
+                }
+            }
+        )*
     };
 }

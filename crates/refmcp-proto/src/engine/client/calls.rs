@@ -52,7 +52,7 @@ impl Call {
 #[derive(Debug)]
 struct CollectedInput {
     missing: BTreeMap<ServerRequestId, String>,
-    answers: BTreeMap<String, Value>,
+    responses: BTreeMap<String, Value>,
     state: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl ClientEngine {
             method: &call.method,
             params: &call.params,
             options: &call.options,
-            responses: input.as_ref().map(|input| &input.answers).filter(|answers| !answers.is_empty()),
+            responses: input.as_ref().map(|input| &input.responses).filter(|responses| !responses.is_empty()),
             state: input.as_ref().and_then(|input| input.state.as_deref()),
         };
         let mut json = Vec::with_capacity(call.params.len() + self.fixed_meta.len() + 96);
@@ -161,16 +161,16 @@ impl ClientEngine {
 
     /// A response has come.
     pub(super) fn response(&mut self, now: Timestamp, from: Option<ExchangeId>, response: Response<'_>) {
-        let answered = match &response.id {
+        let responded = match &response.id {
             Some(id) => exchange_of(id),
             // The server could not read a request: the exchange tells which.
             None => from.or_else(|| self.only_waiting()),
         };
-        let Some(exchange) = answered.filter(|exchange| exchange.0 <= self.last_number) else {
+        let Some(exchange) = responded.filter(|exchange| exchange.0 <= self.last_number) else {
             let id = response.id.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
             return self.unknown_id(now, &id);
         };
-        if self.opening_answered(now, exchange, &response.result) {
+        if self.attempt_response(now, exchange, &response.result) {
             return;
         }
         // A response to a request that is over comes too late, which breaks no rule.
@@ -266,16 +266,16 @@ impl ClientEngine {
         }
         let mut missing = BTreeMap::new();
         for (key, request) in requests {
-            let question = self.next_server_request();
-            missing.insert(question, key);
-            self.server_requests.insert(question, PendingRequest::Input(id));
+            let number = self.next_server_request();
+            missing.insert(number, key);
+            self.server_requests.insert(number, PendingRequest::Input(id));
             self.outputs.push_back(ClientOutput::Request(ServerRequest {
-                id: question,
+                id: number,
                 call: Some(id),
                 request,
             }));
         }
-        let collected = CollectedInput { missing, answers: BTreeMap::new(), state: result.request_state };
+        let collected = CollectedInput { missing, responses: BTreeMap::new(), state: result.request_state };
         if let Some(call) = self.calls.get_mut(&id) {
             call.input = Some(collected);
         }
@@ -287,14 +287,14 @@ impl ClientEngine {
         &mut self,
         now: Timestamp,
         id: CallId,
-        question: ServerRequestId,
-        answer: Result<Value, RpcError>,
+        number: ServerRequestId,
+        response: Result<Value, RpcError>,
     ) {
         let Some(input) = self.calls.get_mut(&id).and_then(|call| call.input.as_mut()) else { return };
-        let Some(key) = input.missing.remove(&question) else { return };
-        match answer {
-            Ok(answer) => {
-                input.answers.insert(key, answer);
+        let Some(key) = input.missing.remove(&number) else { return };
+        match response {
+            Ok(response) => {
+                input.responses.insert(key, response);
                 self.repeat_when_complete(now, id);
             }
             // An input response cannot be an error, so the call ends here and the server is not notified.

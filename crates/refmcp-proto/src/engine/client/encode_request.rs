@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::config::{CallOptions, ClientConfig};
-use crate::model::{JsonObject, LogLevel, keys};
+use crate::model::{JsonObject, keys};
 use crate::revision::{Lifecycle, LogScope, Rules};
 
 /// What every request has in `_meta`: members of an object, without its braces.
@@ -37,7 +37,7 @@ impl RequestDraft<'_> {
     /// Appends the request, by these rules.
     pub(super) fn encode_request(&self, out: &mut Vec<u8>, rules: &Rules, fixed_meta: &[u8]) {
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        number(out, self.id);
+        json(out, &self.id);
         out.extend_from_slice(b",\"method\":");
         json(out, self.method);
         out.extend_from_slice(b",\"params\":{");
@@ -65,11 +65,11 @@ impl RequestDraft<'_> {
         let mut meta = Members { out: members.out, any: false };
         meta.add(fixed_meta);
         if let Some(level) = level {
-            meta.add(log_level(level).as_bytes());
+            meta.add(format!("\"{}\":\"{level}\"", keys::LOG_LEVEL).as_bytes());
         }
         if self.options.progress {
             meta.next().extend_from_slice(b"\"progressToken\":");
-            number(meta.out, self.id);
+            json(meta.out, &self.id);
         }
         // Members of the protocol come first and are not overwritten.
         let taken = |key: &str| {
@@ -112,10 +112,6 @@ impl Members<'_> {
     }
 }
 
-fn log_level(level: LogLevel) -> String {
-    format!("\"{}\":\"{level}\"", keys::LOG_LEVEL)
-}
-
 /// The text of an object without its braces.
 fn inner(object: &str) -> &str {
     let text = object.trim();
@@ -133,13 +129,9 @@ fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }
 
-pub(super) fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+fn json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     // Writing into memory cannot fail, nor can values of the model.
     let _ = serde_json::to_writer(out, value);
-}
-
-fn number(out: &mut Vec<u8>, number: u64) {
-    json(out, &number);
 }
 
 #[cfg(test)]
@@ -147,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Implementation;
+    use crate::model::{Implementation, LogLevel};
     use crate::revision::Revision;
 
     fn written(revision: Revision, params: &str, options: &CallOptions, state: Option<&str>) -> Value {

@@ -117,7 +117,7 @@ impl ClientEngine {
     }
 
     /// Takes a response to the attempt; whether it was one.
-    pub(super) fn opening_answered(
+    pub(super) fn attempt_response(
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
@@ -146,7 +146,7 @@ impl ClientEngine {
     }
 
     /// The exchange of the attempt has ended without a response; whether it was that one.
-    pub(super) fn opening_ended(
+    pub(super) fn attempt_ended(
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
@@ -159,7 +159,7 @@ impl ClientEngine {
         negotiation.exchange == exchange
     }
 
-    pub(super) fn tick_opening(&mut self, now: Timestamp) {
+    pub(super) fn tick_attempt(&mut self, now: Timestamp) {
         let Phase::Opening(negotiation) = self.phase else { return };
         if now < negotiation.until {
             return self.wake_at(negotiation.until);

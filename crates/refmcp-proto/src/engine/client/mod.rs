@@ -128,7 +128,7 @@ impl ClientEngine {
     pub fn tick(&mut self, now: Timestamp) {
         self.next_deadline = None;
         self.tick_ignored_input(now);
-        self.tick_opening(now);
+        self.tick_attempt(now);
         self.tick_calls(now);
     }
 
@@ -178,7 +178,7 @@ impl ClientEngine {
 
     /// Nothing more comes for an exchange.
     pub fn ended(&mut self, now: Timestamp, exchange: ExchangeId, why: TransportError) {
-        if self.opening_ended(now, exchange, &why) {
+        if self.attempt_ended(now, exchange, &why) {
             return;
         }
         // An exchange of an earlier session says nothing about this one.

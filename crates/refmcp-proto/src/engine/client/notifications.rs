@@ -12,12 +12,12 @@ impl ClientEngine {
         &mut self,
         now: Timestamp,
         from: Option<ExchangeId>,
-        heard: &Notification<'_>,
+        received: &Notification<'_>,
     ) {
-        let notification = match ServerNotification::read(&heard.method, heard.params.text) {
+        let notification = match ServerNotification::read(&received.method, received.params.text) {
             Ok(notification) => notification,
             Err(fault) => {
-                return self.report("RPC-01", format!("{}: {}", heard.method, without_place(&fault)));
+                return self.report("RPC-01", format!("{}: {}", received.method, without_place(&fault)));
             }
         };
         let call = match &notification {
@@ -44,8 +44,8 @@ impl ClientEngine {
                 Some(call)
             }
             other => {
-                let listening = other.meta().and_then(|meta| meta.subscription_id.as_ref());
-                listening
+                let subscription = other.meta().and_then(|meta| meta.subscription_id.as_ref());
+                subscription
                     .and_then(|id| self.call_by_id(id))
                     .or_else(|| from.and_then(|from| self.call_of(from)))
             }

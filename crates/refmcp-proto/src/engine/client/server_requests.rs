@@ -1,14 +1,13 @@
 //! Requests of the server to the host: by messages of its own, or by results that require input.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::config::TransportKind;
 use super::io::{ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId};
 use super::{ClientEngine, handshake::Phase};
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::encode::{self, ResponseId};
-use crate::jsonrpc::{Request, RequestId, RpcError, excerpt, without_place};
+use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
 use crate::time::Timestamp;
 
@@ -23,11 +22,11 @@ pub(super) enum PendingRequest {
 
 impl ClientEngine {
     /// The host has responded.
-    pub fn respond(&mut self, now: Timestamp, question: ServerRequestId, answer: Result<Value, RpcError>) {
-        match self.server_requests.remove(&question) {
-            Some(PendingRequest::Input(call)) => self.input_response(now, call, question, answer),
+    pub fn respond(&mut self, now: Timestamp, number: ServerRequestId, response: Result<Value, RpcError>) {
+        match self.server_requests.remove(&number) {
+            Some(PendingRequest::Input(call)) => self.input_response(now, call, number, response),
             Some(PendingRequest::Server(id, call)) => {
-                self.send_response(&id, answer.as_ref());
+                self.send_response(&id, response.as_ref());
                 if let Some(call) = call {
                     self.restart_idle_timeout(now, call);
                 }
@@ -43,20 +42,20 @@ impl ClientEngine {
         if let Some(call) = call {
             self.restart_idle_timeout(now, call);
         }
-        let refusal = match self.check_server_request(request) {
+        let error = match self.check_server_request(request) {
             Ok(None) => return self.send_response(&request.id, Ok(&Value::Object(JsonObject::new()))),
-            Ok(Some(asked)) => {
-                let question = self.next_server_request();
-                self.server_requests.insert(question, PendingRequest::Server(request.id.clone(), call));
+            Ok(Some(input)) => {
+                let number = self.next_server_request();
+                self.server_requests.insert(number, PendingRequest::Server(request.id.clone(), call));
                 return self.outputs.push_back(ClientOutput::Request(ServerRequest {
-                    id: question,
+                    id: number,
                     call,
-                    request: asked,
+                    request: input,
                 }));
             }
-            Err(refusal) => refusal,
+            Err(error) => error,
         };
-        self.send_response(&request.id, Err(&refusal));
+        self.send_response(&request.id, Err(&error));
     }
 
     /// The request for the host; none for `ping`, which the engine handles.
@@ -74,13 +73,16 @@ impl ClientEngine {
         if request.method == "ping" {
             return Ok(None);
         }
-        let asked = read(request)?;
+        let read = InputRequest::read(&request.method, request.params.text);
+        let input = read
+            .ok_or_else(|| RpcError::method_not_found(&request.method))?
+            .map_err(RpcError::invalid_params)?;
         let open =
             |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, _) if *id == request.id);
         if self.server_requests.values().any(open) {
             return Err(RpcError::invalid_request("a request with this id is being answered"));
         }
-        if !self.supports(&asked) {
+        if !self.supports(&input) {
             let what = format!("its request {}, which this client did not offer to answer", request.method);
             self.outputs.push_back(ClientOutput::Ignored(what));
             return Err(RpcError::method_not_found(&request.method));
@@ -88,7 +90,7 @@ impl ClientEngine {
         if self.server_requests.len() >= self.config.max_server_requests {
             return Err(RpcError::internal("too many questions are open"));
         }
-        Ok(Some(asked))
+        Ok(Some(input))
     }
 
     /// Whether the client has declared the capability for this request.
@@ -107,13 +109,13 @@ impl ClientEngine {
 
     /// The server has cancelled a request of its own.
     pub(super) fn cancel_server_request(&mut self, id: &RequestId) -> bool {
-        let found = self.server_requests.iter().find_map(|(question, pending)| match pending {
-            PendingRequest::Server(asked, _) if asked == id => Some(*question),
+        let found = self.server_requests.iter().find_map(|(number, pending)| match pending {
+            PendingRequest::Server(input, _) if input == id => Some(*number),
             _ => None,
         });
-        if let Some(question) = found {
-            self.server_requests.remove(&question);
-            self.outputs.push_back(ClientOutput::RequestCancelled(question));
+        if let Some(number) = found {
+            self.server_requests.remove(&number);
+            self.outputs.push_back(ClientOutput::RequestCancelled(number));
         }
         found.is_some()
     }
@@ -125,15 +127,15 @@ impl ClientEngine {
         };
         let gone: Vec<ServerRequestId> =
             self.server_requests.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
-        for question in gone {
-            self.server_requests.remove(&question);
-            self.outputs.push_back(ClientOutput::RequestCancelled(question));
+        for number in gone {
+            self.server_requests.remove(&number);
+            self.outputs.push_back(ClientOutput::RequestCancelled(number));
         }
     }
 
     pub(super) fn cancel_all_requests(&mut self) {
-        for (question, _) in self.server_requests.drain() {
-            self.outputs.push_back(ClientOutput::RequestCancelled(question));
+        for (number, _) in self.server_requests.drain() {
+            self.outputs.push_back(ClientOutput::RequestCancelled(number));
         }
     }
 
@@ -142,7 +144,7 @@ impl ClientEngine {
         ServerRequestId(self.last_server_request)
     }
 
-    fn send_response(&mut self, id: &RequestId, answer: Result<&Value, &RpcError>) {
+    fn send_response(&mut self, id: &RequestId, response: Result<&Value, &RpcError>) {
         let rules = match &self.phase {
             Phase::Open(server) => Some(server.rules()),
             _ => None,
@@ -152,7 +154,7 @@ impl ClientEngine {
             return;
         }
         let mut json = Vec::new();
-        let written = match answer {
+        let written = match response {
             Ok(result) => encode::result(&mut json, id, result),
             Err(error) => encode::error(&mut json, ResponseId::Id(id), error),
         };
@@ -163,20 +165,4 @@ impl ClientEngine {
             self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules }));
         }
     }
-}
-
-fn read(request: &Request<'_>) -> Result<InputRequest, RpcError> {
-    if !matches!(request.method.as_ref(), "elicitation/create" | "sampling/createMessage" | "roots/list") {
-        return Err(RpcError::method_not_found(&request.method));
-    }
-    #[derive(serde::Serialize)]
-    struct Bare<'a> {
-        method: &'a str,
-        params: Option<&'a RawValue>,
-    }
-    let wrong = |fault: &serde_json::Error| RpcError::invalid_params(without_place(fault));
-    let params = request.params.text.map(serde_json::from_str).transpose().map_err(|fault| wrong(&fault))?;
-    let bare =
-        serde_json::to_string(&Bare { method: &request.method, params }).map_err(|fault| wrong(&fault))?;
-    serde_json::from_str(&bare).map_err(|fault| wrong(&fault))
 }

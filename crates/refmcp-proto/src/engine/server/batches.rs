@@ -19,7 +19,7 @@ struct Batch {
     exchange: ExchangeId,
     missing: usize,
     /// The responses so far, as the beginning of a JSON array.
-    replay: Vec<u8>,
+    responses: Vec<u8>,
 }
 
 impl Batches {
@@ -27,7 +27,7 @@ impl Batches {
         let id = BatchId(self.next);
         self.next += 1;
         // One is missing until the batch has been read to its end, so that it is not complete before.
-        self.open.insert(id, Batch { exchange, missing: 1, replay: Vec::new() });
+        self.open.insert(id, Batch { exchange, missing: 1, responses: Vec::new() });
         id
     }
 
@@ -37,10 +37,10 @@ impl Batches {
         }
     }
 
-    pub(super) fn add(&mut self, id: BatchId, answer: &[u8]) {
+    pub(super) fn add(&mut self, id: BatchId, response: &[u8]) {
         if let Some(batch) = self.open.get_mut(&id) {
-            batch.replay.push(if batch.replay.is_empty() { b'[' } else { b',' });
-            batch.replay.extend_from_slice(answer);
+            batch.responses.push(if batch.responses.is_empty() { b'[' } else { b',' });
+            batch.responses.extend_from_slice(response);
         }
     }
 
@@ -52,10 +52,10 @@ impl Batches {
             return None;
         }
         let mut batch = self.open.remove(&id)?;
-        if batch.replay.is_empty() {
+        if batch.responses.is_empty() {
             return None;
         }
-        batch.replay.push(b']');
-        Some((batch.exchange, batch.replay))
+        batch.responses.push(b']');
+        Some((batch.exchange, batch.responses))
     }
 }

@@ -43,17 +43,17 @@ impl ServerRequests {
         self.by_deadline.first().map(|(until, _)| *until)
     }
 
-    fn open(&mut self, question: OpenRequest) -> RequestId {
+    fn open(&mut self, input: OpenRequest) -> RequestId {
         let id = self.new_id();
-        self.by_deadline.insert((question.until, self.next));
-        self.open.insert(self.next, question);
+        self.by_deadline.insert((input.until, self.next));
+        self.open.insert(self.next, input);
         id
     }
 
     fn close(&mut self, number: i64) -> Option<OpenRequest> {
-        let question = self.open.remove(&number)?;
-        self.by_deadline.remove(&(question.until, number));
-        Some(question)
+        let input = self.open.remove(&number)?;
+        self.by_deadline.remove(&(input.until, number));
+        Some(input)
     }
 
     fn of(&self, call: CallId) -> Vec<i64> {
@@ -78,42 +78,37 @@ impl ServerEngine {
     }
 
     /// A handler needs input before it goes on.
-    pub(super) fn require_input(
-        &mut self,
-        now: Timestamp,
-        number: CallId,
-        questions: Vec<KeyedInputRequest>,
-    ) {
+    pub(super) fn require_input(&mut self, now: Timestamp, number: CallId, requests: Vec<KeyedInputRequest>) {
         let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
         if call.round >= most {
             return self
                 .fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
         }
-        if !call.method.may_request_input() || questions.is_empty() {
+        if !call.method.may_request_input() || requests.is_empty() {
             let error = RpcError::internal("the handler asked where it may not, or asked nothing");
             return self.fail(number, error.into());
         }
         let replay = Arc::make_mut(&mut call.replay);
-        for question in &questions {
+        for input in &requests {
             // A request that is made again had no usable response.
-            replay.responses.remove(&question.key);
+            replay.responses.remove(&input.key);
         }
         let peer = call.peer.clone();
-        let mut lowered = Vec::with_capacity(questions.len());
-        for question in questions {
-            let fits = peer.check_support(&question.request);
-            match fits.and_then(|()| downgrade::input_request(peer.rules(), question.request)) {
+        let mut downgraded = Vec::with_capacity(requests.len());
+        for input in requests {
+            let supported = peer.check_support(&input.request);
+            match supported.and_then(|()| downgrade::input_request(peer.rules(), input.request)) {
                 Ok(mut request) => {
                     downgrade::remove_context(&peer.capabilities, &mut request);
-                    lowered.push((question.key, request));
+                    downgraded.push((input.key, request));
                 }
                 Err(failure) => return self.fail(number, failure),
             }
         }
         match peer.rules().input_mode {
-            InputMode::ServerRequest => self.send_server_requests(now, number, lowered),
-            InputMode::InputRequired => self.respond_input_required(now, number, lowered),
+            InputMode::ServerRequest => self.send_server_requests(now, number, downgraded),
+            InputMode::InputRequired => self.respond_input_required(now, number, downgraded),
         }
     }
 
@@ -121,7 +116,7 @@ impl ServerEngine {
         &mut self,
         now: Timestamp,
         number: CallId,
-        questions: Vec<(String, InputRequest)>,
+        requests: Vec<(String, InputRequest)>,
     ) {
         if self.input_closed {
             return self.fail(number, input_closed_error().into());
@@ -132,9 +127,9 @@ impl ServerEngine {
             return self.fail(number, error.into());
         }
         let Some(call) = self.calls.get_mut(number) else { return };
-        call.open_requests = questions.len();
+        call.open_requests = requests.len();
         let to = MessageTarget::Exchange(call.to.exchange);
-        for (key, mut request) in questions {
+        for (key, mut request) in requests {
             let until = now + self.config.timeouts.client_response;
             let id = self.server_requests.open(OpenRequest { call: number, key, until });
             downgrade::set_elicitation_id(&mut request, &id);
@@ -148,14 +143,14 @@ impl ServerEngine {
         &mut self,
         now: Timestamp,
         number: CallId,
-        questions: Vec<(String, InputRequest)>,
+        requests: Vec<(String, InputRequest)>,
     ) {
         let Some(call) = self.calls.get(number) else { return };
         match self.seal_state(now, call) {
             Err(failure) => self.fail(number, failure),
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
-                let result = InputRequiredResult::new(questions.into_iter().collect()).request_state(sealed);
+                let result = InputRequiredResult::new(requests.into_iter().collect()).request_state(sealed);
                 self.respond(&call.to, call.peer.rules(), result.into());
             }
         }
@@ -170,32 +165,32 @@ impl ServerEngine {
                 format!("an error without an id: {error}; send the id of the request that it answers"),
             );
         };
-        if self.keepalive.answered(&id) {
+        if self.keepalive.take_response(&id) {
             return;
         }
         let RequestId::Integer(number) = id else {
             return self.report("RPC-05", unknown_response_id(&excerpt(&id.to_string())));
         };
-        let Some(question) = self.server_requests.close(number) else {
+        let Some(input) = self.server_requests.close(number) else {
             if number > self.server_requests.next || number < 1 {
                 self.report("RPC-05", unknown_response_id(&number.to_string()));
             }
             // Otherwise it is late, or the second one: messages cross, which breaks no rule.
             return;
         };
-        let answer = match response.result {
+        let outcome = match response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(
                 |fault| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
                 InputOutcome::Response,
             ),
             Err(error) => InputOutcome::Error(error),
         };
-        self.record(question.call, question.key, answer);
+        self.record(input.call, input.key, outcome);
     }
 
-    fn record(&mut self, number: CallId, key: String, answer: InputOutcome) {
+    fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        Arc::make_mut(&mut call.replay).responses.insert(key, answer);
+        Arc::make_mut(&mut call.replay).responses.insert(key, outcome);
         call.open_requests = call.open_requests.saturating_sub(1);
         if call.open_requests == 0 {
             call.round += 1;
@@ -210,9 +205,9 @@ impl ServerEngine {
             if until > now {
                 break;
             }
-            let Some(question) = self.server_requests.close(number) else { continue };
-            self.send_cancelled(number, question.call, "no answer in time");
-            self.record(question.call, question.key, InputOutcome::TimedOut);
+            let Some(input) = self.server_requests.close(number) else { continue };
+            self.send_cancelled(number, input.call, "no answer in time");
+            self.record(input.call, input.key, InputOutcome::TimedOut);
         }
     }
 

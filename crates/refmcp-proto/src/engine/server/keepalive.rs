@@ -8,38 +8,38 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Default)]
 pub(super) struct Keepalive {
-    last_heard: Option<Timestamp>,
+    last_message: Option<Timestamp>,
     /// The open ping, and its deadline.
-    out: Option<(RequestId, Timestamp)>,
+    ping: Option<(RequestId, Timestamp)>,
 }
 
 impl Keepalive {
     pub(super) fn start(&mut self, now: Timestamp) {
-        self.last_heard = Some(now);
+        self.last_message = Some(now);
     }
 
-    pub(super) fn heard(&mut self, now: Timestamp, timeouts: &Timeouts) {
-        if self.last_heard.is_some() {
-            self.last_heard = Some(now);
+    pub(super) fn message_received(&mut self, now: Timestamp, timeouts: &Timeouts) {
+        if self.last_message.is_some() {
+            self.last_message = Some(now);
         }
         // Any message shows that the peer is alive; its response to the ping may be queued behind others.
-        if let Some((_, until)) = &mut self.out {
+        if let Some((_, until)) = &mut self.ping {
             *until = now + timeouts.pong;
         }
     }
 
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> Option<Timestamp> {
-        match &self.out {
+        match &self.ping {
             Some((_, until)) => Some(*until),
-            None => Some(self.last_heard? + timeouts.ping_after?),
+            None => Some(self.last_message? + timeouts.ping_after?),
         }
     }
 
     /// Takes a response, if it is the one to the open ping.
-    pub(super) fn answered(&mut self, id: &RequestId) -> bool {
-        let ours = self.out.as_ref().is_some_and(|(ping, _)| ping == id);
+    pub(super) fn take_response(&mut self, id: &RequestId) -> bool {
+        let ours = self.ping.as_ref().is_some_and(|(ping, _)| ping == id);
         if ours {
-            self.out = None;
+            self.ping = None;
         }
         ours
     }
@@ -51,13 +51,13 @@ impl ServerEngine {
         if keepalive.is_none_or(|deadline| now < deadline) {
             return;
         }
-        if self.keepalive.out.take().is_some() {
+        if self.keepalive.ping.take().is_some() {
             self.outputs.push_back(Output::Close(CloseReason::Stale));
-            self.keepalive.last_heard = None;
+            self.keepalive.last_message = None;
             return;
         }
         let id = self.server_requests.new_id();
-        self.keepalive.out = Some((id.clone(), now + self.config.timeouts.pong));
+        self.keepalive.ping = Some((id.clone(), now + self.config.timeouts.pong));
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
             encode::request(json, &id, "ping", &JsonObject::new())
         });

@@ -149,7 +149,7 @@ impl ServerEngine {
 
     /// Takes in one message.
     pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
-        self.keepalive.heard(now, &self.config.timeouts);
+        self.keepalive.message_received(now, &self.config.timeouts);
         self.check_message(&message);
         match message {
             Message::Request(request) => {

@@ -176,7 +176,7 @@ impl ServerEngine {
         exchange: ExchangeId,
         messages: Vec<Result<Message<'_>, DecodeError>>,
     ) {
-        self.keepalive.heard(now, &self.config.timeouts);
+        self.keepalive.message_received(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
             self.report("RPC-10", "a batch where the revision has none; send each message on its own");
             let error = RpcError::invalid_request("batches are not accepted here");
@@ -201,7 +201,7 @@ impl ServerEngine {
                 }
                 Ok(Message::Notification(notification)) => self.notification(now, &notification),
                 Ok(Message::Response(response)) => self.response(response),
-                Err(fault) if fault.answer => {
+                Err(fault) if fault.needs_response => {
                     let json = self.encode_error(fault.id.as_ref(), &fault.error);
                     self.batches.add(batch, &json);
                 }
@@ -220,7 +220,7 @@ impl ServerEngine {
 
     pub(super) fn malformed(&mut self, exchange: ExchangeId, fault: &DecodeError) {
         self.record_finding(message_checks::malformed(fault));
-        if !fault.answer {
+        if !fault.needs_response {
             return;
         }
         match &fault.id {

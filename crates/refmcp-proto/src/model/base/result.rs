@@ -115,34 +115,23 @@ impl ServerResult {
     }
 }
 
-/// Wraps each result in its variant.
-macro_rules! into_server_result {
-    ($($result:ty => $variant:ident),* $(,)?) => {
-        $(
-            impl From<$result> for ServerResult {
-                fn from(result: $result) -> Self {
-                    Self::$variant(result.into())
-                }
-            }
-        )*
-    };
-}
-
-into_server_result! {
-    EmptyResult => Empty,
-    InitializeResult => Initialize,
-    DiscoverResult => Discover,
-    ListToolsResult => ListTools,
-    CallToolResult => CallTool,
-    ListResourcesResult => ListResources,
-    ListResourceTemplatesResult => ListResourceTemplates,
-    ReadResourceResult => ReadResource,
-    ListPromptsResult => ListPrompts,
-    GetPromptResult => GetPrompt,
-    CompleteResult => Complete,
-    InputRequiredResult => InputRequired,
-    SubscriptionsListenResult => Listen,
-    CustomResult => Custom,
+from_variants! {
+    ServerResult {
+        EmptyResult => Empty,
+        InitializeResult => Initialize,
+        DiscoverResult => Discover,
+        ListToolsResult => ListTools,
+        CallToolResult => CallTool,
+        ListResourcesResult => ListResources,
+        ListResourceTemplatesResult => ListResourceTemplates,
+        ReadResourceResult => ReadResource,
+        ListPromptsResult => ListPrompts,
+        GetPromptResult => GetPrompt,
+        CompleteResult => Complete,
+        InputRequiredResult => InputRequired,
+        SubscriptionsListenResult => Listen,
+        CustomResult => Custom,
+    }
 }
 
 /// Who may share a cached result.

@@ -36,33 +36,34 @@ impl InputRequest {
         }
     }
 
+    /// Reads a request of this method, with the text of its parameters; `None` for any other method.
+    pub(crate) fn read(method: &str, params: Option<&str>) -> Option<Result<Self, String>> {
+        fn parse<T: de::DeserializeOwned>(method: &str, params: Option<&str>) -> Result<T, String> {
+            let params = params.ok_or_else(|| format!("input request {method} has no `params`"))?;
+            serde_json::from_str(params)
+                .map_err(|error| format!("`params` of input request {method}: {error}"))
+        }
+
+        match method {
+            "elicitation/create" => Some(parse(method, params).map(Self::Elicit)),
+            "sampling/createMessage" => Some(parse(method, params).map(Self::Sample)),
+            "roots/list" => Some(Ok(Self::Roots)),
+            _ => None,
+        }
+    }
+
     /// The parameters, to be written.
     pub fn params(&self) -> impl Serialize + '_ {
         Params(self)
     }
 }
 
-impl From<ElicitParams> for InputRequest {
-    fn from(params: ElicitParams) -> Self {
-        Self::Elicit(params)
-    }
-}
-
-impl From<ElicitFormParams> for InputRequest {
-    fn from(params: ElicitFormParams) -> Self {
-        Self::Elicit(params.into())
-    }
-}
-
-impl From<ElicitUrlParams> for InputRequest {
-    fn from(params: ElicitUrlParams) -> Self {
-        Self::Elicit(params.into())
-    }
-}
-
-impl From<CreateMessageParams> for InputRequest {
-    fn from(params: CreateMessageParams) -> Self {
-        Self::Sample(Box::new(params))
+from_variants! {
+    InputRequest {
+        ElicitParams => Elicit,
+        ElicitFormParams => Elicit,
+        ElicitUrlParams => Elicit,
+        CreateMessageParams => Sample,
     }
 }
 
@@ -98,27 +99,18 @@ impl<'de> Deserialize<'de> for InputRequest {
             params: Option<Box<RawValue>>,
         }
 
-        fn read<T: de::DeserializeOwned, E: de::Error>(
-            method: &str,
-            params: Option<Box<RawValue>>,
-        ) -> Result<T, E> {
-            let params =
-                params.ok_or_else(|| E::custom(format_args!("input request {method} has no `params`")))?;
-            serde_json::from_str(params.get())
-                .map_err(|error| E::custom(format_args!("`params` of input request {method}: {error}")))
-        }
-
         let Frame { method, params } = Frame::deserialize(deserializer)?;
-        match method.as_deref() {
-            Some(method @ "elicitation/create") => read(method, params).map(Self::Elicit),
-            Some(method @ "sampling/createMessage") => read(method, params).map(Self::Sample),
-            Some("roots/list") => Ok(Self::Roots),
-            Some(other) => Err(de::Error::custom(format_args!(
-                "`method` of input request must be `elicitation/create`, `sampling/createMessage` or \
-                 `roots/list`, not {other:?}"
-            ))),
-            None => Err(de::Error::custom("input request has no `method`")),
-        }
+        let method = method.ok_or_else(|| de::Error::custom("input request has no `method`"))?;
+        let read = Self::read(&method, params.as_deref().map(RawValue::get));
+        read.map_or_else(
+            || {
+                Err(de::Error::custom(format_args!(
+                    "`method` of input request must be `elicitation/create`, `sampling/createMessage` or \
+                     `roots/list`, not {method:?}"
+                )))
+            },
+            |read| read.map_err(de::Error::custom),
+        )
     }
 }
 

@@ -169,7 +169,7 @@ json_object! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncludeContext {
-    /// Nobody's.
+    /// None.
     None,
     /// That of the server that asks.
     ThisServer,

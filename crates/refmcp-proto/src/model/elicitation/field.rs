@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 
 use crate::model::base::number::plain_number;
 use crate::model::base::union;
-use crate::model::{Extra, JsonObject, MultiChoiceSchema, SingleChoiceSchema};
+use crate::model::{JsonObject, MultiChoiceSchema, SingleChoiceSchema};
 
 /// One field, told apart by `type` and, for strings, by whether choices are given.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,25 +65,14 @@ impl<'de> Deserialize<'de> for FieldSchema {
     }
 }
 
-/// Wraps each schema in its variant.
-macro_rules! into_field {
-    ($($schema:ident => $variant:ident),* $(,)?) => {
-        $(
-            impl From<$schema> for FieldSchema {
-                fn from(schema: $schema) -> Self {
-                    Self::$variant(schema)
-                }
-            }
-        )*
-    };
-}
-
-into_field! {
-    StringSchema => Text,
-    NumberSchema => Number,
-    BooleanSchema => Boolean,
-    SingleChoiceSchema => SingleChoice,
-    MultiChoiceSchema => MultiChoice,
+from_variants! {
+    FieldSchema {
+        StringSchema => Text,
+        NumberSchema => Number,
+        BooleanSchema => Boolean,
+        SingleChoiceSchema => SingleChoice,
+        MultiChoiceSchema => MultiChoice,
+    }
 }
 
 json_object! {
@@ -136,6 +125,7 @@ open_enum! {
 
 json_object! {
     /// A number.
+    #[derive(Default)]
     pub struct NumberSchema {
         /// Whether fractions are allowed.
         #[serde(rename = "type")]
@@ -159,24 +149,12 @@ json_object! {
 impl NumberSchema {
     /// Any number.
     pub fn number() -> Self {
-        Self::of(NumberKind::Number)
+        Self::default()
     }
 
     /// A whole number.
     pub fn integer() -> Self {
-        Self::of(NumberKind::Integer)
-    }
-
-    fn of(kind: NumberKind) -> Self {
-        Self {
-            kind,
-            title: None,
-            description: None,
-            minimum: None,
-            maximum: None,
-            default: None,
-            extra: Extra::new(),
-        }
+        Self { kind: NumberKind::Integer, ..Self::default() }
     }
 
     /// Sets the least value.
@@ -202,10 +180,11 @@ impl NumberSchema {
 }
 
 /// Whether fractions are allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NumberKind {
     /// Any number.
+    #[default]
     Number,
     /// Whole numbers.
     Integer,

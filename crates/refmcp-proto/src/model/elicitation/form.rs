@@ -50,7 +50,7 @@ impl FormSchema {
         self
     }
 
-    /// What the form holds before anybody has filled it in: the defaults of those fields that have one.
+    /// The content of the form before it is filled in: the defaults of the fields that have one.
     pub fn defaults(&self) -> JsonObject {
         let default = |field: &FieldSchema| match field {
             FieldSchema::Text(schema) => schema.default.clone().map(Value::from),

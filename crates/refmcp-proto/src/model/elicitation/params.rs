@@ -45,16 +45,8 @@ impl<'de> Deserialize<'de> for ElicitParams {
     }
 }
 
-impl From<ElicitFormParams> for ElicitParams {
-    fn from(params: ElicitFormParams) -> Self {
-        Self::Form(params)
-    }
-}
-
-impl From<ElicitUrlParams> for ElicitParams {
-    fn from(params: ElicitUrlParams) -> Self {
-        Self::Url(params)
-    }
+from_variants! {
+    ElicitParams { ElicitFormParams => Form, ElicitUrlParams => Url }
 }
 
 /// The way a user is asked.
@@ -69,6 +61,7 @@ pub enum ElicitMode {
 
 json_object! {
     /// Asks the user by a form.
+    #[derive(Default)]
     pub struct ElicitFormParams {
         /// Absent or [`ElicitMode::Form`]; absent is understood in every revision.
         mode?: ElicitMode,
@@ -83,7 +76,7 @@ json_object! {
 impl ElicitFormParams {
     /// A question with its form.
     pub fn new(message: impl Into<String>, requested_schema: FormSchema) -> Self {
-        Self { mode: None, message: message.into(), requested_schema, meta: None, extra: Extra::new() }
+        Self { message: message.into(), requested_schema, ..Self::default() }
     }
 }
 

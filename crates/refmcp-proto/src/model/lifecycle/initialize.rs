@@ -1,9 +1,10 @@
 //! `initialize` opens a session, `server/discover` does without one.
 
-use crate::model::{ClientCapabilities, Extra, Implementation, RequestMeta, ServerCapabilities};
+use crate::model::{ClientCapabilities, Implementation, RequestMeta, ServerCapabilities};
 
 json_object! {
     /// Parameters of `initialize` (older revisions only).
+    #[derive(Default)]
     pub struct InitializeParams {
         /// The revision the client would like to speak.
         protocol_version: String,
@@ -18,18 +19,13 @@ json_object! {
 impl InitializeParams {
     /// A client that can do nothing special.
     pub fn new(protocol_version: impl Into<String>, client_info: Implementation) -> Self {
-        Self {
-            protocol_version: protocol_version.into(),
-            capabilities: ClientCapabilities::default(),
-            client_info,
-            meta: None,
-            extra: Extra::new(),
-        }
+        Self { protocol_version: protocol_version.into(), client_info, ..Self::default() }
     }
 }
 
 json_object! {
     /// The answer to `initialize` (older revisions only).
+    #[derive(Default)]
     pub struct InitializeResult {
         /// The revision the session speaks.
         protocol_version: String,
@@ -50,15 +46,7 @@ impl InitializeResult {
         capabilities: ServerCapabilities,
         server_info: Implementation,
     ) -> Self {
-        Self {
-            protocol_version: protocol_version.into(),
-            capabilities,
-            server_info,
-            instructions: None,
-            result_type: None,
-            meta: None,
-            extra: Extra::new(),
-        }
+        Self { protocol_version: protocol_version.into(), capabilities, server_info, ..Self::default() }
     }
 }
 

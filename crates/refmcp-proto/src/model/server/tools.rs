@@ -11,6 +11,7 @@ use crate::model::{
 
 json_object! {
     /// A tool. The schemas are shared, since lists are answered often and schemas are large.
+    #[derive(Default)]
     pub struct Tool {
         /// The name to call it by.
         name: String,
@@ -38,14 +39,9 @@ impl Tool {
         any_object.insert("properties".to_owned(), JsonObject::new().into());
         Self {
             name: name.into(),
-            title: None,
             description: Some(description.into()),
             input_schema: Arc::new(any_object),
-            output_schema: None,
-            annotations: None,
-            icons: None,
-            meta: None,
-            extra: Extra::new(),
+            ..Self::default()
         }
     }
 
@@ -82,30 +78,26 @@ impl ToolAnnotations {
 
     /// Says whether it changes nothing.
     #[must_use]
-    pub fn read_only(mut self, yes: bool) -> Self {
-        self.read_only_hint = Some(yes);
-        self
+    pub fn read_only(self, yes: bool) -> Self {
+        self.read_only_hint(yes)
     }
 
     /// Says whether its changes may destroy.
     #[must_use]
-    pub fn destructive(mut self, yes: bool) -> Self {
-        self.destructive_hint = Some(yes);
-        self
+    pub fn destructive(self, yes: bool) -> Self {
+        self.destructive_hint(yes)
     }
 
     /// Says whether calling it again changes nothing more.
     #[must_use]
-    pub fn idempotent(mut self, yes: bool) -> Self {
-        self.idempotent_hint = Some(yes);
-        self
+    pub fn idempotent(self, yes: bool) -> Self {
+        self.idempotent_hint(yes)
     }
 
     /// Says whether it reaches out to things beyond the server.
     #[must_use]
-    pub fn open_world(mut self, yes: bool) -> Self {
-        self.open_world_hint = Some(yes);
-        self
+    pub fn open_world(self, yes: bool) -> Self {
+        self.open_world_hint(yes)
     }
 }
 
