@@ -8,7 +8,7 @@ use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, read};
 use crate::ui::output::print;
 use crate::ui::render::View;
-use crate::ui::table::Table;
+use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
 
 pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {

@@ -15,7 +15,7 @@ use crate::store::trust::{Trust, Verdict};
 use crate::ui::output::print;
 use crate::ui::redact;
 use crate::ui::render::View;
-use crate::ui::table::Table;
+use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
 
 pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {

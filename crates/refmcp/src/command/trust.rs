@@ -13,8 +13,8 @@ use crate::store::trust::{
     Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
 };
 use crate::ui::output::print;
+use crate::ui::render::table::Table;
 use crate::ui::style::Paint;
-use crate::ui::table::Table;
 use crate::ui::text::one_line;
 
 pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {

@@ -12,7 +12,7 @@ use super::state::{State, described};
 use crate::args::{ExitReason, Target};
 use crate::command::client::output::Printer;
 use crate::ui::redact::masked;
-use crate::ui::table::Table;
+use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
 
 /// How long a server may take to show that it is there.

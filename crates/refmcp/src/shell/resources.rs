@@ -15,7 +15,7 @@ use super::servers::Connected;
 use super::watching::is_stateless;
 use crate::args::{CompletionReference, UsageError};
 use crate::command::client::{fault, requests, watch};
-use crate::ui::prompt::{AskError, Terminal};
+use crate::ui::terminal::{AskError, Terminal};
 use crate::ui::text::one_line;
 
 /// How long to wait for a server to say what a variable could be.

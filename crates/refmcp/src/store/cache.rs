@@ -65,10 +65,6 @@ impl Cache {
     }
 
     /// Keeps a value; one that is too long is not kept.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
     pub(crate) fn put<T: Serialize + ?Sized>(
         &self,
         folder: &StateFolder,

@@ -122,10 +122,6 @@ fn shortened(text: &str) -> String {
 }
 
 /// Adds a call.
-///
-/// # Errors
-///
-/// It cannot be written.
 pub(crate) fn append(folder: &StateFolder, entry: &CallEntry) -> Result<()> {
     append_within(folder, entry, LONGEST_FILE)
 }
@@ -157,10 +153,6 @@ pub(crate) struct Calls {
 }
 
 /// Reads the calls that were made.
-///
-/// # Errors
-///
-/// They cannot be read.
 pub(crate) fn read(folder: &StateFolder) -> Result<Calls> {
     let mut calls = Calls { entries: Vec::new(), damaged: 0 };
     for name in FILES.into_iter().rev() {

@@ -45,10 +45,6 @@ impl FolderLock {
 
 impl StateFolder {
     /// Where the environment says: `REFMCP_STATE_DIR`, or `refmcp` in the folder for the state of programs.
-    ///
-    /// # Errors
-    ///
-    /// The environment says nothing.
     pub(crate) fn from_env() -> Result<Self> {
         Self::from_variables(|name| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -127,10 +127,6 @@ fn edits(before: &str, after: &str) -> Vec<Edit> {
 }
 
 /// The changes of a file, the oldest first.
-///
-/// # Errors
-///
-/// What is kept cannot be read.
 pub(crate) fn of_file(folder: &StateFolder, file: &Path) -> Result<Vec<Change>> {
     Ok(load(folder)?.into_iter().filter(|change| change.file == file).collect())
 }
@@ -142,10 +138,6 @@ pub(crate) fn latest<'a>(changes: &'a [Change], text: &str) -> Option<&'a Change
 }
 
 /// Keeps a change, and then makes it: one that fails is not kept.
-///
-/// # Errors
-///
-/// It cannot be kept, or not be made.
 pub(crate) fn keep(folder: &StateFolder, change: Change, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let _locked = folder.lock()?;
     let before = load(folder)?;
@@ -159,10 +151,6 @@ pub(crate) fn keep(folder: &StateFolder, change: Change, make: impl FnOnce() -> 
 }
 
 /// Makes the undoing of a change, and forgets it with all that came after it.
-///
-/// # Errors
-///
-/// It cannot be made, or not be forgotten.
 pub(crate) fn forget(folder: &StateFolder, change: &Change, make: impl FnOnce() -> Result<()>) -> Result<()> {
     let _locked = folder.lock()?;
     let mut changes = load(folder)?;

@@ -8,4 +8,4 @@ mod timestamp;
 pub(crate) mod tokens;
 pub(crate) mod trust;
 
-pub(crate) use folder::{StateFolder, append_private};
+pub(crate) use folder::{StateFolder, append_private, private};

@@ -116,10 +116,6 @@ impl ServerEntry {
 
 impl Source {
     /// The file as it is now.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be read.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
         let content = read_bounded(&full)?.with_context(|| format!("cannot find {}", path.display()))?;
@@ -221,10 +217,6 @@ fn is_same(one: &ServerIdentity, other: &ServerIdentity) -> bool {
 }
 
 /// Keeps a decision, instead of any earlier one about the same.
-///
-/// # Errors
-///
-/// It cannot be written.
 pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision) -> Result<()> {
     let _locked = folder.lock()?;
     let mut trust = Trust::load(folder)?;
@@ -241,10 +233,6 @@ pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision)
 }
 
 /// Forgets a decision; whether there was one.
-///
-/// # Errors
-///
-/// It cannot be written.
 pub(crate) fn revoke(folder: &StateFolder, subject: &Subject) -> Result<bool> {
     let _locked = folder.lock()?;
     let mut trust = Trust::load(folder)?;

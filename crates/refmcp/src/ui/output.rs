@@ -1,12 +1,8 @@
-//! Standard output. Whoever stops reading it has read enough, and that is no fault.
+//! Standard output. A reader that leaves has read enough, and that is no fault.
 
 use std::io::{self, Write};
 
 /// Writes to standard output.
-///
-/// # Errors
-///
-/// It cannot be written, for another reason than that nobody reads it.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     write_wanted(&mut io::stdout().lock(), bytes)
 }

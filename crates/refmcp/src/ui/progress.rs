@@ -42,7 +42,7 @@ impl Bars {
         Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), elsewhere: None }
     }
 
-    /// Bars that nobody sees.
+    /// Bars that are not shown.
     pub(crate) fn hidden() -> Self {
         Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()), elsewhere: None }
     }
@@ -58,8 +58,8 @@ impl Bars {
         self.all.suspend(write)
     }
 
-    /// Takes the bars off the terminal until what is returned goes, for whoever asks something there. Calls go on
-    /// meanwhile: unlike [`Self::aside`], this makes nobody wait who has come further.
+    /// Takes the bars off the terminal until what is returned goes, for a question there. Unlike [`Self::aside`], this does
+    /// not hold up calls that report progress meanwhile.
     pub(crate) fn hide(&self) -> Option<Hidden> {
         if self.all.is_hidden() {
             return None;

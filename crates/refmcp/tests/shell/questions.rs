@@ -57,6 +57,34 @@ fn tools_that_may_change_something_are_asked_about() {
 }
 
 #[test]
+fn arguments_are_edited_in_place_until_they_fit() {
+    let folder = tempdir().unwrap();
+    let mut terminal = shell_with_server(folder.path(), &[]);
+    terminal.enter("add_tool name=x");
+    terminal.expect("Run it?");
+    terminal.enter("e");
+    terminal.expect("{\"name\":\"x\"}");
+    terminal.press("\x7f\x7fy\"}\r");
+    terminal.expect("name = \"xy\"");
+    terminal.expect("Run it?");
+    terminal.enter("e");
+    terminal.expect("{\"name\":\"xy\"}");
+    terminal.press("\x15[]\r");
+    terminal.expect("The arguments must be an object.");
+    terminal.expect("[]");
+    terminal.press("\x01\x1b[3~{\x05\x7f\"name\":\"z\"}\r");
+    terminal.expect("name = \"z\"");
+    terminal.expect("Run it?");
+    terminal.enter("e");
+    terminal.expect("{\"name\":\"z\"}");
+    terminal.press("\x03");
+    terminal.expect("The arguments stay as they are.");
+    terminal.expect("Run it?");
+    terminal.enter("y");
+    terminal.expect("the tools have changed");
+}
+
+#[test]
 fn a_person_answers_sampling_requests() {
     let folder = tempdir().unwrap();
     let mut terminal = shell_with_server(folder.path(), &[]);

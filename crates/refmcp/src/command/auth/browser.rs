@@ -11,9 +11,9 @@ use url::Url;
 use super::callback::{Callback, Missed};
 use crate::args::BrowserOptions;
 use crate::command::client::Person;
-use crate::ui::opener::open_url;
+use crate::ui::browser::open_url;
 use crate::ui::progress::Bars;
-use crate::ui::prompt::AskError;
+use crate::ui::terminal::AskError;
 use crate::ui::text::one_line;
 
 /// The browser of whoever started this, which comes back to a port of this machine.

@@ -10,7 +10,7 @@ use crate::store::tokens::keyring::CredentialHelper;
 
 pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Result<ExitReason> {
     let tokens = tokens()?;
-    let file = tokens.path();
+    let file = tokens.file.path();
     let wanted = match action {
         KeyringAction::Show => None,
         KeyringAction::Off => Some(None),
@@ -22,12 +22,12 @@ pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Re
     // Somebody may have to unlock the keyring.
     let helper = tokio::task::spawn_blocking(move || {
         match wanted {
-            Some(wanted) if tokens.helper()? != wanted => tokens.seal(wanted.as_ref())?,
+            Some(wanted) if tokens.file.helper()? != wanted => tokens.file.seal(wanted.as_ref())?,
             // Whether the key is still there is worth knowing.
             Some(_) => drop(tokens.load()?),
             None => {}
         }
-        tokens.helper()
+        tokens.file.helper()
     });
     let program = helper.await??.map(|helper| helper.program());
     let result = json!({ "file": file, "sealed": program.is_some(), "helper": program });

@@ -166,7 +166,7 @@ impl UserStore {
         let whose = if entry.server.is_empty() { &entry.issuer } else { &entry.server };
         // The fault itself may quote what it read.
         T::deserialize(&entry.value).map_err(|_| {
-            let file = self.tokens.path();
+            let file = self.tokens.file.path();
             anyhow::anyhow!("what {} has for {whose} makes no sense and {what_now}", file.display())
         })
     }

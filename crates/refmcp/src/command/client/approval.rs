@@ -8,7 +8,7 @@ use crate::args::{ExitError, ExitReason, UsageError, join_words};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
-use crate::ui::approve::{Approval, approve, is_asked_about};
+use crate::ui::ask::{Approval, approve, is_asked_about};
 
 /// The arguments that somebody has agreed to.
 pub(crate) async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Result<JsonObject> {

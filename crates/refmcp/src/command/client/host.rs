@@ -17,12 +17,10 @@ use tokio::sync::Mutex;
 use super::unattended;
 use crate::args::{SharedOptions, UsageError, split_words};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
-use crate::ui::consent::ask_to_visit;
-use crate::ui::form::fill_form;
-use crate::ui::opener::open_url;
+use crate::ui::ask::{ask_missing, ask_to_visit, fill_form};
+use crate::ui::browser::open_url;
 use crate::ui::progress::Bars;
-use crate::ui::prompt::{AskError, Terminal};
-use crate::ui::questions::ask_missing;
+use crate::ui::terminal::{AskError, Terminal};
 
 /// The person in front of the terminal, if there is one.
 #[derive(Clone)]

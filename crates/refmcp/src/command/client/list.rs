@@ -41,7 +41,7 @@ pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) ->
             heading: "tools",
             names: |tool| vec![&tool.name],
             all: render::tools,
-            one: render::whole_tool,
+            one: render::tool_details,
         })
         .await?;
     lists
@@ -50,7 +50,7 @@ pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) ->
             heading: "resources",
             names: |resource| vec![&resource.uri, &resource.name],
             all: render::resources,
-            one: render::whole_resource,
+            one: render::resource_details,
         })
         .await?;
     lists
@@ -59,7 +59,7 @@ pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) ->
             heading: "templates",
             names: |template| vec![&template.uri_template, &template.name],
             all: render::templates,
-            one: render::whole_template,
+            one: render::template_details,
         })
         .await?;
     lists
@@ -68,7 +68,7 @@ pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) ->
             heading: "prompts",
             names: |prompt| vec![&prompt.name],
             all: render::prompts,
-            one: render::whole_prompt,
+            one: render::prompt_details,
         })
         .await?;
     lists.add_models().await?;
@@ -172,7 +172,7 @@ impl Lists<'_> {
             self.known.push(model.name.clone());
             if self.names.contains(&model.name) {
                 self.missing.retain(|name| *name != model.name);
-                shown.push(render::whole_model(model, list.is_active(model), view));
+                shown.push(render::model_details(model, list.is_active(model), view));
                 found.push(text);
             }
         }

@@ -1,11 +1,12 @@
 //! Where results go: as text for people, as one JSON document, or nowhere because every message is printed anyway.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::args::{OutputFormat, SharedOptions};
+use crate::ui::output::print;
 use crate::ui::render::View;
 
 /// How results are shown.
@@ -56,11 +57,7 @@ impl Printer {
 
 /// Writes to standard output; a reader that has left wants no more.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => Err(fault.into()),
-        _ => Ok(()),
-    }
+    Ok(print(bytes)?)
 }
 
 /// Where JSON is nested more deeply than this, it is no easier to read on many lines.

@@ -20,7 +20,7 @@ use super::written::Written;
 use crate::args::{CompletionReference, ExitError, ExitReason, UsageError};
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::rpc_of;
-use crate::ui::render::{self, ServerSummary};
+use crate::ui::render;
 use crate::ui::suggest::{nearest, unknown};
 use crate::ui::text::{multi_line, one_line};
 
@@ -166,8 +166,6 @@ struct InfoDocument<'a> {
 /// `info`: what the server says of itself.
 pub(crate) fn info(session: &Session) -> Result<()> {
     let server = session.client.server();
-    let also: Vec<String> =
-        server.versions.iter().filter(|version| *version != server.revision.as_str()).cloned().collect();
     let OpeningAnswer { server_info, capabilities, meta } =
         serde_json::from_str(&server.result).unwrap_or_default();
     let document = InfoDocument {
@@ -178,17 +176,7 @@ pub(crate) fn info(session: &Session) -> Result<()> {
         instructions: server.instructions.as_deref(),
         target: session.client.name(),
     };
-    session.printer.show(&document, |view| {
-        let summary = ServerSummary {
-            server: server.info.as_ref(),
-            revision: server.revision.as_str(),
-            also_speaks: &also,
-            transport: session.client.name(),
-            capabilities: &server.capabilities,
-            instructions: server.instructions.as_deref(),
-        };
-        render::server_info(&summary, view)
-    })
+    session.printer.show(&document, |view| render::server_info(&server, session.client.name(), view))
 }
 
 /// `raw`: any request.

@@ -51,10 +51,6 @@ impl CredentialHelper {
     }
 
     /// Stores a secret under a name.
-    ///
-    /// # Errors
-    ///
-    /// The helper cannot be started, takes too long or refuses; so for the others.
     pub(super) fn store(&self, name: &str, secret: &str) -> Result<()> {
         let entry = json!({ "ServerURL": name, "Username": "refmcp", "Secret": secret });
         self.run("store", &entry.to_string())?.done().map(drop)

@@ -6,14 +6,12 @@ mod sealed_file;
 mod sealing;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::keyring::CredentialHelper;
 use self::sealed_file::SealedFile;
 use super::folder::{FolderLock, StateFolder};
 use crate::args::sha256_hex;
@@ -34,7 +32,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone)]
 pub(crate) struct Tokens {
     folder: StateFolder,
-    file: SealedFile,
+    pub(crate) file: SealedFile,
 }
 
 /// The content of the file. Members that are not known here are a later version's, and kept.
@@ -106,11 +104,6 @@ impl Tokens {
         Self { file: SealedFile::new(folder.clone(), FILE), folder }
     }
 
-    /// The path of the file.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.file.path()
-    }
-
     /// The whole file. Where it is sealed, the keyring is waited for.
     ///
     /// # Errors
@@ -121,30 +114,8 @@ impl Tokens {
     }
 
     /// The whole file, unless the keyring has to be waited for.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::load`].
     pub(crate) fn load_cached(&self) -> Result<Option<TokenFile>> {
         self.file.load_cached()?.map(|content| self.parse(content)).transpose()
-    }
-
-    /// The helper that keeps the key, where the file is sealed.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, or others can read or write it.
-    pub(crate) fn helper(&self) -> Result<Option<CredentialHelper>> {
-        self.file.helper()
-    }
-
-    /// Seals the file with a new key that this helper keeps, or with none.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read or written, or a helper gives no key. What is kept is still there.
-    pub(crate) fn seal(&self, helper: Option<&CredentialHelper>) -> Result<()> {
-        self.file.seal(helper)
     }
 
     /// Keeps an entry, instead of any for the same server and issuer.
@@ -183,10 +154,6 @@ impl Tokens {
     }
 
     /// Locks out other processes that get tokens for this server. The file of tokens stays unlocked.
-    ///
-    /// # Errors
-    ///
-    /// There cannot be a lock, or another process has it for too long.
     pub(crate) async fn lock(&self, server: &str) -> Result<FolderLock> {
         self.lock_within(server, LOCK_TIMEOUT).await
     }
@@ -225,7 +192,7 @@ impl Tokens {
         serde_json::from_slice(&content).map_err(|fault| {
             anyhow::anyhow!(
                 "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
-                self.path().display(),
+                self.file.path().display(),
                 fault.line(),
                 fault.column()
             )

@@ -28,7 +28,7 @@ const EMPTY: &[u8] = b"{}";
 
 /// The file.
 #[derive(Debug, Clone)]
-pub(super) struct SealedFile {
+pub(crate) struct SealedFile {
     folder: StateFolder,
     file: &'static str,
     last_key: Arc<Mutex<Option<CachedKey>>>,
@@ -62,7 +62,7 @@ impl SealedFile {
         Self { folder, file, last_key: Arc::default() }
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.file(self.file)
     }
 
@@ -76,20 +76,12 @@ impl SealedFile {
     }
 
     /// Its content, unless the keyring has to be asked.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::load`].
     pub(super) fn load_cached(&self) -> Result<Option<Content>> {
         Ok(self.open_cached()?.map(|(content, _)| content))
     }
 
     /// The helper that keeps the key, where it is sealed.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, or others can read or write it.
-    pub(super) fn helper(&self) -> Result<Option<CredentialHelper>> {
+    pub(crate) fn helper(&self) -> Result<Option<CredentialHelper>> {
         Ok(self.read()?.1.map(|sealed| sealed.helper))
     }
 
@@ -110,7 +102,7 @@ impl SealedFile {
     /// # Errors
     ///
     /// It cannot be read or written, or a helper gives no key. Its content is still there.
-    pub(super) fn seal(&self, helper: Option<&CredentialHelper>) -> Result<()> {
+    pub(crate) fn seal(&self, helper: Option<&CredentialHelper>) -> Result<()> {
         let new = helper.map(SealingKey::generate).transpose()?.map(Arc::new);
         let changed = self.change_with_key(|content, old| {
             Ok((content.unwrap_or_else(|| EMPTY.to_vec()), new.clone(), old))

@@ -40,10 +40,6 @@ impl fmt::Debug for SealingKey {
 
 impl SealingKey {
     /// Makes a key and stores it in the keyring.
-    ///
-    /// # Errors
-    ///
-    /// The helper does not store it.
     pub(super) fn generate(helper: &CredentialHelper) -> Result<Self> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(std::io::Error::other).context("no random numbers")?;
@@ -56,10 +52,6 @@ impl SealingKey {
     }
 
     /// The key of this name.
-    ///
-    /// # Errors
-    ///
-    /// The helper does not give it.
     pub(super) fn get(helper: &CredentialHelper, name: &str) -> Result<Self> {
         let secret = helper.get(name)?;
         let secret =
@@ -70,19 +62,11 @@ impl SealingKey {
     }
 
     /// Erases the key: what it sealed stays closed.
-    ///
-    /// # Errors
-    ///
-    /// The helper does not erase it.
     pub(super) fn erase(&self) -> Result<()> {
         self.helper.erase(&self.name)
     }
 
     /// Seals content; the seal holds under the name of this key alone.
-    ///
-    /// # Errors
-    ///
-    /// The content is too long.
     pub(super) fn seal(&self, content: &[u8]) -> Result<Sealed> {
         let nonce = ChaCha20Poly1305::generate_nonce(&mut OsRng);
         let payload = Payload { msg: content, aad: self.name.as_bytes() };
@@ -92,10 +76,6 @@ impl SealingKey {
     }
 
     /// Opens what was sealed.
-    ///
-    /// # Errors
-    ///
-    /// It was sealed with another key, or changed since.
     pub(super) fn open(&self, sealed: &Sealed) -> Result<Vec<u8>> {
         let content = STANDARD.decode(&sealed.content).ok();
         let opened = content.as_deref().and_then(|content| {

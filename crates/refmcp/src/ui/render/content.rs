@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::View;
 use super::lists::bytes;
-use crate::ui::media::Shown;
+use crate::ui::render::media::Shown;
 use crate::ui::text::{indent, multi_line, one_line};
 
 /// How deep blocks within blocks are shown.

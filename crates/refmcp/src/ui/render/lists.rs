@@ -5,16 +5,15 @@ use serde_json::Value;
 
 use super::{View, hints};
 use crate::arguments::expected;
-use crate::ui::table::Table;
+use crate::ui::render::table::Table;
+use crate::ui::text::wrap;
 use crate::ui::text::{first_line, one_line};
-use crate::ui::wrap::wrap;
 
 /// Tools, each with what it does, its arguments, and what it says about itself.
 pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
     let mut out = String::new();
     for tool in tools {
-        let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
-        heading(&mut out, view, &tool.name, title.map(String::as_str));
+        heading(&mut out, view, &tool.name, tool_title(tool));
         about(&mut out, view, tool.description.as_deref());
         detail(&mut out, view, &arguments(tool));
         let hints = hints(tool);
@@ -23,6 +22,11 @@ pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
         }
     }
     or_none(out, "tools")
+}
+
+/// What a tool calls itself for people.
+pub(crate) fn tool_title(tool: &Tool) -> Option<&str> {
+    tool.title.as_deref().or_else(|| tool.annotations.as_ref()?.title.as_deref())
 }
 
 /// Prompts, each with what it is for and its arguments.

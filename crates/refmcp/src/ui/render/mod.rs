@@ -1,29 +1,32 @@
 //! Answers of servers, for people to read.
 
 mod content;
-mod info;
+mod details;
 mod lists;
+pub(crate) mod media;
 mod models;
 mod results;
-mod whole;
+mod server_info;
+pub(crate) mod table;
 
 use std::io::{self, IsTerminal};
 
-pub(crate) use info::{ServerSummary, server_info};
-pub(crate) use lists::{prompts, resources, templates, tools};
+pub(crate) use details::{model_details, prompt_details, resource_details, template_details, tool_details};
+pub(crate) use lists::{prompts, resources, templates, tool_title, tools};
 pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
-pub(crate) use whole::{whole_model, whole_prompt, whole_resource, whole_template, whole_tool};
+pub(crate) use server_info::server_info;
 
-use super::media::{Inline, Media};
+use self::media::{Inline, Media};
 use super::style::Paint;
+use super::terminal::columns;
 
 /// How things are shown.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     /// In which colours.
     pub(crate) paint: Paint,
-    /// In how many columns; any number when nobody sees them side by side.
+    /// In how many columns; any number where no terminal shows them.
     pub(crate) width: Option<usize>,
     /// What becomes of images and sounds.
     pub(crate) media: Media,
@@ -52,20 +55,6 @@ impl View {
     fn plain(folder: &std::path::Path) -> Self {
         Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None) }
     }
-}
-
-/// The columns of a terminal.
-#[cfg(unix)]
-fn columns(stdout: &io::Stdout) -> Option<usize> {
-    rustix::termios::tcgetwinsize(stdout)
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-}
-
-#[cfg(not(unix))]
-fn columns(_stdout: &io::Stdout) -> Option<usize> {
-    None
 }
 
 #[cfg(test)]

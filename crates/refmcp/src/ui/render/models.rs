@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::View;
 use crate::command::client::models::ModelList;
-use crate::ui::table::Table;
+use crate::ui::render::table::Table;
 use crate::ui::text::{first_line, one_line};
 
 /// Models, a line each; the active one is marked.

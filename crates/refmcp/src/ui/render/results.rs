@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::View;
 use super::content::{content, lines, pretty, resource_contents};
-use crate::ui::media::decode;
+use crate::ui::render::media::decode;
 use crate::ui::text::{indent, multi_line, one_line};
 
-/// What a tool says about itself, each to be read after "says it". Nobody has checked any of it.
+/// What a tool says about itself, each to be read after "says it". None of it is checked.
 pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
     let Some(hints) = &tool.annotations else { return Vec::new() };
     let read_only = hints.read_only_hint == Some(true);

@@ -1,5 +1,6 @@
 //! Tests of what people get to read.
 
+use refmcp_client::ServerFacts;
 use refmcp_proto::model::{
     CallToolResult, Completion, Content, GetPromptResult, Implementation, LogLevel, LogParams, Prompt,
     PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -151,16 +152,16 @@ fn a_server_is_described() {
     let server = Implementation::new("everything", format!("1.0{HOSTILE}")).title("Everything");
     let capabilities: ServerCapabilities =
         serde_json::from_value(json!({"tools": {"listChanged": true}, "logging": {}, "models": {}})).unwrap();
-    let summary = ServerSummary {
-        server: Some(&server),
-        revision: "2025-06-18",
-        also_speaks: &["2025-06-18".to_owned(), "2024-11-05".to_owned()],
-        transport: "stdio",
-        capabilities: &capabilities,
-        instructions: Some("Be kind.\nBe brief."),
+    let facts = ServerFacts {
+        revision: "2025-06-18".parse().unwrap(),
+        info: Some(server),
+        capabilities,
+        instructions: Some("Be kind.\nBe brief.".to_owned()),
+        versions: ["2025-06-18", "2024-11-05"].map(str::to_owned).to_vec(),
+        result: "{}".into(),
     };
     assert_eq!(
-        shown(|view| server_info(&summary, view)),
+        shown(|view| server_info(&facts, "stdio", view)),
         "server       everything 1.0␛[2J<U+202E>  Everything\n\
          revision     2025-06-18\n\
          also speaks  2024-11-05\n\

@@ -1,25 +1,33 @@
-//! Asking whoever sits at the terminal. Whatever is shown goes through [`super::text`] first, since most of it comes
-//! from servers.
+//! The terminal of the user: questions and answers. All that is shown goes through [`super::text`] first, since most of it
+//! comes from servers.
+
+mod raw_mode;
+#[cfg(test)]
+pub(crate) mod scripted;
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
+use rustyline::error::ReadlineError;
+use rustyline::{Behavior, Config, DefaultEditor};
 use serde_json::Value;
 
-use super::line::{LONGEST_LINE, Line};
-use super::raw::{RawMode, Switch};
+use self::raw_mode::{RawMode, TerminalFd, read_hidden};
 use super::style::Paint;
-use super::text::{multi_line, one_line, truncate, width};
+use super::text::{multi_line, one_line, truncate};
 
-/// Columns that are assumed when a line is edited and the terminal does not say.
+/// Bytes of the longest line that is read.
+pub(super) const LONGEST_LINE: usize = 1 << 20;
+
+/// Columns of an option that is listed.
 const COLUMNS: usize = 80;
 
-/// Someone who can be asked.
+/// A terminal at which questions are asked.
 pub(crate) struct Terminal {
     input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
-    /// By which single keys can be read; without it, only whole lines.
-    switch: Option<Switch>,
+    /// The terminal itself, where single keys can be read; without it, only whole lines.
+    fd: Option<TerminalFd>,
     /// Whether whole lines are read key by key as well.
     by_keys: bool,
     paint: Paint,
@@ -34,7 +42,7 @@ impl fmt::Debug for Terminal {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
-    /// Nobody will answer any more, or somebody gave up on the question.
+    /// The input has ended, or the question was given up.
     #[error("the question was not answered")]
     Ended,
     /// The terminal cannot be read or written.
@@ -43,8 +51,8 @@ pub(crate) enum AskError {
 }
 
 impl Terminal {
-    /// The terminal this process belongs to, also when its input comes from elsewhere. `None` when nobody is there to
-    /// see a question.
+    /// The terminal this process belongs to, also when its input comes from elsewhere. `None` when stderr, where questions
+    /// are shown, is no terminal.
     pub(crate) fn open(no_color: bool) -> Option<Self> {
         let stderr = io::stderr();
         if !stderr.is_terminal() {
@@ -54,7 +62,7 @@ impl Terminal {
         Self::own(paint).or_else(|| {
             io::stdin()
                 .is_terminal()
-                .then(|| Self { switch: None, ..Self::new(BufReader::new(io::stdin()), stderr, paint) })
+                .then(|| Self { fd: None, ..Self::new(BufReader::new(io::stdin()), stderr, paint) })
         })
     }
 
@@ -64,7 +72,7 @@ impl Terminal {
         output: impl Write + Send + 'static,
         paint: Paint,
     ) -> Self {
-        Self { input: Box::new(input), output: Box::new(output), switch: None, by_keys: false, paint }
+        Self { input: Box::new(input), output: Box::new(output), fd: None, by_keys: false, paint }
     }
 
     /// Reads lines key by key where that can be done, so that ctrl-c gives up a question and not the process.
@@ -83,13 +91,24 @@ impl Terminal {
     #[cfg(unix)]
     fn at(terminal: std::fs::File, paint: Paint) -> io::Result<Self> {
         let input = BufReader::new(terminal.try_clone()?);
-        let switch = Some(terminal.try_clone()?.into());
-        Ok(Self { switch, ..Self::new(input, terminal, paint) })
+        let fd = Some(terminal.try_clone()?.into());
+        Ok(Self { fd, ..Self::new(input, terminal, paint) })
     }
 
     #[cfg(not(unix))]
     fn own(_paint: Paint) -> Option<Self> {
         None
+    }
+
+    /// Raw mode, for as long as what is returned lives; nothing where there is no terminal.
+    #[cfg(unix)]
+    fn raw_mode(&self) -> io::Result<Option<RawMode>> {
+        self.fd.as_ref().map(|fd| RawMode::begin(fd.try_clone()?)).transpose()
+    }
+
+    #[cfg(not(unix))]
+    fn raw_mode(&self) -> io::Result<Option<RawMode>> {
+        Ok(None)
     }
 
     /// Writes a text and a line break.
@@ -118,7 +137,7 @@ impl Terminal {
 
     /// Asks for a line of text, as it is typed but for the space around it.
     pub(crate) fn line(&mut self, label: &str) -> Result<String, AskError> {
-        if self.by_keys && self.switch.is_some() {
+        if self.by_keys && self.edits_lines() {
             return Ok(self.edit_line(label, "")?.trim().to_owned());
         }
         self.show_label(label)?;
@@ -190,13 +209,13 @@ impl Terminal {
 
     /// Asks for something that is not shown while it is typed, where the terminal can do that.
     pub(crate) fn hidden(&mut self, label: &str) -> Result<String, AskError> {
-        let Some(switch) = &self.switch else {
+        if self.fd.is_none() {
             self.warn("What you type will be seen.")?;
             return self.line(label);
-        };
-        let _raw = RawMode::begin(switch)?;
-        write_label(&mut self.output, label, self.paint)?;
-        let typed = Line::new("").edit(&mut self.input, &mut |_| Ok(()))?;
+        }
+        let _raw = self.raw_mode()?;
+        self.show_label(label)?;
+        let typed = read_hidden(&mut self.input)?;
         self.output.write_all(b"\n")?;
         typed.ok_or(AskError::Ended)
     }
@@ -208,10 +227,7 @@ impl Terminal {
         check: &dyn Fn(&Value) -> Result<(), String>,
     ) -> Result<Value, AskError> {
         // Between two attempts as well, or keys that are pressed meanwhile would be taken for a line of their own.
-        #[cfg(unix)]
-        let switch = self.switch.as_ref().map(Switch::try_clone).transpose()?;
-        #[cfg(unix)]
-        let _raw = switch.as_ref().map(RawMode::begin).transpose()?;
+        let _raw = self.raw_mode()?;
         let mut text = current.to_string();
         loop {
             let typed = self.edit_line("JSON", &text)?;
@@ -224,26 +240,34 @@ impl Terminal {
         }
     }
 
-    /// Asks for a change to a line: in place where single keys can be read; elsewhere the new line is typed, and an
-    /// empty one keeps the old.
+    /// Asks for a change to a line: in place where it can be edited; elsewhere the new line is typed, and an empty one
+    /// keeps the old.
     fn edit_line(&mut self, label: &str, text: &str) -> Result<String, AskError> {
-        let Some(switch) = &self.switch else {
+        if !self.edits_lines() {
             self.say_faint(text)?;
             let typed = self.line(&format!("{label} (empty keeps it)"))?;
             return Ok(if typed.is_empty() { text.to_owned() } else { typed });
-        };
-        let columns = columns(switch).saturating_sub(width(label) + 3).max(10);
-        let _raw = RawMode::begin(switch)?;
-        let (output, paint) = (&mut self.output, self.paint);
-        let typed = Line::new(text).edit(&mut self.input, &mut |line| {
-            let (shown, cursor) = line.window(columns);
-            output.write_all(b"\r\x1b[K")?;
-            write_label(output, label, paint)?;
-            write!(output, "{}\r\x1b[{}C", one_line(&shown), width(label) + 2 + cursor)?;
-            output.flush()
-        })?;
-        self.output.write_all(b"\n")?;
-        typed.ok_or(AskError::Ended)
+        }
+        let unusable = |fault: ReadlineError| AskError::Terminal(io::Error::other(fault));
+        let config = Config::builder().behavior(Behavior::PreferTerm).build();
+        let mut editor = DefaultEditor::with_config(config).map_err(unusable)?;
+        match editor.readline_with_initial(&self.label(label), (text, "")) {
+            Ok(line) => Ok(line),
+            Err(ReadlineError::Interrupted | ReadlineError::Eof | ReadlineError::Signal(_)) => {
+                Err(AskError::Ended)
+            }
+            Err(fault) => Err(unusable(fault)),
+        }
+    }
+
+    /// Whether lines can be edited: at a terminal that moves its cursor.
+    fn edits_lines(&self) -> bool {
+        self.fd.is_some() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+
+    /// What stands before an answer.
+    fn label(&self, label: &str) -> String {
+        format!("{} ", self.paint.strong(&format!("{}:", one_line(label))))
     }
 
     fn list(&mut self, options: &[String]) -> Result<(), AskError> {
@@ -254,8 +278,10 @@ impl Terminal {
         Ok(())
     }
 
-    fn show_label(&mut self, label: &str) -> Result<(), AskError> {
-        Ok(write_label(&mut self.output, label, self.paint)?)
+    fn show_label(&mut self, label: &str) -> io::Result<()> {
+        let label = self.label(label);
+        self.output.write_all(label.as_bytes())?;
+        self.output.flush()
     }
 
     fn write_line(&mut self, text: &str) -> Result<(), AskError> {
@@ -263,11 +289,6 @@ impl Terminal {
         self.output.write_all(b"\n")?;
         Ok(self.output.flush()?)
     }
-}
-
-fn write_label(output: &mut dyn Write, label: &str, paint: Paint) -> io::Result<()> {
-    write!(output, "{} ", paint.strong(&format!("{}:", one_line(label))))?;
-    output.flush()
 }
 
 /// The option with this number, counted from 1, or else this name.
@@ -278,18 +299,16 @@ fn find(options: &[String], typed: &str) -> Option<usize> {
         .or_else(|| options.iter().position(|option| option.eq_ignore_ascii_case(typed)))
 }
 
+/// The columns of a terminal.
 #[cfg(unix)]
-fn columns(switch: &Switch) -> usize {
-    rustix::termios::tcgetwinsize(switch)
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(COLUMNS)
+pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 #[cfg(not(unix))]
-fn columns(switch: &Switch) -> usize {
-    match *switch {}
+pub(crate) fn columns<T>(_terminal: &T) -> Option<usize> {
+    None
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Going to a page that a server wants to be visited, only after it has been shown in full and agreed to.
+//! URL elicitation: a page that a server wants to be visited is opened only after it was shown in full and agreed to.
 
 use refmcp_proto::model::{ElicitAction, ElicitUrlParams};
 use url::Url;
 
-use super::prompt::{AskError, Terminal};
+use crate::ui::terminal::{AskError, Terminal};
 
 /// What was decided about a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,11 +20,7 @@ impl Consent {
     }
 }
 
-/// Shows where a server wants to send the user, and asks. Whoever goes away cancels.
-///
-/// # Errors
-///
-/// The terminal cannot be used.
+/// Shows where a server wants to send the user, and asks. The end of the input cancels.
 pub(crate) fn ask_to_visit(
     terminal: &mut Terminal,
     server: &str,
@@ -89,7 +85,7 @@ fn warnings(page: &Url) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::scripted::scripted;
+    use crate::ui::terminal::scripted::scripted;
 
     fn asked(address: &str, typed: &str) -> (Consent, String) {
         let (mut terminal, screen) = scripted(typed);

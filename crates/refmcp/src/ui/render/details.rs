@@ -4,16 +4,15 @@ use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 
 use super::content::pretty;
-use super::lists::{bytes, heading, schema_arguments};
+use super::lists::{bytes, heading, schema_arguments, tool_title};
 use super::{View, hints};
 use crate::command::client::models::Model;
 use crate::ui::text::{indent, multi_line, one_line};
 
 /// A tool: its whole description, its arguments one by one, what it says about itself, its schemas.
-pub(crate) fn whole_tool(tool: &Tool, view: &View) -> String {
+pub(crate) fn tool_details(tool: &Tool, view: &View) -> String {
     let mut out = String::new();
-    let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
-    heading(&mut out, view, &tool.name, title.map(String::as_str));
+    heading(&mut out, view, &tool.name, tool_title(tool));
     description(&mut out, tool.description.as_deref());
     let arguments = schema_arguments(&tool.input_schema);
     section(&mut out, view, "arguments", &lines_of(&arguments));
@@ -29,7 +28,7 @@ pub(crate) fn whole_tool(tool: &Tool, view: &View) -> String {
 }
 
 /// A prompt, with its arguments one by one.
-pub(crate) fn whole_prompt(prompt: &Prompt, view: &View) -> String {
+pub(crate) fn prompt_details(prompt: &Prompt, view: &View) -> String {
     let mut out = String::new();
     heading(&mut out, view, &prompt.name, prompt.title.as_deref());
     description(&mut out, prompt.description.as_deref());
@@ -42,7 +41,7 @@ pub(crate) fn whole_prompt(prompt: &Prompt, view: &View) -> String {
 }
 
 /// A resource.
-pub(crate) fn whole_resource(resource: &Resource, view: &View) -> String {
+pub(crate) fn resource_details(resource: &Resource, view: &View) -> String {
     let mut out = String::new();
     heading(&mut out, view, &resource.uri, None);
     description(&mut out, resource.description.as_deref());
@@ -58,7 +57,7 @@ pub(crate) fn whole_resource(resource: &Resource, view: &View) -> String {
 }
 
 /// A resource template.
-pub(crate) fn whole_template(template: &ResourceTemplate, view: &View) -> String {
+pub(crate) fn template_details(template: &ResourceTemplate, view: &View) -> String {
     let mut out = String::new();
     heading(&mut out, view, &template.uri_template, None);
     description(&mut out, template.description.as_deref());
@@ -73,7 +72,7 @@ pub(crate) fn whole_template(template: &ResourceTemplate, view: &View) -> String
 }
 
 /// A model.
-pub(crate) fn whole_model(model: &Model, active: bool, view: &View) -> String {
+pub(crate) fn model_details(model: &Model, active: bool, view: &View) -> String {
     let mut out = String::new();
     heading(&mut out, view, &model.name, None);
     description(&mut out, model.description.as_deref());

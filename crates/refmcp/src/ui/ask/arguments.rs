@@ -1,16 +1,12 @@
-//! Asking for the arguments that were not typed.
+//! Arguments that were not typed.
 
 use refmcp_proto::model::JsonObject;
 use serde_json::Value;
 
-use super::prompt::{AskError, Terminal};
 use crate::arguments::{ArgumentField, missing_fields};
+use crate::ui::terminal::{AskError, Terminal};
 
 /// Asks for every required argument that is missing, and adds the answers.
-///
-/// # Errors
-///
-/// A question is not answered.
 pub(crate) fn ask_missing(
     terminal: &mut Terminal,
     schema: &JsonObject,
@@ -60,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ui::scripted::scripted;
+    use crate::ui::terminal::scripted::scripted;
 
     fn schema() -> JsonObject {
         let schema = json!({

@@ -9,7 +9,6 @@ use std::thread;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
-use serde_json::{Value, json};
 
 use super::super::*;
 
@@ -75,26 +74,4 @@ fn ctrl_c_gives_up_on_the_question_and_sets_the_terminal_back() {
     hands.press("abc\x03");
     assert!(matches!(asking.join().unwrap(), Err(AskError::Ended)));
     assert!(hands.is_set_back());
-}
-
-#[test]
-fn json_is_edited_in_place() {
-    let (mut terminal, mut hands) = terminal();
-    let asking = thread::spawn(move || terminal.edit_json(&json!({"a": 1}), &|_| Ok(())));
-    hands.wait_for("{\"a\":1}");
-    hands.press("\x7f\x7f2, \"b\":[]}\r");
-    assert_eq!(asking.join().unwrap().unwrap(), json!({"a": 2, "b": []}));
-    assert!(hands.is_set_back());
-}
-
-#[test]
-fn json_that_is_refused_is_edited_on() {
-    let (mut terminal, mut hands) = terminal();
-    let object = |value: &Value| if value.is_object() { Ok(()) } else { Err("No object.".to_owned()) };
-    let asking = thread::spawn(move || terminal.edit_json(&json!({}), &object));
-    hands.wait_for("{}");
-    hands.press("\x15[]\r");
-    hands.wait_for("No object.");
-    hands.press("\x01\x1b[3~{\x05\x7f}\r");
-    assert_eq!(asking.join().unwrap().unwrap(), json!({}));
 }

@@ -6,7 +6,7 @@ mod keys;
 use serde_json::json;
 
 use super::*;
-use crate::ui::scripted::scripted;
+use crate::ui::terminal::scripted::scripted;
 
 fn options() -> Vec<String> {
     ["red", "green", "blue"].map(str::to_owned).to_vec()
@@ -14,10 +14,10 @@ fn options() -> Vec<String> {
 
 #[test]
 fn a_text_has_a_default() {
-    for (typed, expected) in [("hello \n", "hello"), ("\n", "nobody")] {
+    for (typed, expected) in [("hello \n", "hello"), ("\n", "Ada")] {
         let (mut terminal, shown) = scripted(typed);
-        assert_eq!(terminal.text("Name", Some("nobody")).unwrap(), expected);
-        assert_eq!(shown.text(), "Name [nobody]: ");
+        assert_eq!(terminal.text("Name", Some("Ada")).unwrap(), expected);
+        assert_eq!(shown.text(), "Name [Ada]: ");
     }
 }
 

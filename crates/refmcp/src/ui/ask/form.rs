@@ -1,4 +1,4 @@
-//! Filling in a form that a server asks for.
+//! Form elicitation: a form that a server asks for is filled in, declined or cancelled.
 
 use refmcp_proto::model::{
     Choices, ElicitAction, ElicitFormParams, ElicitResult, FieldSchema, FormSchema, JsonObject, NumberKind,
@@ -6,13 +6,9 @@ use refmcp_proto::model::{
 };
 use serde_json::{Number, Value};
 
-use super::prompt::{AskError, Terminal};
+use crate::ui::terminal::{AskError, Terminal};
 
-/// Shows what the server asks for and lets it be filled in, declined or cancelled. Whoever goes away cancels.
-///
-/// # Errors
-///
-/// The terminal cannot be used.
+/// Shows what the server asks for and lets it be filled in, declined or cancelled. The end of the input cancels.
 pub(crate) fn fill_form(
     terminal: &mut Terminal,
     server: &str,
@@ -76,13 +72,16 @@ fn ask(
     required: bool,
     before: Option<&Value>,
 ) -> Result<Option<Value>, AskError> {
-    let about = About::of(field);
-    let label = about.title.unwrap_or(name);
+    // Every kind of field has these members.
+    let schema = serde_json::to_value(field).unwrap_or_default();
+    let text = |member: &str| schema.get(member).and_then(Value::as_str);
+    let label = text("title").unwrap_or(name);
     let optional = if required { "" } else { ", may be left out with -" };
     let hint = format!("{}{optional}", expectation(field));
-    terminal.say_faint(&about.description.map_or_else(|| hint.clone(), |text| format!("{text} ({hint})")))?;
-    let default = before.cloned().or(about.default);
-    if let Some((values, titles)) = about.choices.map(values_and_titles) {
+    terminal
+        .say_faint(&text("description").map_or_else(|| hint.clone(), |about| format!("{about} ({hint})")))?;
+    let default = before.or(schema.get("default")).cloned();
+    if let Some((values, titles)) = choices(field).map(values_and_titles) {
         list(terminal, &values, &titles)?;
     }
     let alone = FormSchema::new().optional(name, field.clone());
@@ -108,40 +107,12 @@ fn ask(
     }
 }
 
-/// What every kind of field can say about itself.
-struct About<'a> {
-    title: Option<&'a str>,
-    description: Option<&'a str>,
-    default: Option<Value>,
-    choices: Option<&'a Choices>,
-}
-
-impl<'a> About<'a> {
-    fn of(field: &'a FieldSchema) -> Self {
-        let (title, description, default, choices) = match field {
-            FieldSchema::Text(schema) => {
-                (&schema.title, &schema.description, schema.default.clone().map(Value::from), None)
-            }
-            FieldSchema::Number(schema) => {
-                (&schema.title, &schema.description, schema.default.clone().map(Value::Number), None)
-            }
-            FieldSchema::Boolean(schema) => {
-                (&schema.title, &schema.description, schema.default.map(Value::Bool), None)
-            }
-            FieldSchema::SingleChoice(schema) => (
-                &schema.title,
-                &schema.description,
-                schema.default.clone().map(Value::from),
-                Some(&schema.choices),
-            ),
-            FieldSchema::MultiChoice(schema) => (
-                &schema.title,
-                &schema.description,
-                schema.default.clone().map(Value::from),
-                Some(&schema.choices),
-            ),
-        };
-        Self { title: title.as_deref(), description: description.as_deref(), default, choices }
+/// The choices of a field.
+fn choices(field: &FieldSchema) -> Option<&Choices> {
+    match field {
+        FieldSchema::SingleChoice(schema) => Some(&schema.choices),
+        FieldSchema::MultiChoice(schema) => Some(&schema.choices),
+        _ => None,
     }
 }
 

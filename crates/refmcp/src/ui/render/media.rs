@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
+use crate::store::private;
+
 /// What to do with what is neither text nor a link.
 #[derive(Debug, Clone)]
 pub(crate) struct Media {
-    /// Where it is saved; nowhere if nobody asked for files.
+    /// Where it is saved; nowhere where a program reads the output.
     folder: Option<PathBuf>,
     inline: Option<Inline>,
 }
@@ -60,16 +62,12 @@ impl Media {
         Self { folder: Some(folder.into()), inline }
     }
 
-    /// Leaves it out: where no terminal is, a program reads the output, and nobody finds files.
+    /// Leaves it out: where no terminal is, a program reads the output and looks for no files.
     pub(crate) fn left_out() -> Self {
         Self { folder: None, inline: None }
     }
 
     /// Shows, saves or leaves out what the base64 stands for.
-    ///
-    /// # Errors
-    ///
-    /// It is no base64, or the file cannot be written.
     pub(crate) fn show(&self, data: &str, mime_type: &str) -> io::Result<Shown> {
         let bytes = decode(data)?;
         match self.inline.and_then(|inline| sequence(inline, &bytes, mime_type)) {
@@ -83,10 +81,6 @@ impl Media {
 }
 
 /// The bytes that base64 stands for, with or without its padding.
-///
-/// # Errors
-///
-/// It is no base64.
 pub(crate) fn decode(data: &str) -> io::Result<Vec<u8>> {
     let data: String = data.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     STANDARD
@@ -126,11 +120,7 @@ fn save(folder: &Path, bytes: &[u8], mime_type: &str) -> io::Result<PathBuf> {
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = folder.join(format!("refmcp-{name}.{}", ending(mime_type)));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&path)?.write_all(bytes)?;
+    private(OpenOptions::new().write(true).create_new(true)).open(&path)?.write_all(bytes)?;
     Ok(path)
 }
 

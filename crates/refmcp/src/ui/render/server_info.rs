@@ -1,31 +1,15 @@
 //! Who a server is and what it can do.
 
-use refmcp_proto::model::{Implementation, ServerCapabilities};
+use refmcp_client::ServerFacts;
+use refmcp_proto::model::ServerCapabilities;
 
 use super::View;
 use crate::ui::text::{indent, multi_line, one_line};
 
-/// What is known of a server.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerSummary<'a> {
-    /// Who it is.
-    pub(crate) server: Option<&'a Implementation>,
-    /// The revision that is spoken with it.
-    pub(crate) revision: &'a str,
-    /// Other revisions it says it speaks.
-    pub(crate) also_speaks: &'a [String],
-    /// Over which transport.
-    pub(crate) transport: &'a str,
-    /// What it offers.
-    pub(crate) capabilities: &'a ServerCapabilities,
-    /// How it wants to be used.
-    pub(crate) instructions: Option<&'a str>,
-}
-
-/// The summary, a line for each thing that is known.
-pub(crate) fn server_info(summary: &ServerSummary<'_>, view: &View) -> String {
+/// What is known of a server, a line for each thing.
+pub(crate) fn server_info(facts: &ServerFacts, transport: &str, view: &View) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
-    if let Some(server) = summary.server {
+    if let Some(server) = &facts.info {
         let title = server.title.as_ref().filter(|title| **title != server.name);
         let title = title.map(|title| format!("  {}", one_line(title))).unwrap_or_default();
         lines.push(("server", format!("{} {}{title}", one_line(&server.name), one_line(&server.version))));
@@ -35,19 +19,20 @@ pub(crate) fn server_info(summary: &ServerSummary<'_>, view: &View) -> String {
                 .filter_map(|(name, text)| text.as_deref().map(|text| (name, one_line(text).into_owned()))),
         );
     }
-    lines.push(("revision", one_line(summary.revision).into_owned()));
+    let revision = facts.revision.as_str();
+    lines.push(("revision", revision.to_owned()));
     let others: Vec<&str> =
-        summary.also_speaks.iter().map(String::as_str).filter(|other| *other != summary.revision).collect();
+        facts.versions.iter().map(String::as_str).filter(|other| *other != revision).collect();
     if !others.is_empty() {
         lines.push(("also speaks", one_line(&others.join(", ")).into_owned()));
     }
-    lines.push(("transport", one_line(summary.transport).into_owned()));
-    lines.push(("offers", offers(summary.capabilities)));
+    lines.push(("transport", one_line(transport).into_owned()));
+    lines.push(("offers", offers(&facts.capabilities)));
     let mut out = String::new();
     for (name, text) in lines {
         out.push_str(&format!("{}{text}\n", view.paint.strong(&format!("{name:<13}"))));
     }
-    if let Some(instructions) = summary.instructions.filter(|text| !text.trim().is_empty()) {
+    if let Some(instructions) = facts.instructions.as_deref().filter(|text| !text.trim().is_empty()) {
         out.push_str(&view.paint.strong("instructions"));
         out.push_str(&format!("\n{}\n", indent(&multi_line(instructions), "  ")));
     }

@@ -4,7 +4,7 @@ use refmcp_proto::model::{BooleanSchema, MultiChoiceSchema, NumberSchema, Single
 use serde_json::json;
 
 use super::*;
-use crate::ui::scripted::scripted;
+use crate::ui::terminal::scripted::scripted;
 
 fn every_field() -> ElicitFormParams {
     let colours = ["red", "green"].into_iter().collect::<Choices>();

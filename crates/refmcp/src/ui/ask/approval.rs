@@ -1,10 +1,10 @@
-//! Showing a call before it is made. What a tool says about itself is a hint and no proof, and is shown as one.
+//! Approval of a call: it is shown before it is made. What a tool says about itself is a hint and no proof, and is shown as one.
 
 use refmcp_proto::model::{JsonObject, Tool};
 use serde_json::Value;
 
-use super::prompt::{AskError, Terminal};
-use super::render::hints;
+use crate::ui::render::{hints, tool_title};
+use crate::ui::terminal::{AskError, Terminal};
 
 /// What was decided about a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) fn is_asked_about(tool: &Tool, yes: bool) -> bool {
 ///
 /// # Errors
 ///
-/// The terminal cannot be used. Whoever goes away refuses.
+/// The terminal cannot be used. The end of the input refuses.
 pub(crate) fn approve(
     terminal: &mut Terminal,
     server: &str,
@@ -48,8 +48,7 @@ pub(crate) fn approve(
 }
 
 fn ask(terminal: &mut Terminal, server: &str, tool: &Tool, arguments: &JsonObject) -> Result<char, AskError> {
-    let title = tool.title.as_ref().or(tool.annotations.as_ref().and_then(|hints| hints.title.as_ref()));
-    let title = title.filter(|title| **title != tool.name).map(|title| format!(" ({title})"));
+    let title = tool_title(tool).filter(|title| *title != tool.name).map(|title| format!(" ({title})"));
     terminal.say_strong(&format!("Call {}{} of {server}", tool.name, title.unwrap_or_default()))?;
     for (name, value) in arguments {
         terminal.say(&format!("  {name} = {value}"))?;
@@ -90,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ui::scripted::scripted;
+    use crate::ui::terminal::scripted::scripted;
 
     fn wipe() -> Tool {
         Tool::new("wipe", "Wipes").title("Wipe it").annotations(ToolAnnotations::new().destructive(true))

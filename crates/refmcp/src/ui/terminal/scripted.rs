@@ -3,8 +3,8 @@
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
-use super::prompt::Terminal;
-use super::style::Paint;
+use super::Terminal;
+use crate::ui::style::Paint;
 
 /// What a scripted terminal has shown.
 #[derive(Debug, Clone, Default)]

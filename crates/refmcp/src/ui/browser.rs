@@ -12,13 +12,9 @@ use url::Url;
 const LONGEST: usize = 16 << 10;
 
 /// Opens a page in the user's browser: by the program in `BROWSER`, or else by what the system has for it.
-///
-/// # Errors
-///
-/// The address is none of http or https or too long, or there is no program that opens pages.
 pub(crate) fn open_url(page: &Url) -> io::Result<()> {
     let mut opener = start(&opener(std::env::var_os("BROWSER")), page)?;
-    // It may stay for as long as the browser does; somebody has to notice when it ends.
+    // It may stay for as long as the browser does; a thread waits for its end.
     std::thread::Builder::new().name("browser".to_owned()).spawn(move || match opener.wait() {
         Ok(status) if status.success() => {}
         Ok(status) => tracing::warn!(%status, "the page was not opened"),
