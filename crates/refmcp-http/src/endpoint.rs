@@ -116,6 +116,7 @@ impl Endpoint {
             config.policy.duplicate_ids = DuplicateIds::RefuseUnlessLenient;
         }
         config.policy.announce_end = false;
+        config.policy.null_error_id = true;
         let clock = server.clock();
         let inner = Arc::new(Inner {
             server,

@@ -1,8 +1,9 @@
 //! Sessions of streamable HTTP, in each revision that has them.
 
+use refmcp_proto::revision::{Batches, Lifecycle, Revision};
 use serde_json::json;
 
-use crate::support::{Client, LATEST_SESSION, Site, initialize_params, request, text_of};
+use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of};
 
 #[tokio::test]
 async fn a_session_is_opened_used_and_ended() {
@@ -95,6 +96,27 @@ async fn malformed_messages_are_bad_requests() {
         let reply = site.send("POST", "/mcp", &client.headers(), body.as_bytes()).await;
         assert_eq!(reply.status, 400, "{body}");
         assert_eq!(reply.json().await["error"]["code"], code, "{body}");
+    }
+}
+
+/// The engine refuses batches, the HTTP layer what is not JSON: both write the same id.
+#[tokio::test]
+async fn errors_without_a_request_id_carry_null_in_every_revision() {
+    let site = Site::usual().await;
+    let bodies =
+        ["{", "7", "[]", "[7]", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, r#"{"jsonrpc":"2.0"}"#];
+    for revision in Revision::with(Lifecycle::Handshake) {
+        let client = Client::open(&site, revision.as_str()).await;
+        for body in bodies {
+            let text = site.send("POST", "/mcp", &client.headers(), body.as_bytes()).await.text().await;
+            let one_answered = revision.rules().batches != Batches::Refused && body.contains("ping");
+            assert_eq!(text.contains(r#""id":null"#), !one_answered, "{revision} {body}: {text}");
+        }
+    }
+    for body in bodies {
+        let headers = [("mcp-protocol-version", STATELESS), ("mcp-method", "ping")];
+        let text = site.send("POST", "/mcp", &headers, body.as_bytes()).await.text().await;
+        assert!(text.contains(r#""id":null"#), "{body}: {text}");
     }
 }
 

@@ -99,6 +99,9 @@ pub struct Policy {
     pub foreign_cancel: bool,
     /// Whether a cancellation announces the end of a `subscriptions/listen` stream, as pipes need it.
     pub announce_end: bool,
+    /// Whether an error without a request id carries `"id": null` in every revision, as JSON-RPC wants it and all
+    /// bodies over HTTP have it. Otherwise the schema of the revision decides.
+    pub null_error_id: bool,
 }
 
 impl Policy {
@@ -108,6 +111,7 @@ impl Policy {
         duplicate_ids: DuplicateIds::Refuse,
         foreign_cancel: false,
         announce_end: true,
+        null_error_id: false,
     };
 
     /// Serve what can be understood.

@@ -40,8 +40,8 @@ impl ServerEngine {
     pub(super) fn encode_error(&self, id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
         let to = match (id, self.rules().unreadable_id) {
             (Some(id), _) => ResponseId::Id(id),
-            (None, UnreadableId::Null) => ResponseId::Null,
-            (None, UnreadableId::Absent) => ResponseId::Absent,
+            (None, UnreadableId::Absent) if !self.config.policy.null_error_id => ResponseId::Absent,
+            (None, _) => ResponseId::Null,
         };
         let mut json = Vec::with_capacity(192);
         if encode::error(&mut json, to, error).is_err() {
