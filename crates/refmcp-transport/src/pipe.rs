@@ -24,6 +24,11 @@ pub trait FrameReader: Send {
 
     /// The next whole message of what was read.
     fn next_frame(&mut self) -> Option<Frame<'_>>;
+
+    /// What was read after the last whole message; empty where messages come whole.
+    fn partial(&self) -> &[u8] {
+        &[]
+    }
 }
 
 /// The end of a pipe that messages go into.
@@ -72,6 +77,10 @@ impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
             Line::Text(bytes) => Frame::Message(bytes),
             Line::TooLong { .. } => Frame::TooLong,
         })
+    }
+
+    fn partial(&self) -> &[u8] {
+        self.decoder.partial()
     }
 }
 

@@ -33,6 +33,12 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// How long to read on from a server that takes no more messages or has exited.
 pub(crate) const READ_ON_WITHIN: Duration = Duration::from_millis(500);
 
+/// How long a line that is no message may lack its end before it is reported: a prompt never gets one.
+const LINE_END_WITHIN: Duration = Duration::from_millis(100);
+
+/// How long the rest of a message that has begun may take before that is reported.
+const REST_WITHIN: Duration = Duration::from_secs(3);
+
 /// What a pipe may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeContent {
@@ -154,10 +160,27 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     max_message: usize,
     content: PipeContent,
 ) -> io::Result<()> {
+    // Whether the line that has begun was reported.
+    let mut reported = false;
     loop {
-        let more = reader.fill().await?;
+        let partial = reader.partial().trim_ascii_start();
+        let more = if content == PipeContent::MessagesOnly || reported || partial.is_empty() {
+            reader.fill().await?
+        } else {
+            let patience = if looks_like_a_message(partial) { REST_WITHIN } else { LINE_END_WITHIN };
+            match timeout(patience, reader.fill()).await {
+                Ok(filled) => filled?,
+                Err(_) => {
+                    reported = true;
+                    let begun = String::from_utf8_lossy(beginning(reader.partial()));
+                    sink.ignored_input(&format!("a line without an end: {begun}"));
+                    continue;
+                }
+            }
+        };
         let mut ignored = false;
         while let Some(frame) = reader.next_frame() {
+            reported = false;
             outbox.received();
             match frame {
                 Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {

@@ -7,6 +7,8 @@ use std::task::Waker;
 use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
 use refmcp_transport::ConnectionEnd;
 use refmcp_transport::memory::{MemoryPipe, pair};
+use refmcp_transport::pipe::LineReader;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -245,5 +247,34 @@ fn messages_are_told_from_noise() {
     }
     for noise in ["", "[INFO] x", "[1]", "1", "\"a\"", "listening on {}", "\u{1b}[0m{}", "null"] {
         assert!(!looks_like_a_message(noise.as_bytes()), "{noise}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_without_an_end_is_reported_once() {
+    let (near, mut far) = tokio::io::duplex(100);
+    let ((_, writer), _other) = pair(100);
+    let notes = Arc::new(Notes::default());
+    let reader = LineReader::new(near, 100);
+    let _reading = Task::spawn(read_messages(
+        reader,
+        Arc::new(Outbox::new(writer)),
+        notes.clone(),
+        100,
+        PipeContent::Mixed,
+    ));
+    for (sent, reported_after) in [("> ", LINE_END_WITHIN), (r#"{"id":1"#, REST_WITHIN)] {
+        let started = Instant::now();
+        far.write_all(sent.as_bytes()).await.unwrap();
+        let reported = notes.next().await;
+        assert_eq!(
+            (reported, started.elapsed()),
+            (format!("noise: a line without an end: {sent}"), reported_after)
+        );
+        far.write_all(b" ").await.unwrap();
+        assert!(timeout(Duration::from_secs(60), notes.next()).await.is_err(), "once is enough");
+        far.write_all(b"\n{}\n").await.unwrap();
+        assert_eq!(notes.next().await.trim_end(), if sent == "> " { "noise: >" } else { r#"{"id":1"# });
+        assert_eq!(notes.next().await, "{}");
     }
 }

@@ -96,6 +96,12 @@ impl LineDecoder {
         Some(self.lend(&span))
     }
 
+    /// The beginning of a line whose end has not been read.
+    #[must_use]
+    pub fn partial(&self) -> &[u8] {
+        self.buf.get(self.start..self.end).unwrap_or_default()
+    }
+
     /// Bytes of memory the buffer holds now.
     #[must_use]
     pub fn capacity(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Servers that print what is no message.
 
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,6 +18,25 @@ fn a_server_that_prints_and_then_works_is_used_with_a_warning() {
                     refmcp: a stdio server must write nothing but messages to standard output; log to stderr instead\n\
                     refmcp: ignored from the server: not a message: {\"level\":30,\"msg\":\"up\"}\n";
     assert_eq!(ended.err, warnings);
+}
+
+/// A prompt or an answer that lacks its line end is reported while the server still runs, not when its time is over.
+#[test]
+fn a_line_without_an_end_is_reported_at_once() {
+    let user = User::new();
+    // The server works once the warning is there, so it must come before anything else does.
+    let script = r#"printf '%s > ' "$KEY"; until grep -q 'without an end' err; do sleep 0.05; done; echo; exec "$0" stdio"#;
+    let words = ["call", "echo", "message=hi", "--", "KEY=hush-hush-hush", "sh", "-c", script, REFMCP];
+    let err = File::create(user.path("err")).unwrap();
+    let ended = user.command(&words).stderr(err).output().unwrap();
+    let err = fs::read_to_string(user.path("err")).unwrap();
+    assert_eq!(ended.stdout, b"hi\n", "{err}");
+    let first = "refmcp: ignored from the server: not a message: a line without an end: *** > \n";
+    assert!(err.starts_with(first) && !err.contains("hush"), "{err}");
+    let answers = r#"while read -r line; do printf '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    let ended = user.with_script(&["list", "--timeout", "6"], answers);
+    let first = ended.err.lines().next().unwrap();
+    assert!(first.ends_with(r#"a line without an end: {"jsonrpc":"2.0","id":1,"result":{}}"#), "{ended:?}");
 }
 
 #[test]
