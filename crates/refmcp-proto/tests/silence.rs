@@ -64,7 +64,7 @@ impl Talk {
                 Output::Cancel(call) => self.running.retain(|running| *running != call),
                 Output::Send(_) => said.push(Said::Sent),
                 Output::NoResponse(ExchangeId(number)) => said.push(Said::Silent(number)),
-                Output::RootsChanged | Output::Finding(_) | Output::Close(_) => {}
+                Output::RootsChanged | Output::Finding(_) | Output::Answered { .. } | Output::Close(_) => {}
             }
         }
         said

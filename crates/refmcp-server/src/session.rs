@@ -3,15 +3,17 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{Change, Dispatch, LogMessage};
 use refmcp_proto::finding::Finding;
+use refmcp_proto::revision::Method;
 use refmcp_transport::{CallService, EngineHandle, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::method;
+use crate::method::{self, CallOutcome};
 use crate::server::Server;
 use crate::values::TypeMap;
 
@@ -195,6 +197,11 @@ impl CallService for SessionService {
 
     fn found(&self, finding: &Finding) {
         self.0.server.record(Some(self.0.number), finding);
+    }
+
+    fn answered(&self, method: Option<&Method>, failed: bool, took: Duration) {
+        let outcome = if failed { CallOutcome::Failed } else { CallOutcome::Done };
+        self.0.server.statistics().count(method, outcome, took);
     }
 }
 

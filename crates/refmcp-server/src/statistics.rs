@@ -24,8 +24,8 @@ pub(crate) const MOST_TOOLS: usize = 256;
 /// What the rest is called: tools of single sessions, tools beyond [`MOST_TOOLS`], tools that there are not.
 pub(crate) const OTHER_TOOLS: &str = "(other)";
 
-/// The methods that run a handler; whatever a server has beyond the protocol is counted together.
-const METHODS: [&str; 11] = [
+/// The methods of the protocol, the most frequent first; whatever else clients ask for is counted together.
+const METHODS: [&str; 16] = [
     "tools/call",
     "tools/list",
     "resources/read",
@@ -36,6 +36,11 @@ const METHODS: [&str; 11] = [
     "prompts/get",
     "prompts/list",
     "completion/complete",
+    "ping",
+    "initialize",
+    "server/discover",
+    "logging/setLevel",
+    "subscriptions/listen",
     "other",
 ];
 
@@ -56,8 +61,9 @@ pub struct MethodStatistics {
 }
 
 impl Statistics {
-    pub(crate) fn count(&self, method: &Method, outcome: CallOutcome, took: Duration) {
-        let row = METHODS.iter().position(|name| *name == method.name()).unwrap_or(METHODS.len() - 1);
+    pub(crate) fn count(&self, method: Option<&Method>, outcome: CallOutcome, took: Duration) {
+        let row = method.and_then(|method| METHODS.iter().position(|name| *name == method.name()));
+        let row = row.unwrap_or(METHODS.len() - 1);
         self.methods[row].count(outcome, took);
     }
 
@@ -157,9 +163,9 @@ mod tests {
     fn endings_are_counted_in_their_own_places() {
         let statistics = Statistics::default();
         for outcome in OUTCOMES {
-            statistics.count(&Method::CallTool, outcome, Duration::ZERO);
+            statistics.count(Some(&Method::CallTool), outcome, Duration::ZERO);
         }
-        statistics.count(&Method::Custom("mine".into()), CallOutcome::Done, Duration::ZERO);
+        statistics.count(Some(&Method::Custom("mine".into())), CallOutcome::Done, Duration::ZERO);
         for (name, method) in statistics.methods() {
             let all: u64 = method.outcomes().map(|(_, count)| count).sum();
             assert_eq!(
@@ -178,6 +184,6 @@ mod tests {
         let ended = |of: &MethodStatistics| of.outcomes().map(|(_, count)| count).collect::<Vec<_>>();
         assert_eq!((ended(&tool), tool.took().total()), (vec![1, 0, 0, 0, 0], Duration::from_secs(1)));
         assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);
-        assert!(METHODS[..10].iter().all(|name| Method::known(name).is_some()));
+        assert!(METHODS[..METHODS.len() - 1].iter().all(|name| Method::known(name).is_some()));
     }
 }

@@ -23,7 +23,12 @@ impl Clock {
 
     /// The time.
     pub fn now(&self) -> Timestamp {
-        self.wall + self.start.elapsed()
+        self.at(Instant::now())
+    }
+
+    /// The time that the clock shows at this instant.
+    pub fn at(&self, instant: Instant) -> Timestamp {
+        self.wall + instant.saturating_duration_since(self.start)
     }
 
     /// The instant at which the clock shows `time`.

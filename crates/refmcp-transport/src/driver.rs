@@ -58,6 +58,8 @@ pub struct Driver<R, W, S> {
     grace: Duration,
     closing: Option<(ConnectionEnd, Instant)>,
     input_ended: bool,
+    /// When the latest message was handed to the engine.
+    received: Instant,
 }
 
 impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
@@ -81,6 +83,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             grace: Duration::from_secs(5),
             closing: None,
             input_ended: false,
+            received: Instant::now(),
         }
     }
 
@@ -184,7 +187,10 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         while self.has_room() {
             let Some(frame) = self.reader.next_frame() else { return true };
             match frame {
-                Frame::Message(bytes) => self.engine.receive(self.clock.now(), ExchangeId::default(), bytes),
+                Frame::Message(bytes) => {
+                    self.received = Instant::now();
+                    self.engine.receive(self.clock.at(self.received), ExchangeId::default(), bytes);
+                }
                 Frame::TooLong => self.engine.receive_too_long(ExchangeId::default()),
             }
             self.work();
@@ -241,6 +247,9 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                 Output::NoResponse(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
+                Output::Answered { method, failed } => {
+                    self.service.answered(method.as_ref(), failed, self.received.elapsed());
+                }
                 Output::Close(CloseReason::Stale) => self.close(ConnectionEnd::Stale),
             }
         }

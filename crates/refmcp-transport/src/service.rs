@@ -4,9 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use refmcp_proto::engine::{CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, ServerEngine};
 use refmcp_proto::finding::Finding;
+use refmcp_proto::revision::Method;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::consume_budget;
 
@@ -22,6 +24,9 @@ pub trait CallService: Send + Sync + 'static {
 
     /// The client broke a rule for the first time.
     fn found(&self, _finding: &Finding) {}
+
+    /// The engine answered a request without a handler; `None` is a method that the server does not know.
+    fn answered(&self, _method: Option<&Method>, _failed: bool, _took: Duration) {}
 }
 
 /// Work on a call.

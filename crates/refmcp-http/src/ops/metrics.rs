@@ -107,14 +107,14 @@ impl Metrics {
         out.counter("refmcp_received_bytes_total", "Bytes of messages received.", count(&self.received));
         out.counter("refmcp_sent_bytes_total", "Bytes of messages sent.", count(&self.sent));
 
-        out.family("refmcp_calls_total", "counter", "Calls that ran a handler, by method and ending.");
+        out.family("refmcp_calls_total", "counter", "Requests, by method and ending.");
         for (method, statistics) in calls.methods() {
             for (outcome, number) in statistics.outcomes() {
                 let labels = [("method", method), ("ending", outcome.name())];
                 out.sample("refmcp_calls_total", &labels, number);
             }
         }
-        out.family("refmcp_call_seconds", "histogram", "How long handlers ran, by method.");
+        out.family("refmcp_call_seconds", "histogram", "How long requests took to be answered, by method.");
         for (method, statistics) in calls.methods() {
             out.histogram("refmcp_call_seconds", &[("method", method)], statistics.took());
         }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use foldhash::HashMap;
 use parking_lot::Mutex;
@@ -28,6 +29,7 @@ use refmcp_server::transport::{
 };
 use refmcp_server::{Session, SessionParts, SessionService, Timestamp};
 use tokio::task::{unconstrained, yield_now};
+use tokio::time::Instant;
 
 use crate::ops::log;
 use crate::stream::response_stream::{self, GET_STREAM, ResponseStream};
@@ -177,14 +179,16 @@ impl SessionDriver {
 
     /// Receives a message of the client.
     pub(crate) fn receive(&self, exchange: ExchangeId, message: Message<'_>) {
-        let now = self.now();
-        self.with_engine(|engine| engine.message(now, exchange, message));
+        let received = Instant::now();
+        let now = self.clock().at(received);
+        self.with_engine_since(received, |engine| engine.message(now, exchange, message));
     }
 
     /// Receives bytes that may be a batch.
     pub(crate) fn receive_bytes(&self, exchange: ExchangeId, bytes: &[u8]) {
-        let now = self.now();
-        self.with_engine(|engine| engine.receive(now, exchange, bytes));
+        let received = Instant::now();
+        let now = self.clock().at(received);
+        self.with_engine_since(received, |engine| engine.receive(now, exchange, bytes));
     }
 
     /// Records what is wrong with a request beside its message, such as a missing header.
@@ -262,9 +266,14 @@ impl SessionDriver {
     }
 
     fn with_engine(&self, act: impl FnOnce(&mut ServerEngine)) {
+        self.with_engine_since(None, act);
+    }
+
+    /// The same for a message that was received at this time.
+    fn with_engine_since(&self, received: impl Into<Option<Instant>>, act: impl FnOnce(&mut ServerEngine)) {
         let mut engine = self.engine.lock();
         act(&mut engine);
-        let (first, more) = self.drain(&mut engine);
+        let (first, more) = self.drain(&mut engine, received.into());
         self.set_timer(&engine);
         if self.winding_down.load(Ordering::Relaxed) && engine.in_flight() == 0 {
             self.get_stream().end();
@@ -278,7 +287,11 @@ impl SessionDriver {
     /// Delivers the engine's messages in its order; returns the calls to start once the lock is released: mostly none
     /// or one.
     #[expect(clippy::vec_box, reason = "the engine boxes them, and handlers keep the box")]
-    fn drain(&self, engine: &mut ServerEngine) -> (Option<Box<Dispatch>>, Vec<Box<Dispatch>>) {
+    fn drain(
+        &self,
+        engine: &mut ServerEngine,
+        received: Option<Instant>,
+    ) -> (Option<Box<Dispatch>>, Vec<Box<Dispatch>>) {
         let (mut first, mut more) = (None, Vec::new());
         while let Some(output) = engine.poll() {
             match output {
@@ -297,6 +310,10 @@ impl SessionDriver {
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
+                Output::Answered { method, failed } => {
+                    let took = received.map_or(Duration::ZERO, |received| received.elapsed());
+                    self.service.answered(method.as_ref(), failed, took);
+                }
                 Output::Close(CloseReason::Stale) => {
                     for stream in self.streams.lock().values() {
                         stream.detach_reader();

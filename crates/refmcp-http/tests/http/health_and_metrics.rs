@@ -63,6 +63,38 @@ async fn requests_sessions_and_streams_are_counted() {
     site.until_metric("refmcp_sessions_opened_total", 2.0).await;
 }
 
+/// Requests that no handler runs for are counted like the others, and have a latency.
+#[tokio::test]
+async fn every_method_is_counted() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    client.post(&request("ping", json!({}))).await;
+    client.post(&request("ping", json!({}))).await;
+    client.post(&request("logging/setLevel", json!({ "level": "error" }))).await;
+    client.post(&request("logging/setLevel", json!({ "level": "loud" }))).await;
+    client.post(&request("resources/subscribe", json!({ "uri": "test://a" }))).await;
+    client.post(&request("no/such/method", json!({}))).await;
+    site.stateless("server/discover", json!({}), &[]).await;
+    let _listening = site.stateless("subscriptions/listen", json!({ "notifications": {} }), &[]).await;
+    for (method, done, failed) in [
+        ("initialize", 1.0, 0.0),
+        ("ping", 2.0, 0.0),
+        ("logging/setLevel", 1.0, 1.0),
+        ("server/discover", 1.0, 0.0),
+        ("subscriptions/listen", 1.0, 0.0),
+        ("other", 0.0, 1.0),
+    ] {
+        let ended = |ending: &str| format!("refmcp_calls_total{{method=\"{method}\",ending=\"{ending}\"}}");
+        site.until_metric(&ended("done"), done).await;
+        site.until_metric(&ended("failed"), failed).await;
+        let count = format!("refmcp_call_seconds_count{{method=\"{method}\"}}");
+        site.until_metric(&count, done + failed).await;
+    }
+    assert!(site.metric("refmcp_call_seconds_sum{method=\"initialize\"}").await > 0.0);
+    let subscribed = "refmcp_call_seconds_count{method=\"resources/subscribe\"}";
+    site.until_metric(subscribed, 1.0).await;
+}
+
 #[tokio::test]
 async fn bytes_are_counted_once() {
     let site = Site::usual().await;

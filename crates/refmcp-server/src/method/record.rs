@@ -124,7 +124,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         let took = self.started.elapsed();
         let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
-        statistics.count(method, self.outcome, took);
+        statistics.count(Some(method), self.outcome, took);
         if *method == Method::CallTool {
             statistics.count_tool(self.tool.as_deref(), self.outcome, took);
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{EarlyRequests, ExchangeId, Policy};
+use crate::engine::{EarlyRequests, ExchangeId, Output, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
-use crate::revision::{Lifecycle, Revision, downgrade};
+use crate::revision::{Lifecycle, Method, Revision, downgrade};
 use crate::time::Timestamp;
 
 /// The finding about a request that comes too early.
@@ -177,6 +177,7 @@ impl ServerEngine {
             self.report("LIFE-02", TOO_EARLY);
             let to = ReplyTo { exchange: held.exchange, id: held.id, batch: None };
             self.respond_error(&to, &too_early(&held.method));
+            self.outputs.push_back(Output::Answered { method: Method::known(&held.method), failed: true });
         }
     }
 

@@ -10,6 +10,14 @@ use crate::model::{EmptyResult, SetLevelParams};
 use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules};
 use crate::time::Timestamp;
 
+/// What became of a request.
+enum Routed {
+    /// The engine has answered it.
+    Answered,
+    /// A handler runs, or the request is held until the client is ready.
+    Deferred,
+}
+
 impl ServerEngine {
     pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
         let method = Method::known(&request.method).or_else(|| {
@@ -19,10 +27,13 @@ impl ServerEngine {
             (None, Some(meant)) => {
                 self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
             }
-            _ => self.check_id(&to.id).and_then(|()| self.route(now, to, method, request)),
+            _ => self.check_id(&to.id).and_then(|()| self.route(now, to, method.clone(), request)),
         };
-        if let Err(error) = routed {
-            self.respond_error(to, &error);
+        if let Err(error) = &routed {
+            self.respond_error(to, error);
+        }
+        if !matches!(routed, Ok(Routed::Deferred)) {
+            self.outputs.push_back(Output::Answered { method, failed: routed.is_err() });
         }
     }
 
@@ -41,7 +52,7 @@ impl ServerEngine {
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Routed, RpcError> {
         if let context @ Some(_) = self.config.context(request.params.meta) {
             return self.stateless_request(now, to, method, request, &RawRequestMeta::default(), context);
         }
@@ -61,7 +72,7 @@ impl ServerEngine {
         request: &Request<'_>,
         head: &RawRequestMeta<'_>,
         context: Option<RequestContext>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Routed, RpcError> {
         if to.batch.is_some() {
             self.report(
                 "RPC-10",
@@ -77,9 +88,12 @@ impl ServerEngine {
         match method {
             Method::Discover => self.discover(to, &peer),
             Method::Listen => self.listen(to, request, &peer)?,
-            method => self.start(now, to, method, request, &peer, head.progress_token()?, log_level)?,
+            method => {
+                self.start(now, to, method, request, &peer, head.progress_token()?, log_level)?;
+                return Ok(Routed::Deferred);
+            }
         }
-        Ok(())
+        Ok(Routed::Answered)
     }
 
     fn session_request(
@@ -89,14 +103,16 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
         head: &RawRequestMeta<'_>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<Routed, RpcError> {
         let peer = match (&self.phase, &method) {
-            (_, Some(Method::Initialize)) => return self.initialize(now, to, request),
+            (_, Some(Method::Initialize)) => {
+                return self.initialize(now, to, request).map(|()| Routed::Answered);
+            }
             (phase, Some(Method::Ping)) => {
                 // Only sessions have it, so a client that sends it before the handshake is about to open one.
                 let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
                 self.respond(to, rules, EmptyResult::default().into());
-                return Ok(());
+                return Ok(Routed::Answered);
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
                 return Err(RawRequestMeta::missing());
@@ -117,7 +133,7 @@ impl ServerEngine {
             (Phase::Opening(peer), _) => {
                 let peer = peer.clone();
                 if !self.admit_early(now, to, request)? {
-                    return Ok(());
+                    return Ok(Routed::Deferred);
                 }
                 peer
             }
@@ -125,9 +141,10 @@ impl ServerEngine {
         };
         let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
-            return self.set_level(to, request);
+            return self.set_level(to, request).map(|()| Routed::Answered);
         }
-        self.start(now, to, method, request, &peer, head.progress_token()?, None)
+        self.start(now, to, method, request, &peer, head.progress_token()?, None)?;
+        Ok(Routed::Deferred)
     }
 
     /// The method, if these rules have it and this server offers it.
