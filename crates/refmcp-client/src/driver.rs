@@ -339,6 +339,12 @@ impl WeakSink {
             driver.step(change);
         }
     }
+
+    fn tell(&self, event: Event) {
+        if let Some(conversation) = self.0.upgrade() {
+            conversation.do_later(Later::Tell(event));
+        }
+    }
 }
 
 impl MessageSink for WeakSink {
@@ -361,5 +367,13 @@ impl MessageSink for WeakSink {
 
     fn ignored_input(&self, what: &str) {
         self.step(|state, now| state.engine.ignored_input(now, what));
+    }
+
+    fn stream_lost(&self, why: TransportError) {
+        self.tell(Event::StreamLost(why));
+    }
+
+    fn stream_restored(&self) {
+        self.tell(Event::StreamRestored);
     }
 }

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use refmcp_proto::engine::client::{OpenError, ServerFacts};
+use refmcp_proto::engine::client::{OpenError, ServerFacts, TransportError};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
@@ -36,6 +36,11 @@ pub enum Event {
     Ignored(String),
     /// The session was lost and opened anew; what was subscribed to is not any more.
     Reopened(Arc<ServerFacts>),
+    /// The stream that a server with sessions speaks on by itself cannot be opened, or opened again: over HTTP the first
+    /// sign that the server is gone. Calls may still succeed.
+    StreamLost(TransportError),
+    /// That stream is open again.
+    StreamRestored,
     /// The session is over.
     Closed(OpenError),
 }

@@ -48,6 +48,13 @@ pub trait MessageSink: Send + Sync + 'static {
 
     /// The server sent something that is no message and does no harm: a line of text on stdout, an unknown SSE event.
     fn ignored_input(&self, what: &str);
+
+    /// The stream for messages that belong to no request cannot be opened, or opened again, for now or for good. Told
+    /// once until it is open.
+    fn stream_lost(&self, _why: TransportError) {}
+
+    /// That stream is open again.
+    fn stream_restored(&self) {}
 }
 
 /// A server to connect to.

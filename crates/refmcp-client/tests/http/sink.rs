@@ -18,6 +18,8 @@ pub(crate) enum Heard {
     Ended(u64, TransportError),
     Closed(TransportError),
     Noise(String),
+    StreamLost(TransportError),
+    StreamRestored,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,14 @@ impl MessageSink for Recorder {
 
     fn ignored_input(&self, what: &str) {
         self.record(Heard::Noise(what.to_owned()));
+    }
+
+    fn stream_lost(&self, why: TransportError) {
+        self.record(Heard::StreamLost(why));
+    }
+
+    fn stream_restored(&self) {
+        self.record(Heard::StreamRestored);
     }
 }
 

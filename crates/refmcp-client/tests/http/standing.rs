@@ -86,18 +86,34 @@ async fn one_that_closes_at_once_is_asked_less_and_less() {
 }
 
 #[tokio::test]
-async fn trouble_is_waited_out() {
+async fn trouble_is_told_once_and_waited_out() {
     let server = Server::start().await;
     let (_wire, mut ears, mut peer) = listening(&server).await;
     peer.stream().await;
     peer.chunk("retry: 10\n\n").await;
     peer.end().await;
-    peer.request().await;
-    peer.respond(503, "", "").await;
+    for _ in 0..3 {
+        peer.request().await;
+        peer.respond(503, "", "").await;
+    }
+    let lost = ears.next().await;
+    assert!(matches!(&lost, Heard::StreamLost(why) if why.to_string().contains("503")), "{lost:?}");
     peer.request().await;
     peer.stream().await;
     peer.chunk(&event("1", &progress(1))).await;
+    assert_eq!(ears.next().await, Heard::StreamRestored);
     assert_eq!(ears.message().await, (None, progress(1)));
+    // The end of a stream is no loss where another can be opened; the end of the session is.
+    peer.end().await;
+    peer.request().await;
+    peer.stream().await;
+    peer.chunk(&event("2", &progress(2))).await;
+    assert_eq!(ears.message().await, (None, progress(2)));
+    peer.end().await;
+    peer.request().await;
+    peer.respond(404, "", "").await;
+    let lost = ears.next().await;
+    assert!(matches!(&lost, Heard::StreamLost(why) if why.to_string().contains("404")), "{lost:?}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use refmcp_client::Client;
 use serde_json::json;
 
 use super::parse::target;
@@ -99,10 +100,10 @@ async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
         State::Connected(server) if is_over_http(server) => server,
         state => return (state.word(), state.reason().map(|why| masked(why).into_owned())),
     };
-    match tokio::time::timeout(ANSWERS_WITHIN, answers(server)).await {
-        Ok(Ok(())) => ("connected", None),
-        Ok(Err(why)) => ("unreachable", Some(masked(&why).into_owned())),
-        Err(_) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
+    match answers(server.client()).await {
+        Ok(()) => ("connected", None),
+        Err(Some(why)) => ("unreachable", Some(masked(&server.trouble.why().unwrap_or(why)).into_owned())),
+        Err(None) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
     }
 }
 
@@ -110,11 +111,13 @@ fn is_over_http(server: &Connected) -> bool {
     ["http://", "https://"].iter().any(|scheme| server.client().name().starts_with(scheme))
 }
 
-async fn answers(server: &Connected) -> Result<(), String> {
-    match server.client().ping().await {
+/// Whether a server answers a ping; why not, if it does not just take too long.
+pub(super) async fn answers(client: &Client) -> Result<(), Option<String>> {
+    match tokio::time::timeout(ANSWERS_WITHIN, client.ping()).await {
+        Ok(Ok(())) => Ok(()),
         // A server that refuses to be pinged is there.
-        Ok(_) => Ok(()),
-        Err(fault) if fault.rpc().is_some() => Ok(()),
-        Err(fault) => Err(server.trouble.why().unwrap_or_else(|| fault.to_string())),
+        Ok(Err(fault)) if fault.rpc().is_some() => Ok(()),
+        Ok(Err(fault)) => Err(Some(fault.to_string())),
+        Err(_) => Err(None),
     }
 }

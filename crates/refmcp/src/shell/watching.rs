@@ -11,6 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::aside::Asides;
+use super::connect;
 use super::offer::Offer;
 use super::servers::Roster;
 use super::state::{State, Trouble};
@@ -62,8 +63,15 @@ impl Watching {
                     }
                 }
                 Ok(Event::Reopened(_)) => {
+                    self.trouble.ends();
                     self.say("the session was lost and opened anew");
                     self.subscribe_again().await;
+                }
+                Ok(Event::StreamLost(why)) => self.check(&why).await,
+                Ok(Event::StreamRestored) => {
+                    if self.trouble.ends() {
+                        self.say("answers again");
+                    }
                 }
                 Ok(Event::Closed(why)) => {
                     let why = one_line(&why.to_string()).into_owned();
@@ -80,6 +88,14 @@ impl Watching {
                 }
                 Err(RecvError::Closed) => return,
             }
+        }
+    }
+
+    /// Asks a server whether it is there once it no longer tells of changes. One that has forgotten the session opens
+    /// another for this.
+    async fn check(&self, why: &TransportError) {
+        if connect::answers(&self.client).await.is_err() {
+            does_not_answer(&self.asides, &self.name, &self.trouble, why);
         }
     }
 
@@ -175,11 +191,7 @@ async fn listen(mut listening: Listening) {
             Err(Error::Call(CallError::Transport(
                 why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
             ))) => {
-                let why = one_line(&why.to_string()).into_owned();
-                if listening.trouble.begins(why.clone()) {
-                    let name = &listening.name;
-                    listening.asides.say(format!("[{name}] does not answer: {why}; it is tried again\n"));
-                }
+                does_not_answer(&listening.asides, &listening.name, &listening.trouble, why);
                 true
             }
             // A stream that has lasted ends with a server that stops, or with a proxy that has had enough.
@@ -198,6 +210,14 @@ async fn listen(mut listening: Listening) {
         if changed.is_err() {
             return std::future::pending().await;
         }
+    }
+}
+
+/// Says once that a server cannot be reached.
+fn does_not_answer(asides: &Asides, name: &str, trouble: &Trouble, why: &TransportError) {
+    let why = one_line(&why.to_string()).into_owned();
+    if trouble.begins(why.clone()) {
+        asides.say(format!("[{name}] does not answer: {why}; it is tried again\n"));
     }
 }
 

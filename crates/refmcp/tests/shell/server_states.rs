@@ -239,3 +239,41 @@ fn a_server_at_an_address_is_missed_at_once_and_found_again() {
     assert!(!shown.contains(&format!("{address}-2")), "{shown}");
     end(server);
 }
+
+/// Over HTTP the end of the stream that belongs to no request tells of it; with the other transports the connection.
+#[test]
+fn the_end_of_a_server_with_sessions_is_noticed_at_the_prompt() {
+    for (scheme, path, noticed, state) in [
+        ("http", "/mcp", "does not answer: ", "unreachable: "),
+        ("sse+http", "/sse", "is gone: ", "failed: "),
+        ("ws", "/mcp/ws", "is gone: ", "failed: "),
+    ] {
+        let folder = tempdir().unwrap();
+        let port = free_port();
+        let address = format!("127.0.0.1:{port}");
+        let server = serve(port);
+        let target = format!("{scheme}://{address}{path}");
+        let mut terminal = shell(folder.path(), &["--era", "legacy", &target]);
+        let prompt = format!("{address}> ");
+        terminal.expect(&prompt);
+        end(server);
+        let notice = format!("[{address}] {noticed}");
+        terminal.expect(&notice);
+        terminal.enter("servers");
+        let shown = terminal.until(state);
+        assert!(!shown.contains(&notice), "it is said once: {shown}");
+        terminal.expect(&prompt);
+        let server = serve(port);
+        if scheme == "http" {
+            terminal.expect(&format!("[{address}] the session was lost and opened anew"));
+            terminal.enter("servers");
+            terminal.expect("connected");
+            terminal.expect(&prompt);
+        }
+        terminal.enter(&format!("connect {address}"));
+        terminal.expect(&prompt);
+        terminal.enter("sum a=1 b=2");
+        terminal.expect(&total(3));
+        end(server);
+    }
+}

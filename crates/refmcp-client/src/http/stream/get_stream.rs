@@ -17,6 +17,7 @@ use crate::http::request::{ContentType, HttpRequester};
 pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules) {
     let session = requester.session().id;
     let mut cursor = StreamCursor::new();
+    let (mut was_open, mut lost) = (false, false);
     loop {
         let headers = || requester.headers.get(Some(rules), session.clone(), cursor.id().cloned());
         match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
@@ -28,6 +29,10 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
                     return requester.sink.ignored_input(&fault.to_string());
                 }
                 cursor.opened();
+                was_open = true;
+                if std::mem::take(&mut lost) {
+                    requester.sink.stream_restored();
+                }
                 read(&requester, &mut cursor, EventStream::new(response.body, requester.max_message)).await;
                 cursor.ended();
             }
@@ -37,14 +42,26 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
                     .sink
                     .ignored_input(&format!("status {status} without events, where a stream was asked for"));
             }
-            // Servers without a GET stream response so.
+            // Servers without a GET stream respond so; one that had it has ended the session.
             Ok(response)
                 if response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS =>
             {
+                if was_open {
+                    requester.sink.stream_lost(refused(response.status));
+                }
                 return response.body.drain().await;
             }
-            Ok(response) => response.body.drain().await,
-            Err(TransportError::Broken(_) | TransportError::Unreachable(_)) => {}
+            Ok(response) => {
+                if was_open && !std::mem::replace(&mut lost, true) {
+                    requester.sink.stream_lost(refused(response.status));
+                }
+                response.body.drain().await;
+            }
+            Err(why @ (TransportError::Broken(_) | TransportError::Unreachable(_))) => {
+                if !std::mem::replace(&mut lost, true) {
+                    requester.sink.stream_lost(why);
+                }
+            }
             // Requests report it; the server broke no rule.
             Err(fault) if fault.needs_authorization() => {
                 return tracing::debug!(%fault, "there is no GET stream");
@@ -54,6 +71,10 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
         tokio::time::sleep(cursor.delay()).await;
         cursor.attempt();
     }
+}
+
+fn refused(status: StatusCode) -> TransportError {
+    TransportError::Broken(format!("the server refuses the stream of its messages with status {status}"))
 }
 
 async fn read(requester: &HttpRequester, cursor: &mut StreamCursor, mut events: EventStream) {

@@ -61,8 +61,7 @@ impl Session {
         let events = Events::default();
         let address = server.connector.name();
         let unread = Arc::new(UnreadInput::new(bars, !Target::is_url(&address)));
-        let listen =
-            listener(printer.clone(), bars.clone(), events.clone(), unread.clone(), server.secrets.clone());
+        let listen = listener(printer.clone(), bars.clone(), events.clone(), unread.clone());
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
@@ -195,22 +194,17 @@ fn listener(
     bars: Bars,
     events: Events,
     unread: Arc<UnreadInput>,
-    secrets: Secrets,
 ) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
             Event::Notification(ServerNotification::Log(log)) if printer.output() == OutputFormat::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
-            Event::Ignored(what) => unread.tell(&secrets.masked(what)),
-            Event::Finding(finding) => {
-                let what = secrets.masked(&finding.what);
-                if finding.is_violation() && !unread.is_latest(&what) {
-                    tracing::warn!(rule = finding.rule, "the server: {what}");
-                } else {
-                    tracing::info!(rule = finding.rule, "the server: {what}");
-                }
+            Event::Ignored(what) => unread.tell(what),
+            Event::Finding(finding) if finding.is_violation() && !unread.is_latest(&finding.what) => {
+                tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
             }
+            Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
             _ => {}
         }
         events.tell(event);

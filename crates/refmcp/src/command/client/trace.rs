@@ -230,6 +230,16 @@ impl MessageSink for TracedSink {
         self.tracer.event(&self.name, "noise", None, what);
         self.sink.ignored_input(what);
     }
+
+    fn stream_lost(&self, why: TransportError) {
+        self.tracer.event(&self.name, "stream lost", None, &why.to_string());
+        self.sink.stream_lost(why);
+    }
+
+    fn stream_restored(&self) {
+        self.tracer.event(&self.name, "stream restored", None, "");
+        self.sink.stream_restored();
+    }
 }
 
 #[derive(Debug)]
