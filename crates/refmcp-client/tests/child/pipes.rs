@@ -45,7 +45,7 @@ async fn many_may_send_at_once() {
         assert_eq!(next[numbers[0]], numbers[1], "each sender's messages stay in order");
         next[numbers[0]] += 1;
     }
-    running.close().await;
+    running.transport.clone().close().await;
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ async fn length_of_answer(site: &Site, bytes: &[u8]) -> usize {
     let mut socket = TcpStream::connect(site.address).await.unwrap();
     socket.write_all(bytes).await.unwrap();
     let mut heard = Vec::new();
+    socket.read_buf(&mut heard).await.unwrap();
     while timeout(SILENCE, socket.read_buf(&mut heard))
         .await
         .is_ok_and(|read| read.is_ok_and(|count| count > 0))
@@ -100,12 +101,6 @@ fn steps() -> Value {
     json!({ "name": "steps", "arguments": { "n": 2, "ms": 1 }, "_meta": { "progressToken": 1 } })
 }
 
-/// A site where unused sessions end soon.
-async fn site() -> Site {
-    let initialize_within = Duration::from_millis(500);
-    Site::open(Options { initialize_within, ..Options::default() }).await
-}
-
 /// Waits until all is as it was before.
 async fn left_alone(site: &Site) {
     site.until_quiet().await;
@@ -117,7 +112,7 @@ async fn left_alone(site: &Site) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_survive_their_connections() {
-    let site = site().await;
+    let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let head = site.head("POST", "/mcp") + &named(&client);
     everywhere(&site, |number| whole(&head, &numbered(number, "tools/call", &echo()))).await;
@@ -132,10 +127,14 @@ async fn sessions_survive_their_connections() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_are_never_used_end() {
-    let site = site().await;
+    let initialize_within = Duration::from_millis(500);
+    let site = Site::open(Options { initialize_within, ..Options::default() }).await;
     let initialize = request("initialize", initialize_params(LATEST_SESSION));
     let head = site.head("POST", "/mcp");
     everywhere(&site, |_| whole(&head, &initialize)).await;
+    left_alone(&site).await;
+    // A session that is to be ended must not end before.
+    let site = Site::usual().await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let delete = format!("{}{}\r\n", site.head("DELETE", "/mcp"), named(&client)).into_bytes();
     // The first attempt to see how it is answered ends the session; whatever follows finds none.
@@ -145,7 +144,7 @@ async fn sessions_that_are_never_used_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stateless_requests_leave_nothing() {
-    let site = site().await;
+    let site = Site::usual().await;
     for (name, params) in [("echo", echo()), ("steps", steps())] {
         let head = site.head("POST", "/mcp")
             + &format!("MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n");
@@ -157,7 +156,7 @@ async fn stateless_requests_leave_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http_sse_leaves_nothing() {
-    let site = site().await;
+    let site = Site::usual().await;
     let get = format!("{}\r\n", site.head("GET", "/sse")).into_bytes();
     everywhere(&site, |_| get.clone()).await;
     let (mut stream, address) = http_sse::open(&site).await;
@@ -172,7 +171,7 @@ async fn http_sse_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn websockets_leave_nothing() {
-    let site = site().await;
+    let site = Site::usual().await;
     let text = |message: &Value| frame(LAST | TEXT, message.to_string().as_bytes());
     let begin = handshake(&site, "/mcp", "").into_bytes();
     let open = text(&request("initialize", initialize_params(LATEST_SESSION)));

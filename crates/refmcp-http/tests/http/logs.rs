@@ -1,6 +1,7 @@
 //! The log at its most verbose level: without secrets of clients, and without long inputs.
 
 use refmcp_testkit::log::LogBuffer;
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 
 use crate::http_sse;
@@ -164,12 +165,13 @@ async fn errors_are_logged_at_debug() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_flood_of_refusals_is_logged_in_part_and_counted() {
     let log = logged("info", async |site| {
+        let time = PausedTime::start();
         for _ in 0..200 {
             site.send("GET", "/nothing", &[], b"").await;
         }
         site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
         // A line later says how many there were.
-        tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        time.advance(std::time::Duration::from_secs(1)).await;
         site.send("GET", "/nothing", &[], b"").await;
     })
     .await;

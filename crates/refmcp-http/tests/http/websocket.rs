@@ -29,7 +29,7 @@ pub(crate) async fn say(socket: &mut Socket, message: &Value) {
 }
 
 pub(crate) async fn hear(socket: &mut Socket) -> Value {
-    let message = timeout(Duration::from_secs(5), socket.next()).await.unwrap().unwrap().unwrap();
+    let message = timeout(Duration::from_secs(60), socket.next()).await.unwrap().unwrap().unwrap();
     serde_json::from_str(message.to_text().unwrap()).unwrap()
 }
 

@@ -260,7 +260,7 @@ fn the_end_of_a_server_with_sessions_is_noticed_at_the_prompt() {
         let notice = format!("[{address}] {noticed}");
         terminal.expect(&notice);
         terminal.enter("servers");
-        let shown = terminal.until(state);
+        let shown = terminal.expect(state);
         assert!(!shown.contains(&notice), "it is said once: {shown}");
         terminal.expect(&prompt);
         let server = serve(port);
