@@ -341,8 +341,8 @@ impl WeakSink {
     }
 
     fn tell(&self, event: Event) {
-        if let Some(conversation) = self.0.upgrade() {
-            conversation.do_later(Later::Tell(event));
+        if let Some(driver) = self.0.upgrade() {
+            driver.run_deferred(Deferred::Event(event));
         }
     }
 }

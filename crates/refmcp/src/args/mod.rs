@@ -19,7 +19,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub(crate) use client::{
     AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, CompletionReference,
     EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr,
-    SharedOptions,
+    SharedOptions, log_level,
 };
 use client::{ClientArgs, Inspector};
 use error::to_clap;
@@ -33,6 +33,7 @@ pub(crate) use serve::{
 pub(crate) use shell_words::{join_words, split_words};
 pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};
 pub(crate) use trust::{LogQuery, TrustChange, TrustCommand};
+pub(crate) use value::pair;
 
 /// The reference for the Model Context Protocol (MCP).
 ///

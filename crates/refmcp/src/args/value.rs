@@ -89,7 +89,7 @@ pub(super) fn public_url(text: &str) -> Result<Url, String> {
 }
 
 /// `KEY=VALUE`, with a key that is not empty.
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),

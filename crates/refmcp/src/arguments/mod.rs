@@ -16,11 +16,13 @@ use refmcp_proto::model::{JsonObject, PromptArgument};
 use serde_json::{Value, json};
 
 /// Arguments as they were typed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct ArgumentInput {
     /// `KEY=VALUE` and `KEY:=JSON`.
+    #[arg(value_name = "KEY=VALUE")]
     pub(crate) words: Vec<String>,
     /// An object of arguments in JSON, or `@FILE`, or `-` for standard input.
+    #[arg(long)]
     pub(crate) json: Option<String>,
 }
 

@@ -8,8 +8,8 @@ use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
 use refmcp_proto::uri_template::variables;
 use rustyline::completion::Pair;
 
+use super::commands::names;
 use super::offer::{self, Offer, Offers};
-use super::parse::COMMANDS;
 use super::servers::Roster;
 use crate::args::{CompletionReference, join_words, split_words};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema};
@@ -123,8 +123,7 @@ fn first(partial: &str, offers: &Offers) -> Suggestions {
     if partial.starts_with('/') {
         return closed(qualified(offers, offer::prompts).map(|name| format!("/{name}")));
     }
-    let commands = COMMANDS.iter().map(|(word, ..)| (*word).to_owned()).chain(["exit".to_owned()]);
-    closed(commands.chain(qualified(offers, offer::tools)))
+    closed(names().into_iter().chain(qualified(offers, offer::tools)))
 }
 
 fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Suggestions {
@@ -159,7 +158,7 @@ fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Sugg
             Suggestions { file: Some((String::new(), partial.to_owned())), ..Suggestions::default() }
         }
         ("servers" | "history" | "help" | "exit" | "raw", _) => Suggestions::default(),
-        (word, _) if COMMANDS.iter().any(|(command, ..)| *command == word) => Suggestions::default(),
+        (word, _) if names().iter().any(|command| command == word) => Suggestions::default(),
         (tool, given) => of_tool(tool, given, partial, offers),
     }
 }

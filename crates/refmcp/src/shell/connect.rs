@@ -6,7 +6,7 @@ use anyhow::Result;
 use refmcp_client::Client;
 use serde_json::json;
 
-use super::parse::target;
+use super::commands::target;
 use super::run::{Shell, leave};
 use super::servers::{Connected, Entry};
 use super::state::{State, described};
@@ -27,7 +27,7 @@ impl Shell {
         {
             return self.connect_again(&entry).await;
         }
-        let target = target(words.to_vec())?;
+        let target = target(words)?;
         let before = self.roster.entries().into_iter().find(|entry| entry.target == target);
         // One that is connected gets company; one that is not is meant to be.
         if let Some(entry) = before.filter(|entry| !matches!(entry.state, State::Connected(_))) {

@@ -5,12 +5,12 @@
 //! is entered.
 
 mod aside;
+mod commands;
 mod complete;
 mod connect;
 mod editor;
 mod history;
 mod offer;
-mod parse;
 mod resources;
 mod run;
 mod servers;
@@ -37,9 +37,9 @@ use crate::ui::redact::masked;
 use crate::ui::style::Paint;
 use crate::ui::text::multi_line;
 use aside::Asides;
+use commands::{Command, parse};
 use editor::{Lines, Typed};
 use history::History;
-use parse::{Command, parse};
 use run::Shell;
 use servers::Roster;
 use signals::{Heard, Signals, TerminalKept};

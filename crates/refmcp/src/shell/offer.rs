@@ -3,7 +3,7 @@
 use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use refmcp_client::{Client, Listable};
 
-use super::parse::COMMANDS;
+use super::commands::names;
 use crate::command::client::declared::Family;
 use crate::command::client::models::ModelList;
 use crate::ui::suggest::nearest;
@@ -121,8 +121,9 @@ impl Offers {
     }
 
     /// The command of the shell that may have been meant by a word, unless a tool is as near.
-    pub(super) fn command_like(&self, word: &str) -> Option<&'static str> {
-        let commands: Vec<&'static str> = COMMANDS.iter().map(|(name, ..)| *name).chain(["exit"]).collect();
+    pub(super) fn command_like(&self, word: &str) -> Option<String> {
+        let commands = names();
+        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
         let near = nearest(word, &commands)?;
         // A tool whose name only has a command in it is not a slip of the pen.
         if strsim::normalized_damerau_levenshtein(word, near) < SLIP {
@@ -130,7 +131,7 @@ impl Offers {
         }
         let offered = self.servers.iter().flat_map(|(_, offer)| tools(offer));
         let names: Vec<&str> = offered.chain([near]).collect();
-        (nearest(word, &names) == Some(near)).then_some(near)
+        (nearest(word, &names) == Some(near)).then(|| near.to_owned())
     }
 
     /// The server that is written before a name and is not connected.

@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::aside::Asides;
+use super::commands::{Command, OfServer};
 use super::history::History;
 use super::offer::{self, Offer, Unresolved};
-use super::parse::{Command, help};
 use super::servers::{Connected, Roster, nobody};
 use super::state::{State, Trouble};
 use super::watching::Watching;
@@ -98,25 +98,30 @@ impl Shell {
                 let called = call::call(&server.session, &tool, &arguments).await;
                 return called.map_err(|fault| server.hinted(fault));
             }
-            Command::List { what, of } => return self.list(what, of.as_deref()).await,
+            Command::Tools(of) => return self.list(ListKind::Tools, &of).await,
+            Command::Resources(of) => return self.list(ListKind::Resources, &of).await,
+            Command::Templates(of) => return self.list(ListKind::Templates, &of).await,
+            Command::Prompts(of) => return self.list(ListKind::Prompts, &of).await,
+            Command::Models(of) => return self.list(ListKind::Models, &of).await,
+            Command::List { what, of } => return self.list(what, &of).await,
             Command::Read { what, variables } => self.read(&what, variables).await?,
             Command::Prompt { name, arguments } => {
                 let (server, name) = self.find("prompt", &name, offer::prompts).await?;
                 let got = requests::prompt(&server.session, &name, &arguments).await;
                 got.map_err(|fault| server.hinted(fault))?;
             }
-            Command::Subscribe(uri) => self.subscribe(&uri).await?,
-            Command::Unsubscribe(uri) => self.unsubscribe(&uri).await?,
-            Command::Level(level) => self.level(level).await?,
-            Command::Ping { of } => self.ping(of.as_deref()).await?,
-            Command::Info { of } => {
-                for server in self.roster.chosen(of.as_deref())? {
+            Command::Subscribe { uri } => self.subscribe(&uri).await?,
+            Command::Unsubscribe { uri } => self.unsubscribe(&uri).await?,
+            Command::Level { level } => self.level(level).await?,
+            Command::Ping(of) => self.ping(&of).await?,
+            Command::Info(of) => {
+                for server in self.roster.chosen(of.server.as_deref())? {
                     requests::info(&server.session)?;
                 }
             }
-            Command::Model(name) => self.model(&name).await?,
-            Command::Metadata { of } => {
-                for server in self.roster.chosen(of.as_deref())? {
+            Command::Model { name } => self.model(&name).await?,
+            Command::Metadata(of) => {
+                for server in self.roster.chosen(of.server.as_deref())? {
                     let shown = metadata::metadata(&server.session).await;
                     shown.map_err(|fault| server.hinted(fault))?;
                 }
@@ -127,17 +132,17 @@ impl Shell {
                 answered.map_err(|fault| server.hinted(fault))?;
             }
             Command::Servers => self.servers().await?,
-            Command::Use(name) => {
-                if let Some(name) = &name {
+            Command::Use(OfServer { server }) => {
+                if let Some(name) = &server {
                     self.roster.named(name)?;
                 }
-                self.roster.set_used(name);
+                self.roster.set_used(server);
             }
-            Command::Connect(words) => self.connect_typed(&words).await?,
-            Command::Disconnect(name) => self.disconnect(&name).await?,
-            Command::Roots(paths) => self.roots(paths)?,
+            Command::Connect { words } => self.connect_typed(&words).await?,
+            Command::Disconnect { server } => self.disconnect(&server).await?,
+            Command::Roots { paths } => self.roots(paths)?,
             Command::History => self.show_history()?,
-            Command::Help => write(help().as_bytes())?,
+            Command::Help(text) => write(text.as_bytes())?,
             // Whoever reads the lines leaves.
             Command::Exit => {}
         }
@@ -184,8 +189,8 @@ impl Shell {
         }
     }
 
-    async fn list(&self, what: ListKind, of: Option<&str>) -> Result<ExitReason> {
-        let servers = self.roster.chosen(of)?;
+    async fn list(&self, what: ListKind, of: &OfServer) -> Result<ExitReason> {
+        let servers = self.roster.chosen(of.server.as_deref())?;
         let several = servers.len() > 1;
         let mut reason = ExitReason::Done;
         for server in servers {
@@ -227,8 +232,8 @@ impl Shell {
         Ok(())
     }
 
-    async fn ping(&self, of: Option<&str>) -> Result<()> {
-        for server in self.roster.chosen(of)? {
+    async fn ping(&self, of: &OfServer) -> Result<()> {
+        for server in self.roster.chosen(of.server.as_deref())? {
             let began = Instant::now();
             let answered = server.client().ping().await;
             answered.map_err(|fault| server.hinted(fault::of_request(&fault)))?;

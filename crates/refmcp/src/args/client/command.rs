@@ -77,7 +77,7 @@ impl ClientCommand {
 }
 
 /// The kinds of things that a server lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ListKind {
     /// Tools.
     Tools,

@@ -19,7 +19,7 @@ pub(crate) use auth::{
 };
 pub(crate) use command::{BridgeSide, ClientCommand, CompletionReference, ListKind};
 pub(super) use inspector::Inspector;
-pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions};
+pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
 
 /// Commands that drive a server. `defer`: the options of a command are built only when it is the one that was typed.
 #[derive(Debug, Subcommand)]

@@ -165,6 +165,6 @@ impl FromStr for ServerStderr {
 }
 
 /// Log levels by their names in the protocol.
-pub(super) fn log_level() -> impl TypedValueParser<Value = LogLevel> {
+pub(crate) fn log_level() -> impl TypedValueParser<Value = LogLevel> {
     PossibleValuesParser::new(LogLevel::ALL.map(LogLevel::as_str)).try_map(|name| name.parse::<LogLevel>())
 }
