@@ -1,12 +1,12 @@
-//! What a server is made of.
+//! The builder of a server.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::{EngineConfig, Policy, Sealer, Timeouts};
+use refmcp_proto::engine::{EngineConfig, Policy, Timeouts};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
     CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
@@ -19,45 +19,28 @@ use crate::call::Call;
 use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Tool};
 use crate::error::CallError;
 use crate::method::{CallRecord, CustomMethod};
-use crate::seal::StateSealer;
+use crate::request_state::StateSealer;
 use crate::server::{Server, Settings};
 
-/// A server in the making; [`build`](Self::build) makes it one.
+/// The parts of a server; [`build`](Self::build) makes it one.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct ServerBuilder {
-    info: Implementation,
+    config: EngineConfig,
     catalog: Catalog,
     faults: Vec<String>,
     methods: HashMap<Arc<str>, CustomMethod>,
-    session_methods: BTreeSet<Arc<str>>,
-    capabilities: ServerCapabilities,
     declares: Option<Declares>,
-    engine: EngineTweaks,
     settings: Settings,
-    sealer: Arc<dyn Sealer>,
 }
 
-/// What the author wants declared beside what is there.
+/// Changes to the declared capabilities.
 struct Declares(Box<dyn FnOnce(&mut ServerCapabilities) + Send + Sync>);
 
 impl fmt::Debug for Declares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Declares")
     }
-}
-
-/// Settings that go on to every engine.
-#[derive(Debug)]
-struct EngineTweaks {
-    instructions: Option<String>,
-    revisions: Vec<Revision>,
-    policy: Policy,
-    limits: Limits,
-    timeouts: Timeouts,
-    max_in_flight: Option<usize>,
-    log_level: LogLevel,
-    cache: (Duration, CacheScope),
 }
 
 /// Why a server cannot be built: the author's mistakes, all of them.
@@ -69,26 +52,15 @@ impl Server {
     /// Starts to build a server of this name and version.
     #[doc(alias = "new")]
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
+        let capabilities = ServerCapabilities { logging: Some(JsonObject::new()), ..Default::default() };
+        let info = Implementation::new(name, version);
         ServerBuilder {
-            info: Implementation::new(name, version),
+            config: EngineConfig::new(info, capabilities, Arc::new(StateSealer::random())),
             catalog: Catalog::default(),
             faults: Vec::new(),
             methods: HashMap::new(),
-            session_methods: BTreeSet::new(),
-            capabilities: ServerCapabilities { logging: Some(JsonObject::new()), ..Default::default() },
             declares: None,
-            engine: EngineTweaks {
-                instructions: None,
-                revisions: Revision::ALL.to_vec(),
-                policy: Policy::default(),
-                timeouts: Timeouts::default(),
-                limits: Limits::default(),
-                max_in_flight: None,
-                log_level: LogLevel::Info,
-                cache: (Duration::ZERO, CacheScope::Private),
-            },
             settings: Settings::default(),
-            sealer: Arc::new(StateSealer::random()),
         }
     }
 }
@@ -166,15 +138,18 @@ impl ServerBuilder {
         F: Fn(Call, JsonObject) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
     {
-        self.session_methods.insert(name.into());
+        self.config.session_methods.insert(name.into());
         self.method(name, handler)
     }
 
-    /// Declares something beyond the protocol: as a capability of this name in sessions, and as an extension with
-    /// this id where the protocol has those.
+    /// Declares an extension: as a capability of this name in sessions, and under this id in `extensions`.
     pub fn extension(mut self, capability: &str, id: &str, settings: JsonObject) -> Self {
-        self.capabilities.extra.insert(capability.to_owned(), Value::Object(settings.clone()));
-        self.capabilities.extensions.get_or_insert_default().insert(id.to_owned(), Value::Object(settings));
+        self.config.capabilities.extra.insert(capability.to_owned(), Value::Object(settings.clone()));
+        self.config
+            .capabilities
+            .extensions
+            .get_or_insert_default()
+            .insert(id.to_owned(), Value::Object(settings));
         self
     }
 
@@ -188,49 +163,51 @@ impl ServerBuilder {
         self
     }
 
-    /// Who the server is, with every detail.
+    /// Changes how the server describes itself.
     pub fn info(mut self, change: impl FnOnce(Implementation) -> Implementation) -> Self {
-        self.info = change(self.info);
+        let info = change(Implementation::clone(&self.config.server_info));
+        self.config.stamp = Arc::new(Implementation::new(&info.name, &info.version));
+        self.config.server_info = Arc::new(info);
         self
     }
 
     /// Advice for the model that uses the server.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
-        self.engine.instructions = Some(text.into());
+        self.config.instructions = Some(text.into());
         self
     }
 
-    /// The revisions to speak; all, unless said otherwise.
+    /// The supported revisions; by default all.
     pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        self.engine.revisions = revisions.into_iter().collect();
+        self.config.revisions = revisions.into_iter().collect();
         self
     }
 
-    /// How strict to be with clients that break rules one can live with.
+    /// How strict to be with clients that break rules.
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.engine.policy = policy;
+        self.config.policy = policy;
         self
     }
 
     /// How long things may take.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.engine.timeouts = timeouts;
+        self.config.timeouts = timeouts;
         self
     }
 
     /// The log level of sessions that have set none.
     pub fn log_level(mut self, level: LogLevel) -> Self {
-        self.engine.log_level = level;
+        self.config.log_level = level;
         self
     }
 
     /// For how long lists and resources may be kept, and by whom.
     pub fn cache(mut self, time: Duration, scope: CacheScope) -> Self {
-        self.engine.cache = (time, scope);
+        self.config.cache = (time, scope);
         self
     }
 
-    /// How many things a page of a list has.
+    /// How many items a page of a list has.
     pub fn page_size(mut self, size: usize) -> Self {
         self.settings.page_size = size.max(1);
         self
@@ -238,13 +215,13 @@ impl ServerBuilder {
 
     /// How large messages may be.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.engine.limits = limits;
+        self.config.limits = limits;
         self
     }
 
     /// How many requests one session may have in flight.
     pub fn max_in_flight(mut self, most: usize) -> Self {
-        self.engine.max_in_flight = Some(most);
+        self.config.max_in_flight = most;
         self
     }
 
@@ -260,44 +237,34 @@ impl ServerBuilder {
         self
     }
 
-    /// Seals what clients carry with this key, so that several servers can open each other's.
+    /// The key that seals request states and cursors; servers with the same key can open each other's.
     pub fn seal_key(mut self, key: [u8; 32]) -> Self {
-        self.sealer = Arc::new(StateSealer::with_key(key));
+        self.config.sealer = Arc::new(StateSealer::with_key(key));
         self
     }
 
-    /// Hears of every call when it ends.
-    pub fn on_call(mut self, hear: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
-        self.settings.on_call = Some(crate::server::OnCall(Arc::new(hear)));
+    /// Calls this with a record of every call when it has ended.
+    pub fn on_call(mut self, on_call: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
+        self.settings.on_call = Some(crate::server::OnCall(Arc::new(on_call)));
         self
     }
 
     /// Makes the server.
     pub fn build(mut self) -> Result<Server, BuildError> {
-        if self.engine.revisions.is_empty() {
+        if self.config.revisions.is_empty() {
             self.faults.push("it speaks no revision".to_owned());
         }
         if !self.faults.is_empty() {
             return Err(BuildError(self.faults));
         }
         self.declare();
-        let mut config = EngineConfig::new(self.info, self.capabilities, self.sealer.clone());
-        config.instructions = self.engine.instructions;
-        config.revisions = self.engine.revisions;
-        config.policy = self.engine.policy;
-        config.limits = self.engine.limits;
-        config.timeouts = self.engine.timeouts;
-        config.log_level = self.engine.log_level;
-        config.cache = self.engine.cache;
-        config.max_in_flight = self.engine.max_in_flight.unwrap_or(config.max_in_flight);
-        config.custom_methods = self.methods.keys().cloned().collect();
-        config.session_methods = self.session_methods;
-        Ok(Server::assemble(config, self.catalog, self.methods, self.settings))
+        self.config.custom_methods = self.methods.keys().cloned().collect();
+        Ok(Server::assemble(self.config, self.catalog, self.methods, self.settings))
     }
 
-    /// Declares what is there. Lists can change at run time, so whoever has one says that it may.
+    /// Declares the capabilities of what is there. Lists can change at run time, so each declares `listChanged`.
     fn declare(&mut self) {
-        let capabilities = &mut self.capabilities;
+        let capabilities = &mut self.config.capabilities;
         if !self.catalog.tools.is_empty() {
             capabilities.tools = Some(ToolsCapability { list_changed: Some(true), ..Default::default() });
         }

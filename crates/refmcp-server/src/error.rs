@@ -1,4 +1,4 @@
-//! Why a handler gives no result.
+//! Errors of handlers and of server requests.
 
 use std::error::Error;
 use std::fmt;
@@ -8,13 +8,13 @@ use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::CallToolResult;
 use refmcp_proto::revision::{InputMode, Method, Rules};
 
-/// Why a question has no answer.
+/// Why a server request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ServerRequestError {
-    /// It has not been answered yet. Pass this on with `?`: the handler runs again with the answer.
+    /// The client has not answered yet. Pass this on with `?`: the handler runs again with the result.
     #[error("the question has not been answered yet")]
     Pending,
-    /// The client cannot be asked this.
+    /// The client does not support the request.
     #[error(transparent)]
     Unsupported(CallFailure),
     /// The client answered with an error.
@@ -23,27 +23,27 @@ pub enum ServerRequestError {
     /// The client did not answer in time.
     #[error("the client did not answer in time")]
     TimedOut,
-    /// The answer does not fit the question.
+    /// The result does not fit the request.
     #[error("the answer to \"{key}\" does not fit: {why}")]
     InvalidResult {
-        /// The question's key.
+        /// The request's key.
         key: String,
         /// What does not fit.
         why: String,
     },
-    /// The handler used one key for two questions.
+    /// The handler used one key for two different requests.
     #[error("two different questions were asked as \"{0}\"")]
     Conflict(String),
 }
 
-/// Why a handler gives no result; whatever implements [`Error`] becomes one with `?`.
+/// Why a handler gives no result; every [`Error`] becomes one with `?`.
 ///
 /// For a tool, a message becomes a result that says `isError`, so that the model on the other side can react; for
 /// resources and prompts it becomes a JSON-RPC error. A [`RpcError`] stays what it is. Messages reach the client:
 /// they should say what it can do about it, and nothing about the inside of the server.
-pub struct CallError(Kind);
+pub struct CallError(ErrorKind);
 
-enum Kind {
+enum ErrorKind {
     Message(String),
     Failure(CallFailure),
     Ask(ServerRequestError),
@@ -53,42 +53,42 @@ impl CallError {
     /// A failure to tell the client about.
     #[cold]
     pub fn new(message: impl Into<String>) -> Self {
-        Self(Kind::Message(message.into()))
+        Self(ErrorKind::Message(message.into()))
     }
 
     /// The resource does not exist.
     #[cold]
     pub fn resource_not_found(uri: impl Into<String>) -> Self {
-        Self(Kind::Failure(CallFailure::ResourceNotFound { uri: uri.into() }))
+        Self(ErrorKind::Failure(CallFailure::ResourceNotFound { uri: uri.into() }))
     }
 
     /// The arguments do not fit, in a way that the schema could not say.
     #[cold]
     pub fn bad_arguments(message: impl Into<String>) -> Self {
-        Self(Kind::Failure(CallFailure::BadArguments(message.into())))
+        Self(ErrorKind::Failure(CallFailure::BadArguments(message.into())))
     }
 
-    /// Whether the handler ends only because a question is not answered yet.
+    /// Whether the handler ends only because the client has not answered yet.
     pub(crate) fn is_pending(&self) -> bool {
-        matches!(self.0, Kind::Ask(ServerRequestError::Pending))
+        matches!(self.0, ErrorKind::Ask(ServerRequestError::Pending))
     }
 
     /// What the client is told.
     pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> HandlerOutcome {
         match self.0 {
-            Kind::Failure(failure) | Kind::Ask(ServerRequestError::Unsupported(failure)) => {
+            ErrorKind::Failure(failure) | ErrorKind::Ask(ServerRequestError::Unsupported(failure)) => {
                 HandlerOutcome::Failed(failure)
             }
-            Kind::Ask(error @ ServerRequestError::InvalidResult { .. })
+            ErrorKind::Ask(error @ ServerRequestError::InvalidResult { .. })
                 if rules.input_mode == InputMode::InputRequired =>
             {
                 HandlerOutcome::Failed(RpcError::invalid_params(error.to_string()).into())
             }
-            Kind::Ask(error @ ServerRequestError::Conflict(_)) => {
+            ErrorKind::Ask(error @ ServerRequestError::Conflict(_)) => {
                 HandlerOutcome::Failed(RpcError::internal(error.to_string()).into())
             }
-            Kind::Ask(error) => Self::told(error.to_string(), method),
-            Kind::Message(message) => Self::told(message, method),
+            ErrorKind::Ask(error) => Self::told(error.to_string(), method),
+            ErrorKind::Message(message) => Self::told(message, method),
         }
     }
 
@@ -110,9 +110,9 @@ impl fmt::Debug for CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Message(message) => f.write_str(message),
-            Kind::Failure(failure) => failure.fmt(f),
-            Kind::Ask(error) => error.fmt(f),
+            ErrorKind::Message(message) => f.write_str(message),
+            ErrorKind::Failure(failure) => failure.fmt(f),
+            ErrorKind::Ask(error) => error.fmt(f),
         }
     }
 }
@@ -121,16 +121,16 @@ impl<E: Error + Send + Sync + 'static> From<E> for CallError {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
         let error = match error.downcast::<ServerRequestError>() {
-            Ok(ask) => return Self(Kind::Ask(*ask)),
+            Ok(ask) => return Self(ErrorKind::Ask(*ask)),
             Err(other) => other,
         };
         let error = match error.downcast::<RpcError>() {
-            Ok(rpc) => return Self(Kind::Failure(CallFailure::Rpc(*rpc))),
+            Ok(rpc) => return Self(ErrorKind::Failure(CallFailure::Rpc(*rpc))),
             Err(other) => other,
         };
         match error.downcast::<CallFailure>() {
-            Ok(failure) => Self(Kind::Failure(*failure)),
-            Err(other) => Self(Kind::Message(other.to_string())),
+            Ok(failure) => Self(ErrorKind::Failure(*failure)),
+            Err(other) => Self(ErrorKind::Message(other.to_string())),
         }
     }
 }

@@ -19,34 +19,30 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `builder`, `server` | what a server is made of, and running it over a pipe |
-//! | `catalog` | tools, resources, templates and prompts as values |
+//! | `builder`, `server` | the builder, the server, and serving a connection |
+//! | `catalog` | tools, resources, resource templates and prompts as values |
 //! | `call`, `server_request`, `error` | a call as its handler sees it, requests to the client, errors |
-//! | `session` | what is kept of one connection |
-//! | [`backplane`] | what the replicas of an HTTP server share |
-//! | `method` | from a method to its handler: one file each |
-//! | `scopes` | what a client's token has to be good for |
-//! | `statistics`, `findings`, `trace_context` | what those who operate a server want to know |
-//! | `schema`, `uri_template`, `seal`, `states`, `values`, `panics` | the parts they stand on |
+//! | `session` | the state of one connection |
+//! | [`backplane`] | the state that replicas of an HTTP server share |
+//! | `method` | dispatch of methods to handlers, and the log of calls |
+//! | `scopes` | the OAuth scopes that tools require |
+//! | `statistics`, `trace_context` | counts of calls and findings, W3C trace context |
+//! | `schema`, `request_state` | JSON Schemas of Rust types, sealed request states and cursors |
 
 pub mod backplane;
 mod builder;
 mod call;
 mod catalog;
 mod error;
-mod findings;
 mod method;
-mod panics;
+mod request_state;
 mod schema;
 mod scopes;
-mod seal;
 mod server;
 mod server_request;
 mod session;
-mod states;
 mod statistics;
 mod trace_context;
-mod values;
 
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
@@ -63,8 +59,8 @@ pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
 pub use refmcp_proto::{finding, model, peer, revision};
 pub use refmcp_transport as transport;
+pub use request_state::StateSealer;
 pub use scopes::INSUFFICIENT_SCOPE;
-pub use seal::StateSealer;
 pub use server::{Server, SessionParts, WeakServer};
 pub use server_request::{ElicitOutcome, ServerRequest};
 pub use session::{Connection, Headers, Session, SessionService};

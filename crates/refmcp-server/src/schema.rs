@@ -1,4 +1,4 @@
-//! JSON Schemas of types, in the few words that every reader of schemas knows.
+//! JSON Schemas of Rust types, reduced to the keywords that all clients understand.
 //!
 //! What schemars derives is right and not what clients expect: an `Option` is a type or null although the member may be
 //! left out, the variants of an enumeration stand without a type beside them. Programs that turn schemas into forms or
@@ -9,23 +9,12 @@ use schemars::generate::{Contract, SchemaSettings};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-/// Whether values of a type are read or written; which members are there depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Read, as arguments are.
-    Input,
-    /// Written, as results are.
-    Output,
-}
-
-/// The schema of a type, as an object of its own.
-pub(crate) fn schema_of<T: JsonSchema>(side: Side) -> JsonObject {
+/// The schema of a type whose values are read (`Deserialize`) or written (`Serialize`); which members are required
+/// depends on it.
+pub(crate) fn schema_of<T: JsonSchema>(contract: Contract) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
-        settings.contract = match side {
-            Side::Input => Contract::Deserialize,
-            Side::Output => Contract::Serialize,
-        };
+        settings.contract = contract;
     });
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
     match schema.to_value() {
@@ -167,7 +156,7 @@ mod tests {
             shares: Vec<f64>,
         }
 
-        let schema = serde_json::to_string(&schema_of::<Numbers>(Side::Input)).unwrap();
+        let schema = serde_json::to_string(&schema_of::<Numbers>(Contract::Deserialize)).unwrap();
         assert!(
             schema.contains("integer") && schema.contains("number") && !schema.contains("format"),
             "{schema}"
@@ -210,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_may_be_left_out_is_not_null_as_well() {
-        let schema = Value::Object(schema_of::<Wanted>(Side::Input));
+        let schema = Value::Object(schema_of::<Wanted>(Contract::Deserialize));
         let properties = &schema["properties"];
         assert_eq!(schema["required"], json!(["many"]));
         assert_eq!(properties["tag"], json!({ "type": "string" }));
@@ -227,11 +216,11 @@ mod tests {
 
     #[test]
     fn what_is_always_written_may_be_null() {
-        let schema = Value::Object(schema_of::<Wanted>(Side::Output));
+        let schema = Value::Object(schema_of::<Wanted>(Contract::Serialize));
         assert_eq!(schema["required"], json!(["size", "colour", "inner", "many"]));
         assert_eq!(schema["properties"]["tag"], json!({ "type": "string" }));
-        let check =
-            refmcp_proto::schema::SchemaValidator::compile(&schema_of::<Wanted>(Side::Output)).unwrap();
+        let check = refmcp_proto::schema::SchemaValidator::compile(&schema_of::<Wanted>(Contract::Serialize))
+            .unwrap();
         let nothing = Wanted { tag: None, size: None, colour: None, inner: None, many: vec![None] };
         check.validate(&serde_json::to_value(nothing).unwrap()).unwrap();
     }
@@ -252,9 +241,9 @@ mod tests {
             Text(String),
             Number(f64),
         }
-        let size = Value::Object(schema_of::<Size>(Side::Input));
+        let size = Value::Object(schema_of::<Size>(Contract::Deserialize));
         assert_eq!((&size["type"], size["oneOf"].as_array().map(Vec::len)), (&json!("string"), Some(2)));
-        assert_eq!(schema_of::<Tagged>(Side::Input)["type"], "object");
-        assert_eq!(schema_of::<Mixed>(Side::Input).get("type"), None, "there is no one type");
+        assert_eq!(schema_of::<Tagged>(Contract::Deserialize)["type"], "object");
+        assert_eq!(schema_of::<Mixed>(Contract::Deserialize).get("type"), None, "there is no one type");
     }
 }

@@ -21,10 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, ParamHeader};
 use crate::method::{CallRecord, CustomMethod};
-use crate::session::{Connection, Session, SessionService};
-use crate::states::UsedStates;
+use crate::request_state::UsedStates;
+use crate::session::{Connection, Session, SessionService, TypeMap};
 use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
-use crate::values::TypeMap;
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
 #[derive(Clone)]

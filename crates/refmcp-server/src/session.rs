@@ -1,11 +1,13 @@
 //! What the server keeps of one connection.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{Change, Dispatch, LogMessage};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::revision::Method;
@@ -15,7 +17,6 @@ use tokio::time::Instant;
 use crate::catalog::Catalog;
 use crate::method::{self, CallOutcome};
 use crate::server::Server;
-use crate::values::TypeMap;
 
 /// How a client is connected.
 #[derive(Debug, Clone, Default)]
@@ -208,5 +209,19 @@ impl CallService for SessionService {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// One value of each type: what handlers keep with a server or a session.
+#[derive(Default)]
+pub(crate) struct TypeMap(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+
+impl TypeMap {
+    /// The value of this type, made when it is first asked for.
+    pub(crate) fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut values = self.0.lock();
+        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // The key is the type, so the other arm is never taken.
+        value.clone().downcast().unwrap_or_default()
     }
 }

@@ -24,18 +24,14 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `session`, `stream`, `call`, `topic` | the values that go in and come out |
-//! | `settings` | the limits |
-//! | `reading` | a reader that keeps its place |
+//! | `session`, `stream` | sessions with their limits, streams with their readers |
+//! | `outcome` | the outcomes of methods |
 //! | `memory` | the state of one process |
 
-mod call;
 mod memory;
-mod reading;
+mod outcome;
 mod session;
-mod settings;
 mod stream;
-mod topic;
 
 use std::error::Error;
 use std::fmt;
@@ -46,16 +42,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 
-pub use call::{DeliverOutcome, ExpectOutcome, ParkOutcome, ResponseOutcome};
 pub use memory::MemoryBackplane;
-pub use reading::StreamReader;
-pub use session::{CreateOutcome, NewSession, SessionId, SessionRecord, UpdateOutcome};
-pub use settings::BackplaneSettings;
-pub use stream::{
-    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, OpenStreamOutcome, PostKey, PostOutcome, ReadFrom,
-    ReadOutcome, ReaderToken, StreamKey, StreamNumber, TakeOver, WriterStop,
+pub use outcome::{
+    AppendOutcome, AttachOutcome, CreateOutcome, DeliverOutcome, ExpectOutcome, OnceOutcome,
+    OpenStreamOutcome, ParkOutcome, PostOutcome, ReadOutcome, ResponseOutcome, TakeOver, TopicChanges,
+    UpdateOutcome, WriterStop,
 };
-pub use topic::{OnceOutcome, TopicChanges};
+pub use session::{BackplaneSettings, NewSession, SessionId, SessionRecord};
+pub use stream::{
+    Epoch, Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader,
+};
 
 /// What a backplane answers, once it has.
 pub type BackplaneFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;

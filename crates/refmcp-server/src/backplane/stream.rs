@@ -1,9 +1,11 @@
-//! Streams of events: their names, and what writers and readers are told.
+//! Streams of events: their keys, their events, and a reader.
+
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use refmcp_proto::jsonrpc::RequestId;
 
-use super::SessionId;
+use super::{AttachOutcome, Backplane, ReadOutcome, SessionId, Unavailable};
 
 /// The number of a stream within its session, given out by the backplane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,84 +70,6 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What became of a new stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenStreamOutcome {
-    /// It is open, and the caller is its writer.
-    Opened(StreamNumber, Epoch),
-    /// The session has as many as it may, or no room is left.
-    Full,
-    /// There is no such session.
-    Unknown,
-}
-
-/// What became of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppendOutcome {
-    /// It is stored.
-    Stored,
-    /// It was stored before, by this writer; nothing has changed.
-    Already,
-    /// Another writer has taken over.
-    Fenced,
-    /// Its number is not the next one. A writer that has taken over gets this for the numbers of its predecessor, too:
-    /// they are taken by other events.
-    Gap {
-        /// The number of the last event that is stored.
-        last: u64,
-    },
-    /// The stream has ended.
-    Ended,
-    /// The request was cancelled, and its stream has ended with that.
-    Cancelled,
-    /// One event may not be so long.
-    TooLarge,
-    /// No room is left, and none could be made without dropping the ends of other streams. Older events of this stream
-    /// may have been dropped in trying.
-    Full,
-    /// There is no such stream.
-    Unknown,
-}
-
-/// What became of something that was posted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PostOutcome {
-    /// It is stored under this number.
-    Stored(u64),
-    /// It was stored before under this number.
-    Already(u64),
-    /// One event may not be so long.
-    TooLarge,
-    /// No room is left.
-    Full,
-    /// There is no such session.
-    Unknown,
-}
-
-/// A stream has a new writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TakeOver {
-    /// What the new writer writes with.
-    pub epoch: Epoch,
-    /// The number of the last event that is stored.
-    pub last: u64,
-    /// Whether nothing can be written any more. A stream that has ended keeps its writer.
-    pub ended: bool,
-}
-
-/// Why a writer should stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriterStop {
-    /// The request was cancelled.
-    Cancelled,
-    /// Another writer has taken over.
-    Fenced,
-    /// The stream has ended.
-    Ended,
-    /// There is no such stream, or no longer.
-    Unknown,
-}
-
 /// Where to begin reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadFrom {
@@ -155,50 +79,75 @@ pub enum ReadFrom {
     Unread,
 }
 
-/// What became of an attempt to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AttachOutcome {
-    /// The caller is the reader.
-    Reading {
-        /// What it reads with.
-        reader: ReaderToken,
-        /// Behind which event it begins.
-        after: u64,
-        /// How many events nobody has read and nobody can any more. Only readers of what is unread can miss some; those
-        /// who name an event are told [`AttachOutcome::Gone`].
-        missed: u64,
-    },
-    /// What follows is no longer kept.
-    Gone {
-        /// The request that the stream answers, if that is still known.
-        request: Option<RequestId>,
-    },
-    /// There never was that much.
-    Beyond,
-    /// The stream has ended with exactly this event; nothing follows.
-    Ended,
-    /// There never was such a stream, or its session is over.
-    Unknown,
+/// The one who reads a stream.
+pub struct StreamReader {
+    backplane: Arc<dyn Backplane>,
+    stream: StreamKey,
+    reader: ReaderToken,
+    after: u64,
+    missed: u64,
+    /// There was nothing more to read at some time, so each time after that is most likely the same.
+    caught_up: bool,
 }
 
-/// What there is to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadOutcome {
-    /// These follow, without holes; at least one.
-    Events(Vec<Event>),
-    /// Nothing yet.
-    Nothing,
-    /// Nothing more: the stream has ended.
-    End,
-    /// Another reader has come.
-    Replaced,
-    /// The reader was sent away and may come back.
-    Detached,
-    /// What follows is no longer kept.
-    Gone {
-        /// The request that the stream answers, if that is still known.
-        request: Option<RequestId>,
-    },
-    /// There is no such stream; most likely its session is over.
-    Unknown,
+impl StreamReader {
+    /// Becomes the reader, or says why not.
+    pub async fn begin(
+        backplane: Arc<dyn Backplane>,
+        stream: StreamKey,
+        from: ReadFrom,
+    ) -> Result<Result<Self, AttachOutcome>, Unavailable> {
+        Ok(match backplane.attach(&stream, from).await? {
+            AttachOutcome::Reading { reader, after, missed } => {
+                Ok(Self { backplane, stream, reader, after, missed, caught_up: false })
+            }
+            refused => Err(refused),
+        })
+    }
+
+    /// What is next, without waiting.
+    pub async fn try_next(&mut self) -> Result<ReadOutcome, Unavailable> {
+        let read = self.backplane.read(&self.stream, self.reader, self.after).await?;
+        if let ReadOutcome::Events(events) = &read {
+            self.after = events.last().map_or(self.after, |event: &Event| event.seq);
+        }
+        Ok(read)
+    }
+
+    /// What is next. It is not lost when this is dropped before it has returned.
+    pub async fn next(&mut self) -> Result<ReadOutcome, Unavailable> {
+        loop {
+            if self.caught_up {
+                self.backplane.readable(&self.stream, self.reader, self.after).await?;
+            }
+            match self.try_next().await? {
+                ReadOutcome::Nothing => self.caught_up = true,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// The stream that is read.
+    pub fn stream(&self) -> &StreamKey {
+        &self.stream
+    }
+
+    /// How many events before the first one were dropped without ever having been read.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// The number of the last event that was read.
+    pub fn after(&self) -> u64 {
+        self.after
+    }
+}
+
+impl fmt::Debug for StreamReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamReader")
+            .field("stream", &self.stream.number)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
 }

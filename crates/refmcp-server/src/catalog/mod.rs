@@ -1,5 +1,58 @@
 //! What a server offers: tools, resources, templates and prompts, each a value with a function.
 
+/// The setters and `Debug` of items, by which members their definitions have.
+macro_rules! item {
+    ($kind:ident: $($setter:ident),*) => {
+        impl $kind {
+            $(item!(@ $setter);)*
+
+            /// Adds an icon.
+            #[must_use]
+            pub fn icon(mut self, icon: refmcp_proto::model::Icon) -> Self {
+                self.definition.icons.get_or_insert_default().push(icon);
+                self
+            }
+        }
+
+        impl std::fmt::Debug for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($kind)).field("name", &self.definition.name).finish_non_exhaustive()
+            }
+        }
+    };
+    (@ title) => { item!(@ title, "Sets the name for people."); };
+    (@ description) => { item!(@ description, "Sets the description."); };
+    (@ mime_type) => { item!(@ mime_type, "Sets the media type of the content."); };
+    (@ $member:ident, $about:literal) => {
+        #[doc = $about]
+        #[must_use]
+        pub fn $member(mut self, $member: impl Into<String>) -> Self {
+            self.definition.$member = Some($member.into());
+            self
+        }
+    };
+    (@ annotations) => {
+        /// Sets for whom it is, how important, how old.
+        #[must_use]
+        pub fn annotations(mut self, annotations: refmcp_proto::model::Annotations) -> Self {
+            self.definition.annotations = Some(annotations);
+            self
+        }
+    };
+    (@ complete) => {
+        /// Completes values of an argument.
+        #[must_use]
+        pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
+        where
+            F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
+            Fut: Future<Output = Vec<String>> + Send + 'static,
+        {
+            self.completers.insert(argument.into(), Completer::new(suggest));
+            self
+        }
+    };
+}
+
 mod ordered_map;
 mod prompt;
 mod resource;

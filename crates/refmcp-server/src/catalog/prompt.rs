@@ -1,12 +1,11 @@
-//! Prompts: a definition, a function that fills it in, and suggestions for its arguments.
+//! Prompts: a definition, a function that fills it in, and completions of its arguments.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::model::{self, GetPromptResult, Icon, PromptArgument, PromptMessage};
+use refmcp_proto::model::{self, GetPromptResult, PromptArgument, PromptMessage};
 
 use crate::call::Call;
 use crate::error::CallError;
@@ -18,17 +17,17 @@ type Suggest =
 /// The arguments of a prompt.
 pub type PromptArguments = BTreeMap<String, String>;
 
-/// An argument that somebody is typing.
+/// A request for completions of an argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// What was typed so far.
+    /// The value so far.
     pub value: String,
-    /// The arguments that are already known.
+    /// The other arguments that are already known.
     pub known: BTreeMap<String, String>,
 }
 
 impl CompletionRequest {
-    /// Those of the candidates that begin with what was typed, whatever the case.
+    /// The candidates that begin with the value, ignoring case.
     pub fn among<'a>(&self, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let typed = self.value.to_lowercase();
         let fits = candidates.into_iter().filter(|candidate| candidate.to_lowercase().starts_with(&typed));
@@ -36,7 +35,7 @@ impl CompletionRequest {
     }
 }
 
-/// Makes suggestions.
+/// Completes the values of an argument.
 #[derive(Clone)]
 pub(crate) struct Completer(Arc<Suggest>);
 
@@ -95,43 +94,16 @@ impl Prompt {
         &self.definition.name
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
-    }
-
-    /// What it asks for.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.definition.description = Some(description.into());
-        self
-    }
-
-    /// A picture for people.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.get_or_insert_default().push(icon);
-        self
-    }
-
-    /// Adds an argument that must be given.
+    /// Adds a required argument.
     #[must_use]
     pub fn required(self, name: impl Into<String>, description: impl Into<String>) -> Self {
-        let mut argument = PromptArgument::new(name);
-        argument.required = Some(true);
-        argument.description = Some(description.into());
-        self.argument(argument)
+        self.argument(PromptArgument::new(name).description(description).required(true))
     }
 
-    /// Adds an argument that may be left out.
+    /// Adds an optional argument.
     #[must_use]
     pub fn optional(self, name: impl Into<String>, description: impl Into<String>) -> Self {
-        let mut argument = PromptArgument::new(name);
-        argument.required = Some(false);
-        argument.description = Some(description.into());
-        self.argument(argument)
+        self.argument(PromptArgument::new(name).description(description).required(false))
     }
 
     /// Adds an argument with every detail.
@@ -141,29 +113,14 @@ impl Prompt {
         self
     }
 
-    /// Suggests values for an argument.
-    #[must_use]
-    pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
-    where
-        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
-    {
-        self.completers.insert(argument.into(), Completer::new(suggest));
-        self
-    }
-
     pub(crate) fn fill(&self, call: Call, arguments: PromptArguments) -> Work {
         (self.fill)(call, arguments)
     }
 }
 
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prompt").field("name", &self.definition.name).finish_non_exhaustive()
-    }
-}
+item!(Prompt: title, description, complete);
 
-/// What filling in can give: one message, several, or a result with every detail.
+/// What a prompt can return: one message, several, or a whole result.
 #[derive(Debug)]
 pub struct PromptOutput(GetPromptResult);
 

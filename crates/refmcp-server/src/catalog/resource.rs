@@ -1,12 +1,11 @@
-//! Resources and templates: a definition and a function that reads.
+//! Resources and resource templates: a definition and a function that reads.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::model::{self, Annotations, Icon, ReadResourceResult, ResourceContents};
+use refmcp_proto::model::{self, ReadResourceResult, ResourceContents};
 use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
 
 use super::prompt::{Completer, CompletionRequest};
@@ -46,7 +45,7 @@ impl Resource {
         Self::with(model::Resource::new(uri, name), read)
     }
 
-    /// The same with every detail of the definition.
+    /// The same with a whole definition.
     pub fn with<O, F, Fut>(definition: model::Resource, read: F) -> Self
     where
         O: Into<ResourceOutput>,
@@ -66,7 +65,7 @@ impl Resource {
     }
 }
 
-/// A family of resources: a URI template, and the function that reads any of them.
+/// A resource template: a URI template, and the function that reads the resources that match it.
 #[derive(Clone)]
 pub struct ResourceTemplate {
     pub(crate) definition: model::ResourceTemplate,
@@ -76,7 +75,7 @@ pub struct ResourceTemplate {
 }
 
 impl ResourceTemplate {
-    /// A family by its template, its name, and the function that reads one of it, given the URI and the values in it.
+    /// A template by its URI template, its name, and the function that reads a resource, given its URI and values.
     pub fn new<O, F, Fut>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
@@ -90,7 +89,7 @@ impl ResourceTemplate {
         Self::with(model::ResourceTemplate::new(uri_template, name), read)
     }
 
-    /// The same with every detail of the definition.
+    /// The same with a whole definition.
     pub fn with<O, F, Fut>(definition: model::ResourceTemplate, read: F) -> Result<Self, UriTemplateError>
     where
         O: Into<ResourceOutput>,
@@ -106,71 +105,13 @@ impl ResourceTemplate {
         Ok(Self { definition, pattern, completers: BTreeMap::new(), read: Arc::new(work) })
     }
 
-    /// Suggests values for a name in the template.
-    #[must_use]
-    pub fn complete<F, Fut>(mut self, name: impl Into<String>, suggest: F) -> Self
-    where
-        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
-    {
-        self.completers.insert(name.into(), Completer::new(suggest));
-        self
-    }
-
     pub(crate) fn read(&self, call: Call, uri: String, values: TemplateValues) -> Work {
         (self.read)(call, uri, values)
     }
 }
 
-/// Setters that resources and templates share.
-macro_rules! described {
-    ($($kind:ty),*) => {$(
-        impl $kind {
-            /// A name for people.
-            #[must_use]
-            pub fn title(mut self, title: impl Into<String>) -> Self {
-                self.definition.title = Some(title.into());
-                self
-            }
-
-            /// What is in it.
-            #[must_use]
-            pub fn description(mut self, description: impl Into<String>) -> Self {
-                self.definition.description = Some(description.into());
-                self
-            }
-
-            /// What kind of content it has.
-            #[must_use]
-            pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-                self.definition.mime_type = Some(mime_type.into());
-                self
-            }
-
-            /// For whom it is, how important, how old.
-            #[must_use]
-            pub fn annotations(mut self, annotations: Annotations) -> Self {
-                self.definition.annotations = Some(annotations);
-                self
-            }
-
-            /// A picture for people.
-            #[must_use]
-            pub fn icon(mut self, icon: Icon) -> Self {
-                self.definition.icons.get_or_insert_default().push(icon);
-                self
-            }
-        }
-
-        impl fmt::Debug for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($kind)).field("name", &self.definition.name).finish_non_exhaustive()
-            }
-        }
-    )*};
-}
-
-described!(Resource, ResourceTemplate);
+item!(Resource: title, description, mime_type, annotations);
+item!(ResourceTemplate: title, description, mime_type, annotations, complete);
 
 impl Resource {
     /// Its size in bytes.
@@ -181,7 +122,7 @@ impl Resource {
     }
 }
 
-/// What reading can give: one piece of content, several, or a result with every detail.
+/// What a resource can return: contents, several of them, or a whole result.
 #[derive(Debug)]
 pub struct ResourceOutput(ReadResourceResult);
 

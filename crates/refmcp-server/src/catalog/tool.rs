@@ -1,15 +1,15 @@
 //! Tools: a definition and a function.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::read_member;
-use refmcp_proto::model::{self, CallToolResult, Content, Icon, JsonObject, Meta, ToolAnnotations};
+use refmcp_proto::model::{self, CallToolResult, Content, JsonObject, Meta, ToolAnnotations};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::schema::SchemaValidator;
+use schemars::generate::Contract;
 use schemars::{JsonSchema, Schema as RawSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::call::Call;
 use crate::error::CallError;
-use crate::schema::{Side, schema_of};
+use crate::schema::schema_of;
 use crate::statistics::MethodStatistics;
 
 type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
@@ -63,7 +63,7 @@ impl Tool {
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
         let mut definition = model::Tool::new(name, description);
-        definition.input_schema = object_schema(schema_of::<A>(Side::Input));
+        definition.input_schema = object_schema(schema_of::<A>(Contract::Deserialize));
         definition.output_schema = O::schema();
         let handler = Arc::new(handler);
         let run = move |call: Call, arguments: Value| -> Work {
@@ -85,13 +85,6 @@ impl Tool {
             statistics: None,
             run: Arc::new(run),
         }
-    }
-
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.definition.title = Some(title.into());
-        self
     }
 
     /// The tool changes nothing.
@@ -117,13 +110,6 @@ impl Tool {
     pub fn annotate(mut self, change: impl FnOnce(ToolAnnotations) -> ToolAnnotations) -> Self {
         let hints = self.definition.annotations.take().unwrap_or_default();
         self.definition.annotations = Some(change(hints));
-        self
-    }
-
-    /// A picture for people.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.definition.icons.get_or_insert_default().push(icon);
         self
     }
 
@@ -191,11 +177,7 @@ impl Tool {
     }
 }
 
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("name", &self.definition.name).finish_non_exhaustive()
-    }
-}
+item!(Tool: title);
 
 /// Arguments are always an object, also where a type would take anything.
 fn object_schema(mut schema: JsonObject) -> Arc<JsonObject> {
@@ -285,7 +267,7 @@ impl ToolOutput for Vec<Content> {
 
 impl<T: Serialize + JsonSchema + Send + 'static> ToolOutput for Json<T> {
     fn schema() -> Option<Arc<JsonObject>> {
-        Some(Arc::new(schema_of::<T>(Side::Output)))
+        Some(Arc::new(schema_of::<T>(Contract::Serialize)))
     }
 
     fn into_result(self) -> Result<CallToolResult, CallError> {

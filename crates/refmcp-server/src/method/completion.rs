@@ -5,23 +5,18 @@ use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, Completion
 
 use super::{Plan, params, prompts};
 use crate::call::Call;
-use crate::catalog::CompletionRequest;
+use crate::catalog::{Completer, CompletionRequest};
+use crate::error::CallError;
 
-/// Suggestions that one answer may have.
+/// Most suggestions of one result.
 const MOST: usize = 100;
 
-pub(super) fn complete(call: &Call) -> Plan {
-    let CompleteParams { reference, argument, context, .. } = match params(call) {
-        Ok(params) => params,
-        Err(error) => return Plan::refuse(error),
-    };
-    let completer = match find(call, &reference, &argument.name) {
-        Ok(completer) => completer,
-        Err(error) => return Plan::refuse(error),
-    };
+pub(super) fn complete(call: &Call) -> Result<Plan, CallError> {
+    let CompleteParams { reference, argument, context, .. } = params(call)?;
+    let completer = find(call, &reference, &argument.name)?;
     let known = context.and_then(|context| context.arguments).unwrap_or_default();
     let call = call.clone();
-    Plan::later(async move {
+    Ok(Plan::later(async move {
         let suggested = match completer {
             Some(completer) => {
                 completer.suggest(call, CompletionRequest { value: argument.value, known }).await
@@ -33,15 +28,11 @@ pub(super) fn complete(call: &Call) -> Plan {
         completion.total = u64::try_from(total).ok();
         completion.has_more = Some(total > MOST);
         Ok(CompleteResult::new(completion).into())
-    })
+    }))
 }
 
-/// Who makes suggestions for an argument, if anybody does.
-fn find(
-    call: &Call,
-    reference: &CompletionRef,
-    argument: &str,
-) -> Result<Option<crate::catalog::Completer>, RpcError> {
+/// The completer of an argument, if it has one.
+fn find(call: &Call, reference: &CompletionRef, argument: &str) -> Result<Option<Completer>, RpcError> {
     let unknown =
         |what: &str, name: &str| RpcError::invalid_params(format!("unknown {what}: {}", excerpt(name)));
     match reference {

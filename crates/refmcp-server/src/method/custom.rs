@@ -34,15 +34,11 @@ impl fmt::Debug for CustomMethod {
     }
 }
 
-pub(super) fn run(call: &Call, name: &str) -> Plan {
-    let Some(method) = call.server().custom_method(name).cloned() else {
-        return Plan::refuse(RpcError::method_not_found(name));
-    };
-    let mut params: JsonObject = match params(call) {
-        Ok(params) => params,
-        Err(error) => return Plan::refuse(error),
-    };
+pub(super) fn run(call: &Call, name: &str) -> Result<Plan, CallError> {
+    let method = call.server().custom_method(name).cloned();
+    let method = method.ok_or_else(|| RpcError::method_not_found(name))?;
+    let mut params: JsonObject = params(call)?;
     params.remove("_meta");
     let call = call.clone();
-    Plan::later(async move { Ok(CustomResult::new((method.0)(call, params).await?).into()) })
+    Ok(Plan::later(async move { Ok(CustomResult::new((method.0)(call, params).await?).into()) }))
 }

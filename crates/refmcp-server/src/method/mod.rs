@@ -1,4 +1,4 @@
-//! From a method to its handler. Each file takes one family of methods from their parameters to their result.
+//! Dispatch of methods to handlers. Each file has the methods of one feature, from parameters to result.
 
 mod completion;
 mod custom;
@@ -9,8 +9,10 @@ mod resources;
 mod tools;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use refmcp_proto::engine::{Dispatch, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, read_member};
@@ -22,7 +24,6 @@ use tracing::Instrument;
 
 use crate::call::Call;
 use crate::error::CallError;
-use crate::panics::CatchPanic;
 use crate::server::Server;
 use crate::session::Session;
 use crate::statistics::MethodStatistics;
@@ -31,7 +32,7 @@ pub(crate) use custom::CustomMethod;
 use record::Recording;
 pub use record::{CallOutcome, CallRecord};
 
-/// What is going to be done for a call.
+/// The work of a call.
 struct Plan {
     /// What the call is about, for logs: the name of a tool or prompt, a URI.
     subject: Option<String>,
@@ -52,19 +53,18 @@ impl Plan {
         Self { subject: None, tool: None, inline: false, work: Box::pin(work) }
     }
 
-    /// No work at all.
-    fn refuse(error: impl Into<CallError>) -> Self {
-        let error = error.into();
+    /// No work: the call fails.
+    fn refuse(error: CallError) -> Self {
         Self::now(async { Err(error) })
     }
 
-    /// Notes which tool is called.
+    /// Sets which tool is called.
     fn of(mut self, tool: Option<Arc<MethodStatistics>>) -> Self {
         self.tool = tool;
         self
     }
 
-    /// Notes what the call is about, if anybody is going to read it.
+    /// Sets what the call is about, if it is going to be logged.
     fn about(mut self, call: &Call, subject: &str) -> Self {
         self.subject = record::is_wanted(call).then(|| subject.to_owned());
         self
@@ -79,20 +79,20 @@ pub(crate) fn start(
     handle: &EngineHandle,
 ) -> RunningCall {
     let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
-    let Plan { subject, tool, inline, work } = match &call.dispatch().method {
+    let plan = match &call.dispatch().method {
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),
         Method::ListResourceTemplates => resources::list_templates(&call),
         Method::ReadResource => resources::read(&call),
-        Method::Subscribe => resources::subscribe(&call),
-        Method::Unsubscribe => resources::unsubscribe(&call),
+        Method::Subscribe | Method::Unsubscribe => resources::subscribe(&call),
         Method::ListPrompts => prompts::list(&call),
         Method::GetPrompt => prompts::get(&call),
         Method::Complete => completion::complete(&call),
         Method::Custom(name) => custom::run(&call, name),
-        other => Plan::refuse(RpcError::method_not_found(other.name())),
+        other => Err(RpcError::method_not_found(other.name()).into()),
     };
+    let Plan { subject, tool, inline, work } = plan.unwrap_or_else(Plan::refuse);
     let cancel = call.cancel().clone();
     let span = record::span(&call);
     let work = async move {
@@ -111,4 +111,35 @@ pub(crate) fn start(
 /// Reads the parameters of a call.
 fn params<'a, T: Deserialize<'a>>(call: &'a Call) -> Result<T, RpcError> {
     read_member("params", &call.dispatch().params).map_err(RpcError::invalid_params)
+}
+
+/// A future that ends with `None` when the one inside panics: a panic in a handler ends its call and nothing else.
+struct CatchPanic<F>(F);
+
+impl<F: Future + Unpin> Future for CatchPanic<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // The future is not polled again, and locks are not poisoned.
+        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(context))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn panics_are_caught() {
+        assert_eq!(CatchPanic(Box::pin(async { 1 })).await, Some(1));
+        let panics = async {
+            if std::hint::black_box(true) {
+                panic!("on purpose");
+            }
+        };
+        assert_eq!(CatchPanic(Box::pin(panics)).await, None);
+    }
 }

@@ -1,13 +1,24 @@
-//! Pages of a list: opaque cursors that fit one list only and survive changes to it.
+//! Pagination: opaque cursors that are valid for one list and survive changes to it.
 
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::PaginatedParams;
+use refmcp_proto::model::{PaginatedParams, ServerResult};
 
-use super::params;
+use super::{Plan, params};
 use crate::call::Call;
 use crate::catalog::{Catalog, OrderedMap};
+use crate::error::CallError;
+
+/// The plan of a method that lists.
+pub(super) fn list<T: Send + Sync + 'static>(
+    call: &Call,
+    items: fn(&Catalog) -> &OrderedMap<T>,
+    result: fn(Page<T>) -> ServerResult,
+) -> Result<Plan, CallError> {
+    let call = call.clone();
+    Ok(Plan::now(async move { Ok(result(page(&call, items)?)) }))
+}
 
 /// One page of a list, and the cursor of the next.
 pub(super) struct Page<T> {
@@ -15,24 +26,23 @@ pub(super) struct Page<T> {
     pub(super) next: Option<String>,
 }
 
-/// Where a page begins: behind this place of the server's list (0) or of the session's own (1).
+/// The position after which a page begins: in the list of the server (layer 0) or of the session (1).
 #[derive(Clone, Copy, Default)]
 struct Position {
     layer: u8,
     place: u64,
 }
 
-/// The page that the call asks for. A session's own additions follow what everybody is offered; what they take the
-/// place of is left out.
-pub(super) fn page<T>(call: &Call, shelf: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>, RpcError> {
+/// The requested page. The items of the session follow those of the server, without the ones that they replace.
+fn page<T>(call: &Call, list: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>, RpcError> {
     let size = call.server().settings().page_size;
     let start = start(call)?;
     let mut items: Vec<(Position, Arc<T>)> = Vec::new();
     let own = call.session().and_then(|session| session.catalog());
-    let own = own.as_deref().map(shelf);
+    let own = own.as_deref().map(list);
     if start.layer == 0 {
         let catalog = call.server().catalog();
-        let shared = shelf(&catalog);
+        let shared = list(&catalog);
         let replaced = own.map(|own| shared.places_taken_by(own)).unwrap_or_default();
         let rest = shared.after(start.place).filter(|(place, _)| !replaced.contains(place)).take(size + 1);
         items.extend(rest.map(|(place, item)| (Position { layer: 0, place }, item.clone())));

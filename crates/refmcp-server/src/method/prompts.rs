@@ -5,34 +5,30 @@ use std::sync::Arc;
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{GetPromptParams, ListPromptsResult};
 
-use super::page::page;
-use super::{Plan, params};
+use super::{Plan, page, params};
 use crate::call::Call;
 use crate::catalog::{Prompt, PromptArguments};
+use crate::error::CallError;
 
-pub(super) fn list(call: &Call) -> Plan {
-    let call = call.clone();
-    Plan::now(async move {
-        let page = page(&call, |catalog| &catalog.prompts)?;
-        let prompts = page.items.iter().map(|prompt| prompt.definition.clone()).collect();
-        Ok(ListPromptsResult { next_cursor: page.next, ..ListPromptsResult::new(prompts) }.into())
-    })
+pub(super) fn list(call: &Call) -> Result<Plan, CallError> {
+    page::list(
+        call,
+        |catalog| &catalog.prompts,
+        |page| {
+            let prompts = page.items.iter().map(|prompt| prompt.definition.clone()).collect();
+            ListPromptsResult { next_cursor: page.next, ..ListPromptsResult::new(prompts) }.into()
+        },
+    )
 }
 
-pub(super) fn get(call: &Call) -> Plan {
-    let GetPromptParams { name, arguments, .. } = match params(call) {
-        Ok(params) => params,
-        Err(error) => return Plan::refuse(error),
-    };
-    let Some(prompt) = find(call, &name) else {
-        return Plan::refuse(RpcError::invalid_params(format!("unknown prompt: {}", excerpt(&name))));
-    };
+pub(super) fn get(call: &Call) -> Result<Plan, CallError> {
+    let GetPromptParams { name, arguments, .. } = params(call)?;
+    let prompt = find(call, &name)
+        .ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {}", excerpt(&name))))?;
     let arguments = arguments.unwrap_or_default();
-    if let Err(error) = check(&prompt, &arguments) {
-        return Plan::refuse(error);
-    }
+    check(&prompt, &arguments)?;
     let filling = call.clone();
-    Plan::later(async move { Ok(prompt.fill(filling, arguments).await?.into()) }).about(call, &name)
+    Ok(Plan::later(async move { Ok(prompt.fill(filling, arguments).await?.into()) }).about(call, &name))
 }
 
 /// A prompt's arguments are all strings; the required ones must be there, unknown ones must not.

@@ -9,21 +9,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::page::page;
-use super::{Plan, params};
+use super::{Plan, page, params};
 use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
 use crate::scopes::{insufficient_scope, lacks};
 use crate::statistics::MethodStatistics;
 
-pub(super) fn list(call: &Call) -> Plan {
-    let call = call.clone();
-    Plan::now(async move {
-        let page = page(&call, |catalog| &catalog.tools)?;
-        let tools = page.items.iter().map(|tool| tool.definition.clone()).collect();
-        Ok(ListToolsResult { next_cursor: page.next, ..ListToolsResult::new(tools) }.into())
-    })
+pub(super) fn list(call: &Call) -> Result<Plan, CallError> {
+    page::list(
+        call,
+        |catalog| &catalog.tools,
+        |page| {
+            let tools = page.items.iter().map(|tool| tool.definition.clone()).collect();
+            ListToolsResult { next_cursor: page.next, ..ListToolsResult::new(tools) }.into()
+        },
+    )
 }
 
 /// The members of the parameters that are needed here; the rest belongs to the engine.
@@ -35,29 +36,31 @@ struct Params<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-pub(super) fn call(call: &Call) -> Plan {
-    let Params { name, arguments } = match params(call) {
-        Ok(params) => params,
-        Err(error) => return Plan::refuse(error),
-    };
-    let Some(tool) = find(call, &name) else {
-        return Plan::refuse(RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))));
-    };
-    let Found { tool, statistics } = tool;
+pub(super) fn call(call: &Call) -> Result<Plan, CallError> {
+    let Params { name, arguments } = params(call)?;
+    let found = find(call, &name);
+    let Found { tool, statistics } =
+        found.ok_or_else(|| RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))))?;
+    let refuse = |error: RpcError| Plan::refuse(error.into());
     if lacks(call.scopes(), &tool.scopes) {
-        return Plan::refuse(insufficient_scope(&tool.scopes)).of(statistics);
+        return Ok(refuse(insufficient_scope(&tool.scopes)).of(statistics));
     }
-    let refuse = |why: String| Plan::refuse(RpcError::invalid_params(why));
     let arguments = match arguments.map(|text| serde_json::from_str(text.get())) {
         None => Value::Object(Map::new()),
         Some(Ok(Value::Object(arguments))) => Value::Object(arguments),
-        Some(Ok(_)) => return refuse("params: arguments is not an object".to_owned()).of(statistics),
-        Some(Err(fault)) => return refuse(format!("params: arguments: {fault}")).of(statistics),
+        Some(Ok(_)) => {
+            let error = RpcError::invalid_params("params: arguments is not an object");
+            return Ok(refuse(error).of(statistics));
+        }
+        Some(Err(fault)) => {
+            let error = RpcError::invalid_params(format!("params: arguments: {fault}"));
+            return Ok(refuse(error).of(statistics));
+        }
     };
     let inline = tool.inline;
     let work = run(call.clone(), tool, arguments);
     let plan = if inline { Plan::now(work) } else { Plan::later(work) };
-    plan.about(call, &name).of(statistics)
+    Ok(plan.about(call, &name).of(statistics))
 }
 
 /// A tool, and where its calls are counted.

@@ -10,7 +10,6 @@
 //! can choose them badly.
 
 mod budget;
-mod keys;
 mod log;
 mod parked_calls;
 mod pending_requests;
@@ -37,10 +36,9 @@ use super::{
     PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, SessionId, SessionRecord,
     StreamKey, TakeOver, TopicChanges, UpdateOutcome, WriterStop,
 };
-use keys::Keys;
 use pending_requests::Collected;
 use store::Sessions;
-use topics::Topics;
+use topics::{Keys, Topics};
 
 /// The state of one process.
 ///

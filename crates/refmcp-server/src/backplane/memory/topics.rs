@@ -1,11 +1,14 @@
-//! The generations of topics.
+//! Topics with their generations, and one-time keys.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use crate::backplane::TopicChanges;
+use super::later;
+use crate::backplane::{OnceOutcome, TopicChanges};
 
 /// All topics. They share one count, so one number says how much of all of them somebody has heard of.
 #[derive(Debug, Default)]
@@ -54,5 +57,42 @@ impl Topics {
         let changed = self.newest_last.range(after.saturating_add(1)..);
         let topics: Vec<_> = changed.map(|(generation, name)| (name.clone(), *generation)).collect();
         (missed || !topics.is_empty()).then_some(TopicChanges { topics, missed, latest: self.latest })
+    }
+}
+
+/// The keys that were used and are still remembered.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    used: HashSet<[u8; 32]>,
+    /// The same, the first to be forgotten first.
+    by_expiry: BTreeSet<(Instant, [u8; 32])>,
+}
+
+impl Keys {
+    pub(super) fn once(&mut self, key: [u8; 32], ttl: Duration, most: usize, now: Instant) -> OnceOutcome {
+        self.sweep(now);
+        if self.used.contains(&key) {
+            return OnceOutcome::Again;
+        }
+        if self.used.len() >= most {
+            return OnceOutcome::Full;
+        }
+        self.used.insert(key);
+        self.by_expiry.insert((later(now, ttl), key));
+        OnceOutcome::First
+    }
+
+    pub(super) fn sweep(&mut self, now: Instant) {
+        while let Some((expires, key)) = self.by_expiry.first().copied() {
+            if now < expires {
+                break;
+            }
+            self.by_expiry.pop_first();
+            self.used.remove(&key);
+        }
+        if self.used.is_empty() {
+            // After a flood even the empty table would stay large.
+            self.used.shrink_to_fit();
+        }
     }
 }

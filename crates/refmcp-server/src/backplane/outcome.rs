@@ -1,0 +1,232 @@
+//! Outcomes of the methods of a backplane.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
+
+use super::{Epoch, Event, ReaderToken, SessionRecord, StreamNumber};
+
+/// What became of a new session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateOutcome {
+    /// It is open.
+    Created,
+    /// The id is in use.
+    Taken,
+    /// There are as many as there may be, or no room is left.
+    Full,
+    /// The facts are longer than they may be.
+    TooLarge,
+}
+
+/// What became of a change of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpdateOutcome {
+    /// It was made; this is the new version.
+    Updated(u64),
+    /// Somebody else was faster; this is what the session is now.
+    Conflict(SessionRecord),
+    /// There is no such session.
+    Unknown,
+    /// The facts are longer than they may be.
+    TooLarge,
+    /// No room is left for them.
+    Full,
+}
+
+/// What became of a new stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenStreamOutcome {
+    /// It is open, and the caller is its writer.
+    Opened(StreamNumber, Epoch),
+    /// The session has as many as it may, or no room is left.
+    Full,
+    /// There is no such session.
+    Unknown,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendOutcome {
+    /// It is stored.
+    Stored,
+    /// It was stored before, by this writer; nothing has changed.
+    Already,
+    /// Another writer has taken over.
+    Fenced,
+    /// Its number is not the next one. A writer that has taken over gets this for the numbers of its predecessor, too:
+    /// they are taken by other events.
+    Gap {
+        /// The number of the last event that is stored.
+        last: u64,
+    },
+    /// The stream has ended.
+    Ended,
+    /// The request was cancelled, and its stream has ended with that.
+    Cancelled,
+    /// One event may not be so long.
+    TooLarge,
+    /// No room is left, and none could be made without dropping the ends of other streams. Older events of this stream
+    /// may have been dropped in trying.
+    Full,
+    /// There is no such stream.
+    Unknown,
+}
+
+/// What became of something that was posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostOutcome {
+    /// It is stored under this number.
+    Stored(u64),
+    /// It was stored before under this number.
+    Already(u64),
+    /// One event may not be so long.
+    TooLarge,
+    /// No room is left.
+    Full,
+    /// There is no such session.
+    Unknown,
+}
+
+/// A stream has a new writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeOver {
+    /// What the new writer writes with.
+    pub epoch: Epoch,
+    /// The number of the last event that is stored.
+    pub last: u64,
+    /// Whether nothing can be written any more. A stream that has ended keeps its writer.
+    pub ended: bool,
+}
+
+/// Why a writer should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriterStop {
+    /// The request was cancelled.
+    Cancelled,
+    /// Another writer has taken over.
+    Fenced,
+    /// The stream has ended.
+    Ended,
+    /// There is no such stream, or no longer.
+    Unknown,
+}
+
+/// What became of an attempt to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachOutcome {
+    /// The caller is the reader.
+    Reading {
+        /// What it reads with.
+        reader: ReaderToken,
+        /// Behind which event it begins.
+        after: u64,
+        /// How many events nobody has read and nobody can any more. Only readers of what is unread can miss some; those
+        /// who name an event are told [`AttachOutcome::Gone`].
+        missed: u64,
+    },
+    /// What follows is no longer kept.
+    Gone {
+        /// The request that the stream answers, if that is still known.
+        request: Option<RequestId>,
+    },
+    /// There never was that much.
+    Beyond,
+    /// The stream has ended with exactly this event; nothing follows.
+    Ended,
+    /// There never was such a stream, or its session is over.
+    Unknown,
+}
+
+/// What there is to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// These follow, without holes; at least one.
+    Events(Vec<Event>),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing more: the stream has ended.
+    End,
+    /// Another reader has come.
+    Replaced,
+    /// The reader was sent away and may come back.
+    Detached,
+    /// What follows is no longer kept.
+    Gone {
+        /// The request that the stream answers, if that is still known.
+        request: Option<RequestId>,
+    },
+    /// There is no such stream; most likely its session is over.
+    Unknown,
+}
+
+/// What became of a question's registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpectOutcome {
+    /// The answer is waited for.
+    Expected,
+    /// Too many are.
+    Full,
+    /// There is no such session.
+    Unknown,
+}
+
+/// What became of an answer that was handed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliverOutcome {
+    /// It is the one.
+    Taken,
+    /// It was expected once, but its time is over or another came first.
+    Late,
+    /// No room is left for it.
+    Full,
+    /// Nobody has asked, or that was long ago.
+    Unknown,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseOutcome {
+    /// The answer.
+    Body(Bytes),
+    /// There was none in time.
+    Overdue,
+    /// Nobody has asked, the answer was given to somebody else, or the session is over.
+    Unknown,
+}
+
+/// What became of a call that is to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParkOutcome {
+    /// It waits.
+    Parked,
+    /// One was parked under this key before; nothing has changed.
+    Already,
+    /// Too many wait, or no room is left.
+    Full,
+    /// There is no such session.
+    Unknown,
+}
+
+/// What has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicChanges {
+    /// The topics with their generations, the oldest change first.
+    pub topics: Vec<(Arc<str>, u64)>,
+    /// More has changed than is remembered: anything may have.
+    pub missed: bool,
+    /// Where to go on from.
+    pub latest: u64,
+}
+
+/// Whether a key was good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnceOutcome {
+    /// It was, and no longer is.
+    First,
+    /// It was used before.
+    Again,
+    /// Too many keys are remembered to take another. Forgetting one would make it good again, so this one is refused.
+    Full,
+}
