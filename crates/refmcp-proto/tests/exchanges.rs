@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use refmcp_proto::engine::{Change, EngineConfig, ExchangeId, MessageKind, MessageTarget, OutgoingMessage};
 use refmcp_testkit::engine::{Event, TestEngine, full_config};
+use refmcp_testkit::messages::{INITIALIZED, initialize_params};
 use serde_json::{Value, json};
 
 fn stateless(id: i64, method: &str, mut params: Value) -> Vec<u8> {
@@ -20,11 +21,9 @@ fn in_session(id: i64, method: &str, params: &Value) -> Vec<u8> {
 
 fn with_session() -> TestEngine {
     let mut rig = TestEngine::new(full_config());
-    let params = json!({
-        "protocolVersion": "2025-06-18", "capabilities": { "roots": {} }, "clientInfo": { "name": "c", "version": "1" },
-    });
+    let params = initialize_params("c", "2025-06-18", json!({ "roots": {} }));
     rig.send(&in_session(0, "initialize", &params));
-    rig.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    rig.send(INITIALIZED.as_bytes());
     rig.take_sent();
     rig
 }

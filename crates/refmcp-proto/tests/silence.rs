@@ -8,6 +8,7 @@ use refmcp_proto::engine::{CallId, EarlyRequests, ExchangeId, HandlerOutcome, Ou
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::time::Timestamp;
 use refmcp_testkit::engine::full_config;
+use refmcp_testkit::messages::initialize_params;
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_millis(1000);
@@ -43,9 +44,7 @@ impl Talk {
     }
 
     fn initialize(&mut self, revision: &str) {
-        let params = json!({
-            "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" },
-        });
+        let params = initialize_params("c", revision, json!({}));
         let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         assert_eq!(self.hear(0, &initialize), [Said::Sent]);
     }

@@ -23,13 +23,14 @@ mod pair;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use refmcp_proto::model::keys;
 use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_server::Server;
 use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter, LineReader, LineWriter};
 use serde_json::{Map, Value, json};
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::time::timeout;
+
+use crate::messages::{initialize_params, request_meta};
 
 pub use accept::{accept_all, all_capabilities};
 pub use pair::Pair;
@@ -89,16 +90,13 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
 
     /// Opens a session, or, where the revision has none, describes the client in every request from now on.
     pub async fn start(&mut self, revision: Revision, capabilities: Value) -> Value {
-        let info = json!({ "name": "testkit", "version": "1" });
         self.stateless = revision.lifecycle() == Lifecycle::PerRequest;
         if self.stateless {
-            self.meta(keys::PROTOCOL_VERSION, json!(revision.as_str()));
-            self.meta(keys::CLIENT_INFO, info);
-            self.meta(keys::CLIENT_CAPABILITIES, capabilities);
+            let meta = request_meta("testkit", revision.as_str(), capabilities);
+            self.meta.extend(meta.as_object().cloned().unwrap_or_default());
             return Value::Null;
         }
-        let params =
-            json!({ "protocolVersion": revision.as_str(), "capabilities": capabilities, "clientInfo": info });
+        let params = initialize_params("testkit", revision.as_str(), capabilities);
         let opened = self.result("initialize", params).await;
         assert_eq!(opened["protocolVersion"], revision.as_str(), "another revision was agreed on");
         self.notify("notifications/initialized", json!({})).await;

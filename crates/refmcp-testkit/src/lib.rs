@@ -5,6 +5,7 @@
 //! | [`clock`] | a clock that is moved by hand |
 //! | [`engine`] | a server engine to send messages to, with handlers that run at once |
 //! | [`leaks`] | searches logs for secrets |
+//! | [`messages`] | the parameters of `initialize`, and the `_meta` of requests without a session |
 //! | [`ports`] | free ports that are known before something listens there |
 //! | [`script`] | the handlers of the engine: tools, resources and prompts for every situation |
 //! | [`sealer`] | an insecure sealer of request states |
@@ -27,6 +28,7 @@ pub mod engine;
 pub mod leaks;
 #[cfg(feature = "log")]
 pub mod log;
+pub mod messages;
 #[cfg(feature = "server")]
 pub mod paused;
 pub mod ports;

@@ -13,6 +13,7 @@ use refmcp_proto::engine::{
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{CallToolResult, InputRequest, keys};
 use refmcp_testkit::engine::{TestEngine, full_config};
+use refmcp_testkit::messages::initialize_params;
 use serde_json::{Value, json};
 
 use crate::streams::serves;
@@ -107,9 +108,7 @@ impl World {
         config.timeouts.client_response = Duration::from_secs(300);
         // Handlers that do nothing: how calls go on is for the test to say.
         let mut world = Self { rig: TestEngine::with_handler(config, |_| Vec::new()), exchanges: Vec::new() };
-        let opening = json!({
-            "protocolVersion": "2025-03-26", "capabilities": { "roots": {} }, "clientInfo": { "name": "c", "version": "1" },
-        });
+        let opening = initialize_params("c", "2025-03-26", json!({ "roots": {} }));
         let open = json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": opening });
         world.rig.send(open.to_string().as_bytes());
         world

@@ -9,6 +9,7 @@ use refmcp_reference::Options;
 use refmcp_server::transport::memory::MemoryPipe;
 use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
 use refmcp_server::{Revision, Server};
+use refmcp_testkit::messages::{initialize_params, request_meta};
 use refmcp_testkit::schema::{Direction, Schema};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -81,17 +82,10 @@ impl Client {
             schema: schema(revision),
             methods: HashMap::new(),
         };
-        let info = json!({ "name": "test", "version": "1" });
         if revision == STATELESS {
-            let envelope = json!({
-                "io.modelcontextprotocol/protocolVersion": revision,
-                "io.modelcontextprotocol/clientInfo": info,
-                "io.modelcontextprotocol/clientCapabilities": capabilities,
-            });
-            client.envelope = envelope.as_object().cloned();
+            client.envelope = request_meta("test", revision, capabilities).as_object().cloned();
         } else {
-            let params =
-                json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": info });
+            let params = initialize_params("test", revision, capabilities);
             let opened = client.result("initialize", params).await;
             assert_eq!(opened["protocolVersion"], revision);
             client.notify("notifications/initialized", json!({})).await;

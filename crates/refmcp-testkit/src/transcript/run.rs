@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::parse::{Action, Conversation, File, Step};
 use super::placeholders::Context;
 use super::{Endpoint, Settings, Start, diff};
+use crate::messages::initialize_params;
 
 /// One conversation under one revision, as it went.
 #[derive(Debug)]
@@ -89,14 +90,8 @@ fn open(context: &Context, endpoint: &mut dyn Endpoint) -> Result<(), String> {
     if context.is_stateless() {
         return Ok(());
     }
-    let initialize = json!({
-        "jsonrpc": "2.0", "id": "open", "method": "initialize",
-        "params": {
-            "protocolVersion": context.revision.as_str(),
-            "capabilities": context.capabilities,
-            "clientInfo": { "name": "transcript", "version": "1" },
-        },
-    });
+    let params = initialize_params("transcript", context.revision.as_str(), context.capabilities.clone());
+    let initialize = json!({ "jsonrpc": "2.0", "id": "open", "method": "initialize", "params": params });
     endpoint.send(&initialize.to_string());
     let answers = messages(endpoint)?;
     let agreed =

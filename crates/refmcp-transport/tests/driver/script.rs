@@ -11,6 +11,7 @@ use refmcp_proto::engine::{
 };
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
 use refmcp_testkit::engine::full_config;
+use refmcp_testkit::messages::initialize_params;
 use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use refmcp_transport::{CallService, Cancellation, ConnectionEnd, Driver, EngineHandle, RunningCall};
@@ -148,11 +149,7 @@ impl Peer {
     }
 
     async fn open(&mut self) {
-        let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": { "roots": {} },
-            "clientInfo": { "name": "peer", "version": "1" },
-        });
+        let params = initialize_params("peer", "2025-11-25", json!({ "roots": {} }));
         self.send(&json!({ "id": "open", "method": "initialize", "params": params })).await;
         assert_eq!(self.read().await.unwrap()["id"], "open");
         self.send(&json!({ "method": "notifications/initialized" })).await;

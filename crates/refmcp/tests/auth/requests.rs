@@ -26,8 +26,7 @@ pub(crate) fn token(issuer: &str, resource: &str) -> String {
 
 /// The first message of a session.
 pub(crate) fn initialize() -> String {
-    let client = json!({ "name": "line", "version": "1" });
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let params = refmcp_testkit::messages::initialize_params("line", "2025-11-25", json!({}));
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string()
 }
 

@@ -67,9 +67,7 @@ impl Client {
 
     /// The request that opens a session.
     pub(crate) fn initialize(revision: &str) -> String {
-        let info = json!({ "name": "tests", "version": "1" });
-        let params =
-            json!({ "protocolVersion": revision, "capabilities": capabilities(), "clientInfo": info });
+        let params = refmcp_testkit::messages::initialize_params("tests", revision, capabilities());
         Version::Session("").request("init", "initialize", &params)
     }
 

@@ -194,9 +194,7 @@ pub(crate) fn with_meta(mut params: Value) -> Value {
 
 /// The parameters of `initialize`.
 pub(crate) fn initialize_params(revision: &str) -> Value {
-    let capabilities = json!({ "elicitation": {} });
-    let info = json!({ "name": "test", "version": "1" });
-    json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": info })
+    refmcp_testkit::messages::initialize_params("test", revision, json!({ "elicitation": {} }))
 }
 
 fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
