@@ -1,20 +1,23 @@
 //! The guard against DNS rebinding and foreign web pages: the `Host` and the `Origin` of a request. A web page must not
 //! reach a server on this machine through its visitor's browser, so both are checked before anything else.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, Uri, header};
+use axum::http::{HeaderMap, Uri, header};
+
+use crate::request::headers;
 
 /// A request that the guard refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
     /// Because of its `Host`.
     #[error("{0}")]
-    Host(&'static str),
+    Host(Cow<'static, str>),
     /// Because of its `Origin`.
     #[error("{0}")]
-    Origin(&'static str),
+    Origin(Cow<'static, str>),
 }
 
 /// Checks `Host` and `Origin`: `hosts` and `origins` are allowed beside the names of this machine; `local` is the server's
@@ -40,15 +43,14 @@ pub(crate) fn check_host(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<(), GuardError> {
-    let more = GuardError::Host("more than one Host header");
-    let host = single(headers, &header::HOST, more, GuardError::Host("an unreadable Host header"))?;
+    let host = headers::value(headers, &header::HOST).map_err(|why| GuardError::Host(why.into()))?;
     let target = uri.authority().map(Authority::as_str);
     if host.is_none() && target.is_none() {
-        return Err(GuardError::Host("no Host header"));
+        return Err(GuardError::Host("no Host header".into()));
     }
     // Both count if both are there: an intermediary may have looked at either.
     if ![host, target].into_iter().flatten().all(|host| is_allowed(hosts, local, host)) {
-        return Err(GuardError::Host("this Host is not served here; --allow-host NAME serves it"));
+        return Err(GuardError::Host("this Host is not served here; --allow-host NAME serves it".into()));
     }
     Ok(())
 }
@@ -60,7 +62,7 @@ pub(crate) fn check_forwarded_host(
     host: &str,
 ) -> Result<(), GuardError> {
     let foreign = "this forwarded host is not served here; --allow-host NAME serves it";
-    is_allowed(hosts, local, host).then_some(()).ok_or(GuardError::Host(foreign))
+    is_allowed(hosts, local, host).then_some(()).ok_or(GuardError::Host(foreign.into()))
 }
 
 /// Checks `Origin` alone.
@@ -70,30 +72,15 @@ pub(crate) fn check_origin(
     local: Option<IpAddr>,
     headers: &HeaderMap,
 ) -> Result<(), GuardError> {
-    let more = GuardError::Origin("more than one Origin header");
-    let unreadable = GuardError::Origin("an unreadable Origin header");
-    let Some(origin) = single(headers, &header::ORIGIN, more, unreadable)? else { return Ok(()) };
+    let origin = headers::value(headers, &header::ORIGIN).map_err(|why| GuardError::Origin(why.into()))?;
+    let Some(origin) = origin else { return Ok(()) };
     let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     if origins.iter().any(|allowed| allowed == origin)
         || host.is_some_and(|host| is_allowed(hosts, local, host))
     {
         return Ok(());
     }
-    Err(GuardError::Origin("this Origin is not allowed here; --allow-origin ORIGIN allows it"))
-}
-
-fn single<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-    more: GuardError,
-    unreadable: GuardError,
-) -> Result<Option<&'a str>, GuardError> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(_), Some(_)) => Err(more),
-        (Some(value), None) => value.to_str().map(Some).map_err(|_| unreadable),
-    }
+    Err(GuardError::Origin("this Origin is not allowed here; --allow-origin ORIGIN allows it".into()))
 }
 
 /// Whether a host, with or without a port, is a name of this machine, an allowed name, or the server's own address: no

@@ -18,7 +18,7 @@ use crate::access::caller::{Caller, Client};
 use crate::access::cors;
 use crate::access::forwarded::{self, ForwardedOrigin};
 use crate::access::guard;
-use crate::access::resource_server::{ResourceServer, TokenStatus};
+use crate::access::resource_server::ResourceServer;
 use crate::endpoint::{Endpoint, Inner};
 use crate::extra_routes::ExtraRoutes;
 use crate::ops::health;
@@ -164,8 +164,10 @@ impl Inner {
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
-        let status = match resource_server.look_up(&head) {
-            Ok(status) => status,
+        let authorized = resource_server.authorize(&head, || self.acquire_in_flight()).await;
+        let (token, _counted) = match authorized {
+            Ok(authorized) => authorized,
+            Err(refusal) if refusal.reason == Reason::InFlight => return Err(refusal),
             // A token in a form gets a refusal that says so.
             Err(refusal) if is_form(&head.headers) => {
                 return Err(match body::read(self, body, FORM).await {
@@ -176,14 +178,6 @@ impl Inner {
                 });
             }
             Err(refusal) => return Err(body::refuse_unread(&head.headers, body, refusal).await),
-        };
-        let _counted = self.acquire_in_flight()?;
-        let token = match status {
-            TokenStatus::Verified(token) => token,
-            TokenStatus::Unverified(token) => match resource_server.verify(token).await {
-                Ok(token) => token,
-                Err(refusal) => return Err(body::refuse_unread(&head.headers, body, refusal).await),
-            },
         };
         let caller = Caller { client, token: Some(token.clone()), origin: forwarded::origin(&head) };
         let response = self.serve_route(route, caller, head, body).await?;

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::Encryption;
@@ -71,21 +70,5 @@ impl From<TcpListener> for Listener {
 impl From<UnixSocket> for Listener {
     fn from(socket: UnixSocket) -> Self {
         Self(Kind::Unix(socket))
-    }
-}
-
-/// A stream whose first bytes can be read without consuming them.
-pub(super) trait Peek {
-    async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize>;
-    async fn is_read_closed(&self) -> io::Result<bool>;
-}
-
-impl Peek for TcpStream {
-    async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        Self::peek(self, bytes).await
-    }
-
-    async fn is_read_closed(&self) -> io::Result<bool> {
-        Ok(self.ready(Interest::READABLE).await?.is_read_closed())
     }
 }

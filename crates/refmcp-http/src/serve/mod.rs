@@ -1,11 +1,4 @@
 //! Serving on a listener: accepts connections, tells HTTP/1.1 from HTTP/2, and shuts down in order.
-//!
-//! | module | what it is |
-//! |---|---|
-//! | `listener`, `unix`, `tls` | where connections come from: a port, with TLS or without, or a Unix socket |
-//! | `socket` | the write timeout of a connection, and closing it without losing the response |
-//! | `shutdown` | the phases of a shutdown, and the signal to all connections |
-//! | `ops` | the operators' listener |
 
 pub(crate) mod listener;
 mod ops;
@@ -24,11 +17,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
+use bytes::{Bytes, BytesMut};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,7 +32,7 @@ use crate::deadline::HeadTimer;
 use crate::endpoint::Endpoint;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
-use listener::{Accepted, Listener, Peek};
+use listener::{Accepted, Listener};
 use shutdown::{Phase, Shutdown, StopSignal};
 use socket::{ClientSocket, DrainOnClose, Socket};
 
@@ -163,9 +157,9 @@ impl Endpoint {
     }
 
     /// Serves one connection, unless there are too many.
-    async fn serve_connection<S: Socket + Peek>(
+    async fn serve_connection<S: Socket>(
         self,
-        stream: S,
+        mut stream: S,
         client: Client,
         encryption: Encryption,
         signals: StopSignals,
@@ -182,13 +176,13 @@ impl Endpoint {
         match encryption {
             // The first bytes tell the version of HTTP.
             Encryption::Plain => {
-                let version = tokio::select! {
-                    version = peek_version(&stream) => version,
+                let read = tokio::select! {
+                    read = read_version(&mut stream) => read,
                     () = sleep(inner.options.head_timeout) => return,
                     () = signals.graceful.sent() => return,
                 };
-                if let Some(version) = version {
-                    self.serve_http(stream, version, client, signals).await;
+                if let Some((version, prefix)) = read {
+                    self.serve_http(stream, prefix, version, client, signals).await;
                 }
             }
             #[cfg(feature = "tls")]
@@ -199,7 +193,9 @@ impl Endpoint {
                     () = signals.graceful.sent() => return,
                 };
                 match opened {
-                    Ok((stream, version)) => self.serve_http(stream, version, client, signals).await,
+                    Ok((stream, version)) => {
+                        self.serve_http(stream, Bytes::new(), version, client, signals).await;
+                    }
                     Err(fault) => tracing::debug!(%fault, "no TLS"),
                 }
             }
@@ -211,12 +207,15 @@ impl Endpoint {
     async fn serve_http<S: Socket>(
         self,
         stream: S,
+        prefix: Bytes,
         version: HttpVersion,
         client: Client,
         signals: StopSignals,
     ) {
+        let drain = DrainOnClose::default();
+        let stream = ClientSocket::new(stream, prefix, self.inner.options.write_timeout, drain.clone());
         let served = match version {
-            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, client, signals)).await,
+            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, drain, client, signals)).await,
             HttpVersion::Http2 => Box::pin(self.serve_http2(stream, client, signals)).await,
         };
         if let Err(fault) = served {
@@ -226,11 +225,11 @@ impl Endpoint {
 
     async fn serve_http1<S: Socket>(
         self,
-        stream: S,
+        stream: ClientSocket<S>,
+        drain: DrainOnClose,
         client: Client,
         signals: StopSignals,
     ) -> hyper::Result<()> {
-        let drain = DrainOnClose::default();
         let service = service_fn(|request: hyper::Request<Incoming>| async {
             let response = self.answer(client, request.map(Body::new)).await;
             if response.headers().contains_key(header::CONNECTION)
@@ -240,7 +239,6 @@ impl Endpoint {
             }
             Ok::<Response, Infallible>(response)
         });
-        let stream = ClientSocket::new(stream, self.inner.options.write_timeout, drain.clone());
         let builder = http1(&self.inner.options);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
@@ -257,17 +255,16 @@ impl Endpoint {
 
     async fn serve_http2<S: Socket>(
         self,
-        stream: S,
+        stream: ClientSocket<S>,
         client: Client,
         signals: StopSignals,
     ) -> hyper::Result<()> {
-        let (builder, write_timeout) = (http2(&self.inner.options), self.inner.options.write_timeout);
+        let builder = http2(&self.inner.options);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let endpoint = self.clone();
             async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) }
         });
-        let stream = TokioIo::new(ClientSocket::new(stream, write_timeout, DrainOnClose::default()));
-        let mut connection = pin!(builder.serve_connection(stream, service));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         if let Some(served) = signals.graceful.run_until_sent(connection.as_mut()).await {
             return served;
         }
@@ -281,7 +278,7 @@ async fn refuse_full(mut stream: impl Socket) {
     let _ = timeout(FULL_WITHIN, stream.write_all(FULL)).await;
     let drain = DrainOnClose::default();
     drain.enable();
-    drop(ClientSocket::new(stream, FULL_WITHIN, drain));
+    drop(ClientSocket::new(stream, Bytes::new(), FULL_WITHIN, drain));
 }
 
 /// A builder for one connection, whose requests share a timer.
@@ -305,26 +302,19 @@ fn http2(options: &Options) -> http2::Builder<TokioExecutor> {
     builder
 }
 
-/// The version of HTTP that the first bytes are of; none if there are none. The bytes stay in the socket.
-async fn peek_version(stream: &impl Peek) -> Option<HttpVersion> {
+/// Reads the first bytes and the version of HTTP that they are of; none if the client closes before.
+async fn read_version(stream: &mut impl Socket) -> Option<(HttpVersion, Bytes)> {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
-    let mut bytes = [0; PREFACE.len()];
-    loop {
-        let count = stream.peek(&mut bytes).await.ok().filter(|count| *count > 0)?;
-        let seen = bytes.get(..count)?;
-        if !PREFACE.starts_with(seen) {
-            return Some(HttpVersion::Http1);
+    let mut bytes = BytesMut::with_capacity(1024);
+    while stream.read_buf(&mut bytes).await.ok()? > 0 {
+        if bytes.starts_with(PREFACE) {
+            return Some((HttpVersion::Http2, bytes.freeze()));
         }
-        if count == PREFACE.len() {
-            return Some(HttpVersion::Http2);
+        if !PREFACE.starts_with(&bytes) {
+            return Some((HttpVersion::Http1, bytes.freeze()));
         }
-        // The client has closed the stream, so nothing follows.
-        if stream.is_read_closed().await.ok()? {
-            return None;
-        }
-        // The socket stays readable, so only time can be waited for.
-        sleep(Duration::from_millis(5)).await;
     }
+    None
 }
 
 /// Pauses after a fault of accepting, unless it is one of the accepted connection alone.

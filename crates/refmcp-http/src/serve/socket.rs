@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep, timeout};
@@ -24,6 +25,8 @@ const JOINED: usize = 1024;
 pub(super) struct ClientSocket<S: Socket> {
     /// None only while it is dropped.
     stream: Option<S>,
+    /// Bytes that were read before; they are read again first.
+    prefix: Bytes,
     drain: DrainOnClose,
     /// How long the client may read nothing.
     write_timeout: Duration,
@@ -46,8 +49,8 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket for S {}
 
 impl<S: Socket> ClientSocket<S> {
-    pub(super) fn new(stream: S, write_timeout: Duration, drain: DrainOnClose) -> Self {
-        Self { stream: Some(stream), drain, write_timeout, stalled: None }
+    pub(super) fn new(stream: S, prefix: Bytes, write_timeout: Duration, drain: DrainOnClose) -> Self {
+        Self { stream: Some(stream), prefix, drain, write_timeout, stalled: None }
     }
 
     /// Fails if writing has been pending for too long.
@@ -89,7 +92,12 @@ impl<S: Socket> AsyncRead for ClientSocket<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.stream()?.poll_read(context, buffer)
+        if self.prefix.is_empty() {
+            return self.stream()?.poll_read(context, buffer);
+        }
+        let most = self.prefix.len().min(buffer.remaining());
+        buffer.put_slice(&self.prefix.split_to(most));
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -155,7 +163,7 @@ mod tests {
     async fn writing_fails_if_the_client_reads_nothing() {
         let (near, mut far) = tokio::io::duplex(10);
         let patience = Duration::from_secs(5);
-        let mut socket = ClientSocket::new(near, patience, DrainOnClose::default());
+        let mut socket = ClientSocket::new(near, Bytes::new(), patience, DrainOnClose::default());
         let writing = tokio::spawn(async move { socket.write_all(&[0; 40]).await.unwrap_err().kind() });
         // StreamReader now and then is enough.
         for _ in 0..2 {
@@ -170,7 +178,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(10);
         let drain = DrainOnClose::default();
         drain.enable();
-        drop(ClientSocket::new(near, Duration::from_secs(5), drain));
+        drop(ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), drain));
         far.write_all(&[0; 1000]).await.unwrap();
     }
 }

@@ -7,12 +7,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::RecvFlags;
-use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
-
-use super::listener::Peek;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
@@ -136,19 +132,5 @@ impl Drop for SocketFile {
         {
             tracing::warn!(%fault, path = %self.path.display(), "the socket file was not removed");
         }
-    }
-}
-
-impl Peek for UnixStream {
-    async fn peek(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.async_io(Interest::READABLE, || {
-            let (count, _) = rustix::net::recv(self, &mut *bytes, RecvFlags::PEEK)?;
-            Ok(count)
-        })
-        .await
-    }
-
-    async fn is_read_closed(&self) -> io::Result<bool> {
-        Ok(self.ready(Interest::READABLE).await?.is_read_closed())
     }
 }

@@ -23,7 +23,6 @@ use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, ReadFrom, SessionId, StreamKey, StreamNumber, StreamReader,
     Unavailable,
 };
-use refmcp_server::transport::clock::Clock;
 use refmcp_server::transport::{
     CallService, Cancellation, CommandSink, EngineCommand, EngineHandle, RunningCall,
 };
@@ -104,12 +103,8 @@ impl SessionDriver {
         self.service.session()
     }
 
-    fn clock(&self) -> Clock {
-        self.session().server().clock()
-    }
-
     fn now(&self) -> Timestamp {
-        self.clock().now()
+        self.session().server().clock().now()
     }
 
     /// Whether a stream is being read or a request is in flight.
@@ -407,7 +402,7 @@ impl SessionDriver {
         if self.timer.fetch_min(millis, Ordering::Relaxed) <= millis {
             return;
         }
-        let (me, at) = (self.me.clone(), self.clock().instant(deadline));
+        let (me, at) = (self.me.clone(), self.session().server().clock().instant(deadline));
         tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
             let Some(driver) = me.upgrade() else { return };

@@ -115,14 +115,14 @@ impl Events {
             let due = self.sent + self.format.keep_alive.min(YEAR);
             tokio::select! {
                 biased;
-                more = self.source.next(&mut chunk, self.format) => more,
+                more = self.source.next(true, &mut chunk, self.format) => more,
                 () = poll_fn(|context| self.deadline.poll(due, context)) => {
                     encode_comment(&mut chunk, "alive");
                     true
                 }
             }
         } else {
-            self.source.try_next(&mut chunk, self.format).await
+            self.source.next(false, &mut chunk, self.format).await
         };
         self.ended = !more;
         (more || !chunk.is_empty()).then(|| chunk.into())
@@ -130,41 +130,29 @@ impl Events {
 }
 
 impl EventSource {
-    /// Writes the events that are there; returns whether more may follow.
-    async fn try_next(&mut self, out: &mut Vec<u8>, format: SseFormat) -> bool {
+    /// Writes the events that are there, or waits for some; returns whether more may follow. Dropping the future loses
+    /// nothing: events are written only after waiting.
+    async fn next(&mut self, wait: bool, out: &mut Vec<u8>, format: SseFormat) -> bool {
         match self {
-            Self::Stream(reader) => loop {
-                match reader.try_next() {
-                    Next::Message(message) => write_message(out, None, &message.json),
-                    Next::Wait => return true,
-                    Next::End | Next::Lost => return false,
+            Self::Stream(reader) => {
+                let mut next = if wait { reader.next().await } else { reader.try_next() };
+                loop {
+                    match next {
+                        Next::Message(message) => write_message(out, None, &message.json),
+                        Next::Wait => return true,
+                        Next::End | Next::Lost => return false,
+                    }
+                    if out.len() >= CHUNK {
+                        return true;
+                    }
+                    next = reader.try_next();
                 }
-                if out.len() >= CHUNK {
-                    return true;
-                }
-            },
-            Self::Log(reading) => {
-                let read = reading.try_next().await;
-                write_logged(out, reading.stream().number, format, read)
+            }
+            Self::Log(reader) => {
+                let read = if wait { reader.next().await } else { reader.try_next().await };
+                write_logged(out, reader.stream().number, format, read)
             }
         }
-    }
-
-    /// Waits for events and writes them; returns whether more may follow. Dropping the future loses nothing: events are
-    /// written only after waiting.
-    async fn next(&mut self, out: &mut Vec<u8>, format: SseFormat) -> bool {
-        match self {
-            Self::Stream(reader) => match reader.next().await {
-                Next::Message(message) => write_message(out, None, &message.json),
-                Next::Wait => return true,
-                Next::End | Next::Lost => return false,
-            },
-            Self::Log(reading) => {
-                let read = reading.next().await;
-                return write_logged(out, reading.stream().number, format, read);
-            }
-        }
-        self.try_next(out, format).await
     }
 }
 

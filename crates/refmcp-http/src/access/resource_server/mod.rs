@@ -29,7 +29,7 @@ use url::Url;
 use introspection::IntrospectionQueue;
 use issuer::Issuer;
 use token_cache::TokenCache;
-pub(crate) use verification::{TokenStatus, VerifiedToken};
+pub(crate) use verification::VerifiedToken;
 
 use crate::ops::log::LogLimiter;
 use crate::options::Options;

@@ -41,22 +41,6 @@ impl fmt::Debug for VerifiedToken {
     }
 }
 
-/// The token of a request after a look at its head.
-pub(crate) enum TokenStatus {
-    /// It is in the cache of verified tokens.
-    Verified(Arc<VerifiedToken>),
-    Unverified(Box<UnverifiedToken>),
-}
-
-/// A token that still has to be verified.
-pub(crate) struct UnverifiedToken {
-    token: Secret,
-    digest: Digest,
-    scheme: Scheme,
-    proof: Option<VerifiedProof>,
-    metadata_url: String,
-}
-
 /// The host and scheme that the client used, as far as they are known.
 pub(super) fn request_origin(head: &Parts) -> RequestOrigin<'_> {
     let scheme = head.extensions.get::<ForwardedOrigin>().and_then(|forwarded| forwarded.scheme);
@@ -64,34 +48,30 @@ pub(super) fn request_origin(head: &Parts) -> RequestOrigin<'_> {
 }
 
 impl ResourceServer {
-    /// Looks a request's token up in the cache, and checks what can be checked by the head alone.
-    pub(crate) fn look_up(&self, head: &Parts) -> Result<TokenStatus, Refusal> {
-        let url = || self.metadata_url(head);
-        let presented = read_credentials(original_uri(head), &head.headers)
-            .map_err(|denied| self.refuse(&denied, None, &url()))?;
+    /// Verifies the access token of a request by its head alone. `admit` counts the request, once its token may be valid.
+    pub(crate) async fn authorize<G>(
+        &self,
+        head: &Parts,
+        admit: impl FnOnce() -> Result<G, Refusal>,
+    ) -> Result<(Arc<VerifiedToken>, G), Refusal> {
+        let refuse = |denied: &AccessError, scheme| self.refuse(denied, scheme, head);
+        let presented =
+            read_credentials(original_uri(head), &head.headers).map_err(|denied| refuse(&denied, None))?;
         let scheme = presented.scheme;
-        let refuse = |denied: AccessError| self.refuse(&denied, Some(scheme), &url());
-        let now = now();
-        let proof = self.check_proof(head, &presented, now).map_err(refuse)?;
-        let digest = digest(presented.token);
-        if let Some(token) = self.state.cache.valid(&digest, now).filter(|token| now < token.until) {
-            self.check_binding(&token, scheme, proof.as_ref(), now).map_err(refuse)?;
-            return Ok(TokenStatus::Verified(token));
-        }
-        if self.state.cache.is_inactive(&digest, now) {
+        let refuse = |denied: AccessError| refuse(&denied, Some(scheme));
+        let proof = self.check_proof(head, &presented, now()).map_err(refuse)?;
+        let (digest, now) = (digest(presented.token), now());
+        let cached = self.state.cache.valid(&digest, now).filter(|token| now < token.until);
+        if cached.is_none() && self.state.cache.is_inactive(&digest, now) {
             return Err(refuse(AccessError::Inactive));
         }
-        let token = Secret::new(presented.token);
-        let unverified = UnverifiedToken { token, digest, scheme, proof, metadata_url: url() };
-        Ok(TokenStatus::Unverified(Box::new(unverified)))
-    }
-
-    pub(crate) async fn verify(&self, token: Box<UnverifiedToken>) -> Result<Arc<VerifiedToken>, Refusal> {
-        let UnverifiedToken { token, digest, scheme, proof, metadata_url } = *token;
-        let refuse = |denied: AccessError| self.refuse(&denied, Some(scheme), &metadata_url);
-        let token = self.verify_token(&token, digest).await.map_err(refuse)?;
-        self.check_binding(&token, scheme, proof.as_ref(), now()).map_err(refuse)?;
-        Ok(token)
+        let admitted = admit()?;
+        let token = match cached {
+            Some(token) => token,
+            None => self.verify_token(&Secret::new(presented.token), digest).await.map_err(refuse)?,
+        };
+        self.check_binding(&token, scheme, proof.as_ref()).map_err(refuse)?;
+        Ok((token, admitted))
     }
 
     /// The DPoP proof of a request, checked as far as possible without the claims of the token.
@@ -122,7 +102,6 @@ impl ResourceServer {
         token: &VerifiedToken,
         scheme: Scheme,
         proof: Option<&VerifiedProof>,
-        now: Seconds,
     ) -> Result<(), AccessError> {
         match (&token.access.jkt, scheme, proof) {
             (Some(_), Scheme::Bearer, _) => Err(AccessError::ProofRequired),
@@ -130,8 +109,7 @@ impl ResourceServer {
             (None, Scheme::Bearer, _) if self.settings.require_dpop => Err(AccessError::NotBound),
             (None, Scheme::Bearer, _) => Ok(()),
             (Some(jkt), Scheme::Dpop, Some(proof)) if proof.jkt == *jkt => {
-                let mut replays = self.state.replays.lock();
-                Ok(replays.use_once(proof, now)?)
+                Ok(self.state.replays.lock().use_once(proof, now())?)
             }
             (Some(_), Scheme::Dpop, Some(_)) => Err(ProofError::Binding.into()),
             (Some(_), Scheme::Dpop, None) => Err(ProofError::Missing.into()),
@@ -210,30 +188,26 @@ impl ResourceServer {
     /// Refuses a request whose token lacks scopes; the challenge names all that are needed.
     pub(crate) fn insufficient_scope(&self, token: &VerifiedToken, needed: Scopes, head: &Parts) -> Refusal {
         let denied = AccessError::InsufficientScope(needed);
-        self.refuse(&denied, Some(token.scheme), &self.metadata_url(head))
+        self.refuse(&denied, Some(token.scheme), head)
     }
 
     /// Refuses a request with its token in a form.
     pub(crate) fn refuse_form(&self, head: &Parts) -> Refusal {
-        self.refuse(&IN_A_FORM, None, &self.metadata_url(head))
-    }
-
-    /// The metadata document that a challenge names. Messages of HTTP+SSE belong to the resource of their stream.
-    fn metadata_url(&self, head: &Parts) -> String {
-        let target = match self.target(head) {
-            Target::Messages => Target::Events,
-            target => target,
-        };
-        self.settings.names.document(self.settings.path.of(target), request_origin(head))
+        self.refuse(&IN_A_FORM, None, head)
     }
 
     fn target(&self, head: &Parts) -> Target {
         self.settings.path.target(head.uri.path())
     }
 
-    fn refuse(&self, denied: &AccessError, scheme: Option<Scheme>, metadata_url: &str) -> Refusal {
+    fn refuse(&self, denied: &AccessError, scheme: Option<Scheme>, head: &Parts) -> Refusal {
+        // Messages of HTTP+SSE belong to the resource of their stream.
+        let target = match self.target(head) {
+            Target::Messages => Target::Events,
+            target => target,
+        };
         let context = ChallengeContext {
-            metadata: metadata_url,
+            metadata: &self.settings.names.document(self.settings.path.of(target), request_origin(head)),
             scopes: &self.settings.challenge_scopes,
             only_bound: self.settings.require_dpop,
         };
