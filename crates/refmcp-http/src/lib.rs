@@ -67,6 +67,7 @@ pub use endpoint::{Endpoint, EndpointBuilder};
 pub use extra_routes::ExtraRoutes;
 pub use ops::health::OpsRoutes;
 pub use options::Options;
+pub use request::websocket::websocket_handshake;
 pub use routes::{EndpointPath, EndpointPathError, Route};
 pub use serve::listener::Listener;
 pub use serve::shutdown::Shutdown;

@@ -203,7 +203,7 @@ impl Refusal {
     }
 
     /// Answers with a JSON-RPC error for this request.
-    pub(crate) fn as_rpc_error(self, id: Option<&RequestId>) -> Self {
+    pub(crate) fn into_rpc_error(self, id: Option<&RequestId>) -> Self {
         let error = RpcError::invalid_request(self.why.clone());
         Self { answer: Some(response::encode_error(id, &error)), ..self }
     }

@@ -43,7 +43,7 @@ pub(crate) fn check(
     if token.access.scopes.cover(&needed) {
         return Ok(());
     }
-    Err(resource_server.insufficient_scope(token, needed, head).as_rpc_error(id))
+    Err(resource_server.insufficient_scope(token, needed, head).into_rpc_error(id))
 }
 
 fn request<'a, 'b>(message: &'a Message<'b>) -> Option<&'a Request<'b>> {

@@ -246,7 +246,7 @@ fn in_session(
         return initialize(endpoint, caller, headers, message);
     }
     let session = endpoint.session_of_request(caller, headers);
-    let driver = session.map_err(|refusal| refusal.as_rpc_error(id_of(&message)))?.driver.clone();
+    let driver = session.map_err(|refusal| refusal.into_rpc_error(id_of(&message)))?.driver.clone();
     let Message::Request(request) = &message else {
         driver.receive(GET_STREAM, message);
         // After `initialized` a client may be silent for long.
@@ -305,7 +305,7 @@ async fn open_session(
 /// A batch. One revision has batches; the session's engine knows whether it is that one.
 fn batch(endpoint: &Inner, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
     let session = endpoint.session_of_request(caller, headers);
-    let driver = session.map_err(|refusal| refusal.as_rpc_error(None))?.driver.clone();
+    let driver = session.map_err(|refusal| refusal.into_rpc_error(None))?.driver.clone();
     let stream = driver.open_stream(None);
     driver.receive_bytes(stream.exchange, body);
     if !has_requests(body) {

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper_util::rt::TokioIo;
 use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio_util::task::AbortOnDropHandle;
@@ -33,12 +31,22 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Answers the handshake and serves the socket in a task.
-pub(crate) fn upgrade(endpoint: &Arc<Inner>, caller: &Caller, head: Parts) -> Result<Response, Refusal> {
-    let accept = accept_key(&head)?;
+pub(crate) fn upgrade(
+    endpoint: &Arc<Inner>,
+    caller: &Caller,
+    head: Parts,
+) -> Result<axum::response::Response, Refusal> {
+    let response = websocket_handshake(head.version, &head.headers).map_err(|(status, why)| {
+        let refusal = Refusal::new(status, Reason::Upgrade, why);
+        if status == StatusCode::UPGRADE_REQUIRED {
+            refusal.with_header(header::UPGRADE, WEBSOCKET)
+        } else {
+            refusal
+        }
+    })?;
     let full = || Refusal::unavailable(Reason::Connections, "too many WebSockets are open", 1);
     let counted = endpoint.metrics.sockets.enter(endpoint.options.max_connections).ok_or_else(full)?;
     endpoint.check_running()?;
-    let protocol = lists(&head.headers, &header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "websocket";
     // One token for all messages.
@@ -72,36 +80,40 @@ pub(crate) fn upgrade(endpoint: &Arc<Inner>, caller: &Caller, head: Parts) -> Re
             tracing::debug!(%fault, "a WebSocket ended");
         }
     });
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, WEBSOCKET);
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    if protocol {
-        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
-    }
     Ok(response)
 }
 
-/// The `Sec-WebSocket-Accept` of a valid handshake.
-fn accept_key(head: &Parts) -> Result<HeaderValue, Refusal> {
-    let bad = |why: &'static str| Refusal::bad_request(Reason::Upgrade, why);
-    let headers = &head.headers;
-    if head.version != Version::HTTP_11 {
-        return Err(bad("a WebSocket begins with HTTP/1.1"));
+/// The response that accepts a WebSocket handshake, with the subprotocol `mcp` if it is offered.
+///
+/// # Errors
+/// The status and the reason for a request that is no valid handshake.
+pub fn websocket_handshake<B: Default>(
+    version: Version,
+    headers: &HeaderMap,
+) -> Result<Response<B>, (StatusCode, &'static str)> {
+    let bad = |why| Err((StatusCode::BAD_REQUEST, why));
+    if version != Version::HTTP_11 {
+        return bad("a WebSocket begins with HTTP/1.1");
     }
     if !lists(headers, &header::CONNECTION, "upgrade") || !is_upgrade(headers) {
-        let why = "a WebSocket is wanted here";
-        let refusal = Refusal::new(StatusCode::UPGRADE_REQUIRED, Reason::Upgrade, why);
-        return Err(refusal.with_header(header::UPGRADE, WEBSOCKET));
+        return Err((StatusCode::UPGRADE_REQUIRED, "a WebSocket is wanted here"));
     }
     if !lists(headers, &header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(bad("Sec-WebSocket-Version must be 13"));
+        return bad("Sec-WebSocket-Version must be 13");
     }
     let key = headers::value(headers, &header::SEC_WEBSOCKET_KEY).ok().flatten();
-    let key = key.ok_or_else(|| bad("no Sec-WebSocket-Key header"))?;
-    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| bad("a strange Sec-WebSocket-Key"))
+    let accept = key.map(|key| HeaderValue::try_from(derive_accept_key(key.as_bytes())));
+    let Some(Ok(accept)) = accept else { return bad("no Sec-WebSocket-Key header") };
+    let mut response = Response::new(B::default());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let sent = response.headers_mut();
+    sent.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    sent.insert(header::UPGRADE, WEBSOCKET);
+    sent.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    if lists(headers, &header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL) {
+        sent.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
+    }
+    Ok(response)
 }
 
 /// Whether a header lists a token.

@@ -376,7 +376,7 @@ impl SessionDriver {
         match command {
             EngineCommand::Finished(call, outcome) => self.finish(call, outcome),
             EngineCommand::Progress(call, progress) => {
-                self.with_engine(|engine| engine.progress(call, progress))
+                self.with_engine(|engine| engine.progress(call, progress));
             }
             EngineCommand::Log(call, note) => self.with_engine(|engine| engine.log(call, note)),
             EngineCommand::Changed(change) => self.with_engine(|engine| engine.session_changed(&change)),

@@ -152,7 +152,7 @@ impl ResourceServer {
             }
             AccessError::Undecided
         };
-        let endpoint = issuer.introspection_endpoint(fetch, now()).await;
+        let endpoint = issuer.introspection_endpoint(&**fetch, now()).await;
         let endpoint = endpoint.ok_or_else(|| undecided("it has no introspection endpoint".to_owned()))?;
         let request = introspection.request(&endpoint, token.reveal());
         let request = request.map_err(|fault| undecided(fault.to_string()))?;

@@ -106,18 +106,13 @@ impl Issuer {
         }
     }
 
-    pub(super) async fn introspection_endpoint(
-        self: &Arc<Self>,
-        fetch: &Arc<dyn Fetch>,
-        now: Seconds,
-    ) -> Option<Url> {
+    pub(super) async fn introspection_endpoint(&self, fetch: &dyn Fetch, now: Seconds) -> Option<Url> {
         let known = self.known.lock().fresh_metadata(now);
         let metadata = match known {
             Some(metadata) => metadata,
             None => {
                 let _permit = self.fetching.lock().await;
-                let (issuer, fetch) = (self.clone(), fetch.clone());
-                tokio::spawn(async move { issuer.metadata(&*fetch, now).await }).await.ok()??
+                self.metadata(fetch, now).await?
             }
         };
         metadata.introspection_endpoint.as_ref().and_then(|url| Url::parse(url).ok())
