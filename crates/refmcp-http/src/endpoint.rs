@@ -71,39 +71,9 @@ impl EndpointBuilder {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn build(self) -> Endpoint {
-        let memory = || Arc::new(MemoryBackplane::new(self.options.memory())) as Arc<dyn Backplane>;
-        let backplane = self.backplane.unwrap_or_else(memory);
-        Endpoint::new(self.server, self.options, backplane)
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) server: Server,
-    pub(crate) options: Options,
-    pub(crate) config: Arc<EngineConfig>,
-    pub(crate) clock: Clock,
-    pub(crate) sessions: Sessions,
-    pub(crate) metrics: Metrics,
-    pub(crate) refusal_log: RefusalLog,
-    pub(crate) rates: Option<RateLimiter>,
-    pub(crate) extra_paths: Vec<String>,
-    /// The names of the revisions, shared by all sessions.
-    revisions: Vec<(Revision, Arc<str>)>,
-    /// Drivers without a session that listen for changes.
-    listeners: Mutex<Vec<Weak<SessionDriver>>>,
-    /// Whether `/readyz` sends new work elsewhere, since the server is about to stop.
-    draining: AtomicBool,
-    pub(crate) stop: CancellationToken,
-}
-
-impl Endpoint {
-    /// An endpoint for this server, with default options and state in memory.
-    pub fn builder(server: Server) -> EndpointBuilder {
-        EndpointBuilder { server, options: Options::default(), backplane: None }
-    }
-
-    fn new(server: Server, mut options: Options, backplane: Arc<dyn Backplane>) -> Self {
+        let Self { server, mut options, backplane } = self;
+        let memory = || Arc::new(MemoryBackplane::new(options.memory())) as Arc<dyn Backplane>;
+        let backplane = backplane.unwrap_or_else(memory);
         options.resource_server =
             options.resource_server.take().map(|resource_server| resource_server.for_endpoint(&options));
         let mut config = server.config().clone();
@@ -134,7 +104,34 @@ impl Endpoint {
             stop: CancellationToken::new(),
         });
         tokio::spawn(maintain(Arc::downgrade(&inner)));
-        Self { inner }
+        Endpoint { inner }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) server: Server,
+    pub(crate) options: Options,
+    pub(crate) config: Arc<EngineConfig>,
+    pub(crate) clock: Clock,
+    pub(crate) sessions: Sessions,
+    pub(crate) metrics: Metrics,
+    pub(crate) refusal_log: RefusalLog,
+    pub(crate) rates: Option<RateLimiter>,
+    pub(crate) extra_paths: Vec<String>,
+    /// The names of the revisions, shared by all sessions.
+    revisions: Vec<(Revision, Arc<str>)>,
+    /// Drivers without a session that listen for changes.
+    listeners: Mutex<Vec<Weak<SessionDriver>>>,
+    /// Whether `/readyz` sends new work elsewhere, since the server is about to stop.
+    draining: AtomicBool,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Endpoint {
+    /// An endpoint for this server, with default options and state in memory.
+    pub fn builder(server: Server) -> EndpointBuilder {
+        EndpointBuilder { server, options: Options::default(), backplane: None }
     }
 
     /// Every route with its methods; the MCP endpoint and its WebSocket are where [`Options::path`] has them.
@@ -203,19 +200,16 @@ impl Inner {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Counts a request in flight.
     pub(crate) fn acquire_in_flight(&self) -> Result<GaugeGuard, Refusal> {
         let full = || Refusal::unavailable(Reason::InFlight, "too many requests are being answered", 1);
         self.metrics.in_flight.enter(self.options.max_in_flight).ok_or_else(full)
     }
 
-    /// Counts an SSE stream that is read.
     pub(crate) fn acquire_stream(&self) -> Result<GaugeGuard, Refusal> {
         let full = || Refusal::unavailable(Reason::Streams, "too many streams are being read", 1);
         self.metrics.streams.enter(self.options.max_open_streams).ok_or_else(full)
     }
 
-    /// A driver with a new engine.
     pub(crate) fn open_driver(&self, connection: Connection) -> Arc<SessionDriver> {
         let opened = self.server.open(self.config.clone(), connection);
         SessionDriver::new(opened, self.options.stream_bytes)

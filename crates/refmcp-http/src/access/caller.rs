@@ -27,7 +27,6 @@ impl Client {
         Self { address: Some(ip(peer)), local_address: local.map(ip), ..Self::default() }
     }
 
-    /// The client of a Unix socket.
     pub(crate) fn unix() -> Self {
         Self { unix: true, ..Self::default() }
     }

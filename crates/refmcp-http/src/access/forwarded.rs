@@ -30,7 +30,6 @@ pub(crate) struct ForwardedOrigin {
     pub(crate) host: Option<String>,
 }
 
-/// What a proxy reports about a client.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Claim {
     address: Option<IpAddr>,

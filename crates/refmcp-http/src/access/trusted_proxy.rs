@@ -24,7 +24,6 @@ impl TrustedProxy {
     /// Connections over a Unix socket.
     pub const UNIX: Self = Self(Kind::Unix);
 
-    /// Whether an address belongs to this proxy.
     pub(super) fn contains(&self, other: IpAddr) -> bool {
         let Kind::Network { address, bits } = self.0 else { return false };
         let network = |address: IpAddr| match address {

@@ -39,7 +39,6 @@ impl Endpoint {
             .with_state(self.clone())
     }
 
-    /// Answers a request of an operator.
     pub(crate) fn answer_ops<B>(&self, client: Client, request: &axum::http::Request<B>) -> Response {
         let (began, inner) = (Instant::now(), &self.inner);
         let path = request.uri().path();
@@ -75,7 +74,6 @@ impl Inner {
     }
 }
 
-/// The response of an operators' route.
 pub(crate) fn serve(endpoint: &Inner, target: Target) -> Result<Response, Refusal> {
     match target {
         Target::Health => Ok(plain("alive\n".to_owned())),

@@ -144,7 +144,6 @@ pub(crate) fn rpc_error_found(error: &RpcError) {
     }
 }
 
-/// Logs an error of the engine.
 pub(crate) fn rpc_error_answered(session: u64, code: i64, json: &[u8]) {
     if tracing::enabled!(target: TARGET, Level::DEBUG)
         && let Some(message) = rpc_error_message(json)
@@ -153,7 +152,6 @@ pub(crate) fn rpc_error_answered(session: u64, code: i64, json: &[u8]) {
     }
 }
 
-/// The error message of an answer.
 pub(crate) fn rpc_error_message(json: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Answer {

@@ -69,7 +69,7 @@ impl Metrics {
 
     /// All metrics in the text format of Prometheus.
     pub(crate) fn text(&self, paths: &EndpointPath, sessions: &[(&str, usize)], server: &Server) -> String {
-        let mut out = Exposition::new();
+        let mut out = Exposition(String::with_capacity(64 << 10));
         let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let (info, calls) = (&server.config().server_info, server.statistics());
 
@@ -133,7 +133,7 @@ impl Metrics {
         for (rule, number) in calls.findings() {
             out.sample("refmcp_findings_total", &[("rule", rule)], number);
         }
-        out.into_text()
+        out.0
     }
 }
 

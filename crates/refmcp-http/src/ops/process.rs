@@ -8,7 +8,6 @@ use crate::ops::prometheus::Exposition;
 /// Clock ticks in a second in `/proc`: fixed by Linux on every architecture that Rust has a standard library for.
 const TICKS: f64 = 100.0;
 
-/// Writes the metrics that can be read.
 pub(crate) fn write(out: &mut Exposition) {
     if let Some(stat) = read("/proc/self/stat").as_deref().and_then(Stat::parse) {
         let help = "User and system CPU time spent, in seconds.";
@@ -102,9 +101,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process_has_all_metrics() {
-        let mut out = Exposition::new();
+        let mut out = Exposition::default();
         write(&mut out);
-        let text = out.into_text();
+        let text = out.0;
         let value = |name: &str| -> f64 {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()

@@ -4,34 +4,23 @@ use std::fmt::{Display, Write};
 
 use refmcp_server::Histogram;
 
-/// The media type of the format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Metrics that are being written.
-#[derive(Debug)]
-pub(crate) struct Exposition(String);
+/// The text that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Exposition(pub(crate) String);
 
 impl Exposition {
-    pub(crate) fn new() -> Self {
-        Self(String::with_capacity(64 << 10))
-    }
-
-    pub(crate) fn into_text(self) -> String {
-        self.0
-    }
-
     /// Begins a family; its samples follow.
     pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
-    /// A gauge of one sample.
     pub(crate) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "gauge", help);
         self.sample(name, &[], value);
     }
 
-    /// A counter of one sample.
     pub(crate) fn counter(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "counter", help);
         self.sample(name, &[], value);
@@ -66,7 +55,6 @@ impl Exposition {
     }
 }
 
-/// The value of a label, escaped.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -89,8 +77,8 @@ mod tests {
 
     #[test]
     fn label_values_are_escaped() {
-        let mut out = Exposition::new();
+        let mut out = Exposition::default();
         out.sample("a", &[("x", "quote \" backslash \\ line\nend"), ("y", "")], 1);
-        assert_eq!(out.into_text(), "a{x=\"quote \\\" backslash \\\\ line\\nend\",y=\"\"} 1\n");
+        assert_eq!(out.0, "a{x=\"quote \\\" backslash \\\\ line\\nend\",y=\"\"} 1\n");
     }
 }

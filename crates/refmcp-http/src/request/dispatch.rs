@@ -32,7 +32,6 @@ use crate::routes::{Route, Target};
 const FORM: usize = 64 << 10;
 
 impl Endpoint {
-    /// Answers one request.
     pub(crate) async fn answer(&self, client: Client, request: Request) -> Response {
         let (began, inner) = (Instant::now(), &self.inner);
         let (mut head, body) = request.into_parts();
@@ -70,7 +69,6 @@ impl Endpoint {
     }
 }
 
-/// What serves a request that was admitted.
 enum Service<'a> {
     Route(&'static Route),
     Extra(&'a dyn ExtraRoutes),
@@ -155,7 +153,6 @@ impl Inner {
         }
     }
 
-    /// Serves a request whose access token is valid.
     async fn serve_authorized(
         self: &Arc<Self>,
         resource_server: &ResourceServer,

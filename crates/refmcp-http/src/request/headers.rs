@@ -137,7 +137,6 @@ pub(crate) fn missing_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Fi
     Some(Finding { rule, what: what.into() })
 }
 
-/// The rule that demands an `Accept` header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AcceptRule {
     Post,
@@ -164,7 +163,6 @@ pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
     named.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
-/// Whether `Content-Type` is JSON in UTF-8.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Ok(Some(kind)) = value(headers, &header::CONTENT_TYPE) else { return false };
     let mut parts = kind.split(';').map(str::trim);

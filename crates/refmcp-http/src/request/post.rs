@@ -46,7 +46,6 @@ pub(crate) async fn post(
 /// What is left to do once a message was received. Receiving never waits, so no message is kept across an await.
 enum Step {
     Respond(Response),
-    /// Wait for the answer.
     Wait(Exchange),
     /// Open a session for a client whose `initialize` was answered with this response.
     Open(Arc<SessionDriver>, Response),
@@ -124,7 +123,6 @@ fn is_answered(incoming: &Incoming<'_>) -> bool {
     }
 }
 
-/// One message of either lifecycle.
 fn single(
     endpoint: &Arc<Inner>,
     caller: &Caller,

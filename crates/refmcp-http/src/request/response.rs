@@ -19,7 +19,6 @@ use crate::session::driver::SessionDriver;
 use crate::stream::response_stream::{Message, ResponseStream};
 use crate::stream::sse::{self, EventSource, SseFormat};
 
-/// A request that the engine has received.
 pub(crate) struct Exchange {
     pub(crate) driver: Arc<SessionDriver>,
     pub(crate) stream: Arc<ResponseStream>,
@@ -141,7 +140,6 @@ pub(crate) fn status_of_answer(lifecycle: Lifecycle, error: Option<i64>) -> Stat
     }
 }
 
-/// A response with a JSON body.
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

@@ -25,7 +25,6 @@ const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 /// The registered close code of a socket whose token has expired.
 const UNAUTHORIZED: u16 = 3000;
 
-/// Whether the client wants to upgrade.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     lists(headers, &header::UPGRADE, "websocket")
 }
@@ -116,7 +115,6 @@ pub fn websocket_handshake<B: Default>(
     Ok(response)
 }
 
-/// Whether a header lists a token.
 fn lists(headers: &HeaderMap, name: &axum::http::HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))

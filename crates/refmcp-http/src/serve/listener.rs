@@ -22,7 +22,6 @@ pub(super) enum Kind {
     Unix(UnixSocket),
 }
 
-/// A connection that was accepted.
 pub(super) enum Accepted {
     Tcp(TcpStream, SocketAddr, Encryption),
     #[cfg(unix)]

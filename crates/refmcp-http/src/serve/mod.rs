@@ -52,7 +52,6 @@ const PING_EVERY: Duration = Duration::from_secs(20);
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-type: text/plain\r\ncontent-length: 30\r\n\r\ntoo many connections are open\n";
 
-/// When connections end.
 #[derive(Debug, Clone, Default)]
 struct StopSignals {
     /// They accept no more requests.
@@ -61,7 +60,6 @@ struct StopSignals {
     immediate: StopSignal,
 }
 
-/// Whether connections are encrypted.
 #[derive(Debug, Clone)]
 enum Encryption {
     Plain,
@@ -156,7 +154,6 @@ impl Endpoint {
         }
     }
 
-    /// Serves one connection, unless there are too many.
     async fn serve_connection<S: Socket>(
         self,
         mut stream: S,

@@ -65,7 +65,6 @@ impl Shutdown {
         self.reached(Phase::Ending).await;
     }
 
-    /// Waits for a phase.
     pub(super) async fn reached(&self, wanted: Phase) {
         // It cannot fail: `self` has the sender.
         let _ = self.phase.subscribe().wait_for(|phase| *phase >= wanted).await;

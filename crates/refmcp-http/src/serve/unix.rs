@@ -67,7 +67,6 @@ impl UnixSocket {
     }
 }
 
-/// Locks the folder of a path.
 async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -85,7 +84,6 @@ async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
     Err(UnixSocketError::Locked(folder.to_owned()))
 }
 
-/// Removes the socket of a dead server.
 async fn remove_dead(path: &Path) -> Result<(), UnixSocketError> {
     let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
     match fs::symlink_metadata(path) {

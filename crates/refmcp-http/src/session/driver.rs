@@ -172,7 +172,6 @@ impl SessionDriver {
         StreamReader::begin(backplane.clone(), stream, from).await.map(Some)
     }
 
-    /// Receives a message of the client.
     pub(crate) fn receive(&self, exchange: ExchangeId, message: Message<'_>) {
         let received = Instant::now();
         let now = self.clock().at(received);

@@ -25,7 +25,6 @@ use crate::request::headers;
 use crate::session::driver::SessionDriver;
 use crate::stream::response_stream::drive;
 
-/// A session over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpSession {
     pub(crate) id: SessionId,
@@ -99,7 +98,6 @@ impl Sessions {
         });
     }
 
-    /// Ends a session.
     pub(crate) fn close(&self, id: &SessionId) {
         let removed = self.open.write().remove(id);
         if let Some(session) = removed {
@@ -108,7 +106,6 @@ impl Sessions {
         }
     }
 
-    /// Removes a session from the backplane.
     fn forget(&self, id: SessionId) {
         let backplane = self.backplane.clone();
         drive(async move {
@@ -118,7 +115,6 @@ impl Sessions {
         });
     }
 
-    /// Every session.
     pub(crate) fn all(&self) -> Vec<Arc<HttpSession>> {
         self.open.read().values().cloned().collect()
     }

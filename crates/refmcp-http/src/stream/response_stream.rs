@@ -55,7 +55,6 @@ struct State {
     writing: bool,
 }
 
-/// A message to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) json: Bytes,
@@ -87,7 +86,6 @@ struct Log {
     next: AtomicU64,
 }
 
-/// The result of reading.
 #[derive(Debug)]
 pub(crate) enum Next {
     Message(Message),
@@ -104,7 +102,6 @@ impl ResponseStream {
         Arc::new(Self { exchange, request, max_bytes, state: Mutex::default(), changed: Notify::new() })
     }
 
-    /// Adds a message.
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
         let mut state = self.state.lock();
         if state.overrun || state.ended {
@@ -302,7 +299,6 @@ impl State {
     }
 }
 
-/// The result of storing a message in the log.
 enum Stored {
     Yes,
     NoRoom,
@@ -361,7 +357,6 @@ pub(crate) fn drive(work: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// A reader of a stream.
 #[derive(Debug)]
 pub(crate) struct Reader {
     stream: Arc<ResponseStream>,
@@ -369,7 +364,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads without waiting.
     pub(crate) fn try_next(&self) -> Next {
         let mut state = self.stream.state.lock();
         if state.reader != self.number || state.overrun {

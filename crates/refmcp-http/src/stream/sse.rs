@@ -48,7 +48,6 @@ impl SseFormat {
     }
 }
 
-/// Where events come from.
 #[derive(Debug)]
 pub(crate) enum EventSource {
     /// A response stream; events that were read are gone.
@@ -89,7 +88,6 @@ pub(crate) fn response(
     with_headers(Body::from_stream(chunks))
 }
 
-/// The state of a response body.
 struct Events {
     endpoint: Arc<Inner>,
     source: EventSource,

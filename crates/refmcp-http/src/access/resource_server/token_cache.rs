@@ -10,7 +10,6 @@ use super::verification::VerifiedToken;
 /// Tokens that are cached, valid and inactive ones each.
 const MOST: usize = 10_000;
 
-/// The digest of a token.
 pub(super) type Digest = [u8; 32];
 
 #[derive(Debug)]
