@@ -23,6 +23,7 @@ use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, ReadFrom, SessionId, StreamKey, StreamNumber, StreamReader,
     Unavailable,
 };
+use refmcp_server::transport::clock::Clock;
 use refmcp_server::transport::{
     CallService, Cancellation, CommandSink, EngineCommand, EngineHandle, RunningCall,
 };
@@ -103,8 +104,12 @@ impl SessionDriver {
         self.service.session()
     }
 
+    fn clock(&self) -> Clock {
+        self.session().server().clock()
+    }
+
     fn now(&self) -> Timestamp {
-        self.session().server().clock().now()
+        self.clock().now()
     }
 
     /// Whether a stream is being read or a request is in flight.
@@ -401,7 +406,7 @@ impl SessionDriver {
         if self.timer.fetch_min(millis, Ordering::Relaxed) <= millis {
             return;
         }
-        let (me, at) = (self.me.clone(), self.session().server().clock().instant(deadline));
+        let (me, at) = (self.me.clone(), self.clock().instant(deadline));
         tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
             let Some(driver) = me.upgrade() else { return };
