@@ -1,18 +1,20 @@
-//! Servers over WebSocket, good ones and bad ones.
+//! Servers over WebSocket, good and bad.
 #![cfg(feature = "websocket")]
+
+#[path = "support/recording_sink.rs"]
+mod recording_sink;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use refmcp_client::http::HttpSettings;
-use refmcp_client::transport::{Connector, MessageSink, Transport};
+use refmcp_client::transport::{Connector, Transport};
 use refmcp_client::websocket::WebSocket;
-use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_proto::engine::client::TransportError;
 use refmcp_testkit::paused::PausedTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -23,61 +25,12 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-const LONG: Duration = Duration::from_secs(30);
+use recording_sink::{LONG, RecordingSink, SinkEvent, outgoing};
 
-#[derive(Debug, PartialEq)]
-enum Event {
-    Message(String),
-    Closed(TransportError),
-}
-
-struct Notebook(UnboundedSender<Event>);
-
-impl MessageSink for Notebook {
-    fn message(&self, _: Option<ExchangeId>, json: &[u8]) {
-        let _ = self.0.send(Event::Message(String::from_utf8(json.to_vec()).unwrap()));
-    }
-
-    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
-        panic!("a frame over {limit} bytes ends the socket");
-    }
-
-    fn ended(&self, _: ExchangeId, why: TransportError) {
-        panic!("a socket has no exchanges: {why}");
-    }
-
-    fn closed(&self, why: TransportError) {
-        let _ = self.0.send(Event::Closed(why));
-    }
-
-    fn ignored_input(&self, what: &str) {
-        panic!("everything on a socket is a message: {what}");
-    }
-}
-
-type Heard = UnboundedReceiver<Event>;
-
-async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Transport>, Heard), TransportError> {
-    let (notes, heard) = unbounded_channel();
-    let transport =
-        timeout(LONG, socket.connect(Arc::new(Notebook(notes)))).await.expect("an answer in time")?;
-    Ok((transport, heard))
-}
-
-async fn next(heard: &mut Heard) -> Event {
-    timeout(LONG, heard.recv()).await.expect("something is heard in time").expect("the sink is there")
-}
-
-async fn why_broken(heard: &mut Heard) -> String {
-    match next(heard).await {
-        Event::Closed(TransportError::Broken(why)) => why,
-        other => panic!("not broken: {other:?}"),
-    }
-}
-
-fn outgoing(json: &str) -> ClientMessage {
-    let kind = ClientMessageKind::Notification { method: "test".into() };
-    ClientMessage { exchange: ExchangeId(1), kind, json: json.into(), rules: None }
+async fn connect(socket: &WebSocket) -> Result<(Arc<dyn Transport>, RecordingSink), TransportError> {
+    let (sink, recorded) = RecordingSink::new();
+    let transport = timeout(LONG, socket.connect(sink)).await.expect("an answer in time")?;
+    Ok((transport, recorded))
 }
 
 /// A place to listen at, and how to get there.
@@ -90,21 +43,21 @@ async fn listen() -> (TcpListener, WebSocket) {
 /// Connects to a server that behaves.
 async fn open(
     socket: impl FnOnce(WebSocket) -> WebSocket,
-) -> (Arc<dyn Transport>, Heard, WebSocketStream<TcpStream>) {
+) -> (Arc<dyn Transport>, RecordingSink, WebSocketStream<TcpStream>) {
     let (listener, to) = listen().await;
     let to = socket(to);
     let accepting = async { accept_async(listener.accept().await.unwrap().0).await.unwrap() };
     let (connected, server) = tokio::join!(connect(&to), accepting);
-    let (transport, heard) = connected.unwrap();
-    (transport, heard, server)
+    let (transport, sink) = connected.unwrap();
+    (transport, sink, server)
 }
 
 #[tokio::test]
 async fn messages_go_both_ways_in_order() {
-    let (transport, mut heard, mut server) = open(|socket| socket).await;
+    let (transport, mut sink, mut server) = open(|socket| socket).await;
     let sending = async {
         for n in 0..500 {
-            transport.clone().send(outgoing(&format!("{{\"n\":{n}}}")));
+            transport.clone().send(outgoing(format!("{{\"n\":{n}}}")));
         }
     };
     let echoing = async {
@@ -116,19 +69,19 @@ async fn messages_go_both_ways_in_order() {
     };
     tokio::join!(sending, echoing);
     for n in 0..500 {
-        assert_eq!(next(&mut heard).await, Event::Message(format!("{{\"n\":{n}}}")));
+        assert_eq!(sink.next().await, SinkEvent::Message(None, format!("{{\"n\":{n}}}")));
     }
     let farewell = async { server.next().await.unwrap().unwrap() };
     let (said, ()) =
         tokio::join!(farewell, async { timeout(LONG, transport.clone().close()).await.unwrap() });
     let Message::Close(Some(close)) = said else { panic!("a socket ends with a farewell: {said:?}") };
     assert_eq!(u16::from(close.code), 1000);
-    assert_eq!(next(&mut heard).await, Event::Closed(TransportError::Closed));
+    assert_eq!(sink.next().await, SinkEvent::Closed(TransportError::Closed));
 }
 
 #[tokio::test]
-async fn what_was_sent_last_leaves_before_the_farewell() {
-    let (transport, _heard, mut server) = open(|socket| socket).await;
+async fn the_last_message_is_sent_before_the_close_frame() {
+    let (transport, _sink, mut server) = open(|socket| socket).await;
     for _ in 0..100 {
         transport.clone().send(outgoing("{}"));
     }
@@ -232,7 +185,7 @@ async fn every_answer_but_the_right_one_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_so() {
+async fn a_refused_connection_is_unreachable() {
     let (listener, socket) = listen().await;
     let place = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -246,8 +199,7 @@ async fn nobody_there_is_said_so() {
 async fn a_server_that_does_not_answer_the_handshake_is_left() {
     let (listener, socket) = listen().await;
     let began = Instant::now();
-    let (refused, _stream) =
-        tokio::join!(socket.connect(Arc::new(Notebook(unbounded_channel().0))), listener.accept());
+    let (refused, _stream) = tokio::join!(socket.connect(RecordingSink::new().0), listener.accept());
     assert!(
         matches!(refused, Err(TransportError::Unreachable(why)) if why.contains("did not open the WebSocket within 60s"))
     );
@@ -256,18 +208,18 @@ async fn a_server_that_does_not_answer_the_handshake_is_left() {
 
 #[tokio::test]
 async fn a_server_that_goes_away_is_noticed() {
-    let (_wire, mut heard, server) = open(|socket| socket).await;
+    let (_transport, mut sink, server) = open(|socket| socket).await;
     drop(server);
-    assert!(!why_broken(&mut heard).await.is_empty());
-    let (_wire, mut heard, mut server) = open(|socket| socket).await;
+    assert!(!sink.why_broken().await.is_empty());
+    let (_transport, mut sink, mut server) = open(|socket| socket).await;
     server.close(None).await.unwrap();
-    assert_eq!(why_broken(&mut heard).await, "the server closed it");
+    assert_eq!(sink.why_broken().await, "the server closed it");
 }
 
 #[tokio::test]
 async fn a_server_that_answers_no_ping_is_gone() {
-    let (transport, mut heard, server) = open(|socket| socket.ping_every(Duration::from_millis(50))).await;
-    let why = why_broken(&mut heard).await;
+    let (transport, mut sink, server) = open(|socket| socket.ping_every(Duration::from_millis(50))).await;
+    let why = sink.why_broken().await;
     assert_eq!(why, "no answer to a ping");
     transport.clone().send(outgoing("{}"));
     timeout(LONG, transport.close()).await.unwrap();
@@ -276,20 +228,21 @@ async fn a_server_that_answers_no_ping_is_gone() {
 
 #[tokio::test]
 async fn a_server_that_answers_pings_may_be_silent() {
-    let (_wire, mut heard, mut server) = open(|socket| socket.ping_every(Duration::from_millis(20))).await;
+    let (_transport, mut sink, mut server) =
+        open(|socket| socket.ping_every(Duration::from_millis(20))).await;
     let mut pings = 0;
     while pings < 20 {
         let frame = timeout(LONG, server.next()).await.unwrap().unwrap().unwrap();
         pings += usize::from(matches!(frame, Message::Ping(_)));
     }
-    assert!(heard.try_recv().is_err(), "nothing was said, and nothing has ended");
+    assert!(sink.is_empty(), "nothing was said, and nothing has ended");
 }
 
 #[tokio::test]
 async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
-    let (transport, mut heard, server) = open(|socket| socket).await;
+    let (transport, mut sink, server) = open(|socket| socket).await;
     for _ in 0..40 {
-        transport.clone().send(outgoing(&"x".repeat(1 << 20)));
+        transport.clone().send(outgoing("x".repeat(1 << 20)));
     }
     let room = transport.ready().expect("far too much is queued");
     assert!(timeout(Duration::from_millis(100), room).await.is_err());
@@ -300,12 +253,12 @@ async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     }
     assert!(closing.is_finished(), "it takes five seconds at most");
     drop(time);
-    assert_eq!(next(&mut heard).await, Event::Closed(TransportError::Closed));
+    assert_eq!(sink.next().await, SinkEvent::Closed(TransportError::Closed));
     drop(server);
 }
 
 #[tokio::test]
-async fn whoever_breaks_the_rules_of_websocket_is_left() {
+async fn a_violation_of_websocket_ends_the_connection() {
     let settings = || {
         let mut settings = HttpSettings::default();
         settings.max_message = 1000;
@@ -315,16 +268,16 @@ async fn whoever_breaks_the_rules_of_websocket_is_left() {
     for (message, expected) in
         [(Message::Binary(vec![1].into()), "messages are text"), (long, "the message is too long")]
     {
-        let (_wire, mut heard, mut server) = open(|socket| socket.settings(settings())).await;
+        let (_transport, mut sink, mut server) = open(|socket| socket.settings(settings())).await;
         server.send(message).await.unwrap();
-        assert_eq!(why_broken(&mut heard).await, expected);
+        assert_eq!(sink.why_broken().await, expected);
         let Some(Ok(Message::Close(Some(_)))) = server.next().await else { panic!("it is told why") };
     }
 }
 
 #[tokio::test]
-async fn a_wire_that_is_dropped_closes_its_socket() {
-    let (transport, _heard, mut server) = open(|socket| socket).await;
+async fn a_transport_that_is_dropped_closes_its_socket() {
+    let (transport, _sink, mut server) = open(|socket| socket).await;
     drop(transport);
     let frame = timeout(LONG, server.next()).await.unwrap();
     assert!(matches!(frame, Some(Ok(Message::Close(_)))), "{frame:?}");
@@ -356,10 +309,10 @@ async fn tls_is_spoken_to_whom_is_trusted_alone() {
         server
     };
     let (connected, server) = tokio::join!(connect(&trusting), accepting);
-    let (_wire, mut heard) = connected.unwrap();
-    assert_eq!(next(&mut heard).await, Event::Message("{}".to_owned()));
+    let (_transport, mut sink) = connected.unwrap();
+    assert_eq!(sink.next().await, SinkEvent::Message(None, "{}".to_owned()));
     drop(server);
-    // Somebody else is trusted, so that there is something to compare with wherever this runs.
+    // Another certificate is trusted, so that there is one wherever this runs.
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     settings.ca_certificates = vec![other.cert.der().to_vec()];
     let wary = WebSocket::new(&url).unwrap().settings(settings);
@@ -387,5 +340,5 @@ async fn fragments_are_put_together_again() {
         WebSocketStream::from_raw_socket(stream, Role::Server, None).await
     };
     let (connected, _server) = tokio::join!(connect(&socket), serving);
-    assert_eq!(next(&mut connected.unwrap().1).await, Event::Message("{}".to_owned()));
+    assert_eq!(connected.unwrap().1.next().await, SinkEvent::Message(None, "{}".to_owned()));
 }

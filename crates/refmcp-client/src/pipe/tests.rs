@@ -14,24 +14,24 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Writes down what is heard.
+/// A sink that records.
 #[derive(Default)]
-struct Notes {
-    heard: Mutex<Vec<String>>,
+struct RecordingSink {
+    events: Mutex<Vec<String>>,
     more: Notify,
 }
 
-impl Notes {
+impl RecordingSink {
     fn note(&self, text: String) {
-        self.heard.lock().unwrap().push(text);
+        self.events.lock().unwrap().push(text);
         self.more.notify_one();
     }
 
     async fn next(&self) -> String {
         loop {
             let first = {
-                let mut heard = self.heard.lock().unwrap();
-                (!heard.is_empty()).then(|| heard.remove(0))
+                let mut events = self.events.lock().unwrap();
+                (!events.is_empty()).then(|| events.remove(0))
             };
             match first {
                 Some(text) => return text,
@@ -41,7 +41,7 @@ impl Notes {
     }
 }
 
-impl MessageSink for Notes {
+impl MessageSink for RecordingSink {
     fn message(&self, _: Option<ExchangeId>, json: &[u8]) {
         self.note(String::from_utf8(json.to_vec()).unwrap());
     }
@@ -59,7 +59,7 @@ impl MessageSink for Notes {
     }
 
     fn ignored_input(&self, what: &str) {
-        self.note(format!("noise: {what}"));
+        self.note(format!("ignored: {what}"));
     }
 }
 
@@ -68,9 +68,9 @@ fn outgoing(json: &[u8]) -> ClientMessage {
     ClientMessage { exchange: ExchangeId(1), kind, json: json.to_vec(), rules: None }
 }
 
-fn start(near: MemoryPipe) -> (Arc<dyn Transport>, Arc<Notes>) {
-    let notes = Arc::new(Notes::default());
-    (PipeTransport::start(near, notes.clone(), 100), notes)
+fn start(near: MemoryPipe) -> (Arc<dyn Transport>, Arc<RecordingSink>) {
+    let sink = Arc::new(RecordingSink::default());
+    (PipeTransport::start(near, sink.clone(), 100), sink)
 }
 
 /// What is there without another task having run.
@@ -99,19 +99,19 @@ async fn answer(far: &mut MemoryPipe, json: &[u8]) {
 #[tokio::test]
 async fn a_single_message_goes_at_once() {
     let (near, mut far) = pair(100);
-    let (transport, notes) = start(near);
+    let (transport, sink) = start(near);
     for n in 0..3 {
         transport.clone().send(outgoing(b"{}"));
         assert_eq!(now(&mut far), ["{}"], "turn {n}");
         answer(&mut far, b"{\"ok\":1}").await;
-        assert_eq!(notes.next().await, "{\"ok\":1}");
+        assert_eq!(sink.next().await, "{\"ok\":1}");
     }
 }
 
 #[tokio::test]
 async fn messages_without_answers_between_them_are_gathered() {
     let (near, mut far) = pair(100);
-    let (transport, _notes) = start(near);
+    let (transport, _sink) = start(near);
     for n in 0..4 {
         transport.clone().send(outgoing(n.to_string().as_bytes()));
     }
@@ -126,25 +126,25 @@ async fn messages_without_answers_between_them_are_gathered() {
 }
 
 #[tokio::test]
-async fn everything_that_comes_is_heard() {
+async fn all_messages_reach_the_sink() {
     let (near, mut far) = pair(1000);
-    let (transport, notes) = start((LimitedReader(near.0), near.1));
-    for (sent, heard) in [("{}", "{}"), ("none", "none"), ("long", "longer than 100")] {
+    let (transport, sink) = start((LimitedReader(near.0), near.1));
+    for (sent, events) in [("{}", "{}"), ("none", "none"), ("long", "longer than 100")] {
         answer(&mut far, sent.as_bytes()).await;
-        assert_eq!(notes.next().await, heard);
+        assert_eq!(sink.next().await, events);
     }
     drop(far);
     assert_eq!(
-        notes.next().await,
+        sink.next().await,
         "closed: the connection ended before the answer came: the server closed it"
     );
     transport.close().await;
 
     fn start<R: FrameReader + 'static, W: FrameWriter + 'static>(
         end: (R, W),
-    ) -> (Arc<dyn Transport>, Arc<Notes>) {
-        let notes = Arc::new(Notes::default());
-        (PipeTransport::start(end, notes.clone(), 100), notes)
+    ) -> (Arc<dyn Transport>, Arc<RecordingSink>) {
+        let sink = Arc::new(RecordingSink::default());
+        (PipeTransport::start(end, sink.clone(), 100), sink)
     }
 }
 
@@ -167,7 +167,7 @@ impl<R: FrameReader> FrameReader for LimitedReader<R> {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     let (near, _far) = pair(100);
-    let (transport, notes) = start(near);
+    let (transport, sink) = start(near);
     assert!(transport.ready().is_none());
     transport.clone().send(outgoing(&vec![b'x'; 2 << 20]));
     let room = transport.ready().expect("it is full");
@@ -183,7 +183,7 @@ async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     let began = Instant::now();
     transport.close().await;
     assert!(began.elapsed() <= FLUSH_WITHIN + CLOSE_WITHIN, "{:?}", began.elapsed());
-    assert_eq!(notes.next().await, "closed: the connection is closed");
+    assert_eq!(sink.next().await, "closed: the connection is closed");
     waiting.await.unwrap();
 }
 
@@ -209,14 +209,14 @@ impl FrameWriter for BrokenWriter {
 #[tokio::test(start_paused = true)]
 async fn a_pipe_that_takes_nothing_is_closed_after_its_last_words() {
     let (near, mut far) = pair(100);
-    let notes = Arc::new(Notes::default());
-    let transport = PipeTransport::start((near.0, BrokenWriter(0)), notes.clone(), 100);
+    let sink = Arc::new(RecordingSink::default());
+    let transport = PipeTransport::start((near.0, BrokenWriter(0)), sink.clone(), 100);
     transport.clone().send(outgoing(b"{}"));
     tokio::task::yield_now().await;
     answer(&mut far, b"{\"late\":1}").await;
-    assert_eq!(notes.next().await, "{\"late\":1}");
+    assert_eq!(sink.next().await, "{\"late\":1}");
     assert_eq!(
-        notes.next().await,
+        sink.next().await,
         "closed: the connection ended before the answer came: the server takes no more messages: broken pipe"
     );
     transport.clone().send(outgoing(b"{}"));
@@ -227,7 +227,7 @@ async fn a_pipe_that_takes_nothing_is_closed_after_its_last_words() {
 #[tokio::test(start_paused = true)]
 async fn a_wire_that_is_dropped_closes_its_pipe() {
     let (near, mut far) = pair(100);
-    let (transport, _notes) = start(near);
+    let (transport, _sink) = start(near);
     transport.clone().send(outgoing(b"{}"));
     transport.clone().send(outgoing(b"[]"));
     drop(transport);
@@ -241,12 +241,12 @@ async fn a_wire_that_is_dropped_closes_its_pipe() {
 }
 
 #[test]
-fn messages_are_told_from_noise() {
+fn messages_are_told_from_other_lines() {
     for message in ["{}", " {\"a\":1}", "[]", "[ {}]", "\t[{\"a\":1}]", "\u{feff}{}", "{ broken"] {
         assert!(looks_like_a_message(message.as_bytes()), "{message}");
     }
-    for noise in ["", "[INFO] x", "[1]", "1", "\"a\"", "listening on {}", "\u{1b}[0m{}", "null"] {
-        assert!(!looks_like_a_message(noise.as_bytes()), "{noise}");
+    for line in ["", "[INFO] x", "[1]", "1", "\"a\"", "listening on {}", "\u{1b}[0m{}", "null"] {
+        assert!(!looks_like_a_message(line.as_bytes()), "{line}");
     }
 }
 
@@ -254,27 +254,27 @@ fn messages_are_told_from_noise() {
 async fn a_line_without_an_end_is_reported_once() {
     let (near, mut far) = tokio::io::duplex(100);
     let ((_, writer), _other) = pair(100);
-    let notes = Arc::new(Notes::default());
+    let sink = Arc::new(RecordingSink::default());
     let reader = LineReader::new(near, 100);
     let _reading = Task::spawn(read_messages(
         reader,
         Arc::new(Outbox::new(writer)),
-        notes.clone(),
+        sink.clone(),
         100,
         PipeContent::Mixed,
     ));
     for (sent, reported_after) in [("> ", LINE_END_WITHIN), (r#"{"id":1"#, REST_WITHIN)] {
         let started = Instant::now();
         far.write_all(sent.as_bytes()).await.unwrap();
-        let reported = notes.next().await;
+        let reported = sink.next().await;
         assert_eq!(
             (reported, started.elapsed()),
-            (format!("noise: a line without an end: {sent}"), reported_after)
+            (format!("ignored: a line without an end: {sent}"), reported_after)
         );
         far.write_all(b" ").await.unwrap();
-        assert!(timeout(Duration::from_secs(60), notes.next()).await.is_err(), "once is enough");
+        assert!(timeout(Duration::from_secs(60), sink.next()).await.is_err(), "once is enough");
         far.write_all(b"\n{}\n").await.unwrap();
-        assert_eq!(notes.next().await.trim_end(), if sent == "> " { "noise: >" } else { r#"{"id":1"# });
-        assert_eq!(notes.next().await, "{}");
+        assert_eq!(sink.next().await.trim_end(), if sent == "> " { "ignored: >" } else { r#"{"id":1"# });
+        assert_eq!(sink.next().await, "{}");
     }
 }

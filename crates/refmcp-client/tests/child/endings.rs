@@ -5,7 +5,8 @@ use std::time::Duration;
 use refmcp_client::child::ChildProcess;
 use refmcp_proto::engine::client::TransportError;
 
-use crate::support::{Event, SAY_GROUP, script, start, unhurried};
+use crate::recording_sink::SinkEvent;
+use crate::support::{SAY_GROUP, script, start, unhurried};
 
 #[tokio::test]
 async fn a_server_that_ends_says_how() {
@@ -34,7 +35,7 @@ async fn a_server_that_ends_says_how() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_last_is_heard_before_its_end() {
+async fn the_last_message_of_a_server_comes_before_its_end() {
     let text = "i=0; while [ $i -lt 1000 ]; do echo \"{\\\"n\\\":$i}\"; i=$((i+1)); done; exit 1";
     let mut running = start(&script(text)).await;
     for n in 0..1000 {
@@ -44,7 +45,7 @@ async fn what_a_server_says_last_is_heard_before_its_end() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_pipes_keeps_nobody_waiting() {
+async fn a_grandchild_that_holds_the_pipes_does_not_delay_the_end() {
     let mut running = start(&script(&format!("sleep 1000 & {SAY_GROUP} exit 0"))).await;
     let group = running.group().await;
     assert_eq!(running.why_broken().await, "the server ended with exit status 0");
@@ -62,7 +63,7 @@ async fn grandchildren_end_with_a_server_that_ends_in_order() {
 }
 
 #[tokio::test]
-async fn whoever_ignores_the_end_of_its_input_is_terminated() {
+async fn a_server_that_ignores_the_end_of_its_input_is_terminated() {
     let text =
         format!("{SAY_GROUP} trap 'echo {{\\\"bye\\\":1}}; exit 0' TERM; while :; do sleep 0.05; done");
     let mut running = start(&script(&text)).await;
@@ -70,12 +71,13 @@ async fn whoever_ignores_the_end_of_its_input_is_terminated() {
     let took = running.close().await;
     assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(2), "{took:?}");
     assert_eq!(group.members(), [0; 0]);
-    let last = [Event::Closed(TransportError::Closed), Event::Message(r#"{"bye":1}"#.to_owned())];
+    let last =
+        [SinkEvent::Closed(TransportError::Closed), SinkEvent::Message(None, r#"{"bye":1}"#.to_owned())];
     assert_eq!(running.rest(), last, "it was told, and not killed");
 }
 
 #[tokio::test]
-async fn whoever_ignores_everything_is_killed() {
+async fn a_server_that_ignores_sigterm_is_killed() {
     let text =
         format!("trap '' TERM INT HUP; (while :; do sleep 1; done) & {SAY_GROUP} while :; do sleep 1; done");
     let mut running = start(&script(&text)).await;
@@ -96,7 +98,7 @@ async fn by_default_an_end_takes_four_seconds_at_most() {
 }
 
 #[tokio::test]
-async fn a_wire_that_is_dropped_ends_its_server() {
+async fn a_dropped_transport_ends_its_server() {
     let text = format!("trap '' TERM; sleep 1000 & {SAY_GROUP} while :; do sleep 1; done");
     let mut running = start(&script(&text)).await;
     let group = running.group().await;
@@ -116,7 +118,7 @@ fn a_runtime_that_is_dropped_ends_its_servers() {
     let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     other.block_on(async {
         // A runtime reaps what another left over; here there is but this one.
-        tokio::time::timeout(crate::support::LONG, running.transport.clone().close()).await.unwrap();
+        tokio::time::timeout(crate::recording_sink::LONG, running.transport.clone().close()).await.unwrap();
         start(&script("exit 0")).await.why_broken().await;
         group.ends().await;
     });
@@ -129,11 +131,11 @@ async fn closing_twice_and_at_once_is_closing_once() {
     tokio::join!(transport.close(), again.close());
     running.close().await;
     running.send("{}");
-    assert_eq!(running.rest(), [Event::Closed(TransportError::Closed)]);
+    assert_eq!(running.rest(), [SinkEvent::Closed(TransportError::Closed)]);
 }
 
 #[tokio::test]
-async fn a_close_that_nobody_waits_for_goes_on() {
+async fn a_close_goes_on_when_its_future_is_dropped() {
     let mut running =
         start(&script(&format!("trap '' TERM; {SAY_GROUP} while :; do sleep 0.05; done"))).await;
     let group = running.group().await;

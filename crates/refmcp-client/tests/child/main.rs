@@ -1,4 +1,4 @@
-//! Servers that are started as child processes, good ones and bad ones: whatever they do ends in a clear error, in
+//! Servers that are started as child processes, good and bad: all they do ends in a clear error, in
 //! bounded time, and leaves no process behind.
 #![cfg(all(feature = "child", unix))]
 
@@ -6,5 +6,7 @@ mod bad_starts;
 mod endings;
 mod environment;
 mod pipes;
+#[path = "../support/recording_sink.rs"]
+mod recording_sink;
 mod stderr;
 mod support;

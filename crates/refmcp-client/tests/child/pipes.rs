@@ -6,7 +6,8 @@ use std::time::Duration;
 use refmcp_proto::engine::client::TransportError;
 use tokio::time::timeout;
 
-use crate::support::{Event, LONG, SAY_GROUP, script, start, unhurried};
+use crate::recording_sink::{LONG, SinkEvent};
+use crate::support::{SAY_GROUP, script, start, unhurried};
 
 #[tokio::test]
 async fn messages_go_both_ways_in_order() {
@@ -19,7 +20,7 @@ async fn messages_go_both_ways_in_order() {
     }
     let took = running.close().await;
     assert!(took < LONG / 4, "{took:?}: it ends as soon as its input does");
-    assert_eq!(running.rest(), [Event::Closed(TransportError::Closed)]);
+    assert_eq!(running.rest(), [SinkEvent::Closed(TransportError::Closed)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -29,7 +30,9 @@ async fn many_may_send_at_once() {
         let transport = running.transport.clone();
         tokio::spawn(async move {
             for n in 0..500 {
-                transport.clone().send(crate::support::outgoing(format!("{{\"from\":{sender},\"n\":{n}}}")));
+                transport
+                    .clone()
+                    .send(crate::recording_sink::outgoing(format!("{{\"from\":{sender},\"n\":{n}}}")));
                 tokio::task::yield_now().await;
             }
         })
@@ -49,19 +52,19 @@ async fn many_may_send_at_once() {
 }
 
 #[tokio::test]
-async fn whoever_is_in_no_runtime_may_send() {
+async fn messages_can_be_sent_outside_of_a_runtime() {
     let mut running = start(&unhurried("cat")).await;
     let transport = running.transport.clone();
-    std::thread::spawn(move || transport.send(crate::support::outgoing("{}"))).join().unwrap();
+    std::thread::spawn(move || transport.send(crate::recording_sink::outgoing("{}"))).join().unwrap();
     assert_eq!(running.message().await, "{}");
     running.close().await;
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_is_told_and_the_next_one_heard() {
+async fn a_line_over_the_limit_is_reported_and_the_next_one_read() {
     let text = r#"printf '{"long":"%02000d"}\n{"short":1}\n' 0; cat >/dev/null"#;
     let mut running = start(&script(text).max_message(1000)).await;
-    assert_eq!(running.next().await, Event::TooLong(1000));
+    assert_eq!(running.next().await, SinkEvent::TooLong(None, 1000));
     assert_eq!(running.message().await, r#"{"short":1}"#);
     running.close().await;
 }
@@ -70,7 +73,7 @@ async fn a_line_over_the_limit_is_told_and_the_next_one_heard() {
 async fn a_line_without_end_takes_no_memory() {
     let text = "head -c 268435456 /dev/zero; echo; echo {}; cat >/dev/null";
     let mut running = start(&script(text).max_message(1 << 20)).await;
-    assert_eq!(running.next().await, Event::TooLong(1 << 20));
+    assert_eq!(running.next().await, SinkEvent::TooLong(None, 1 << 20));
     assert_eq!(running.message().await, "{}");
     running.close().await;
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -83,8 +86,8 @@ async fn a_line_without_end_takes_no_memory() {
 async fn lines_that_are_no_messages_are_ignored_input() {
     let text = r#"printf 'Server starts...\n[INFO] up\n{"a":1}\n\n  \r\n[{"b":1}]\r\n\377\376\n42\n"text"\n {"c":1}'"#;
     let mut running = start(&script(text)).await;
-    let ignored_input = |text: &str| Event::IgnoredInput(text.to_owned());
-    let message = |text: &str| Event::Message(text.to_owned());
+    let ignored_input = |text: &str| SinkEvent::IgnoredInput(text.to_owned());
+    let message = |text: &str| SinkEvent::Message(None, text.to_owned());
     let expected = [
         ignored_input("Server starts..."),
         ignored_input("[INFO] up"),
@@ -111,10 +114,10 @@ async fn a_server_that_never_reads_is_heard_and_closed_all_the_same() {
     }
     let mut other = start(&unhurried("cat")).await;
     other.send("{}");
-    assert_eq!(other.message().await, "{}", "nobody else is affected");
+    assert_eq!(other.message().await, "{}", "other servers are not affected");
     let room = stuck.transport.ready().expect("far too much is queued");
     assert!(timeout(Duration::from_millis(100), room).await.is_err(), "it does not read");
-    assert_eq!(stuck.message().await, r#"{"tick":1}"#, "it is heard though it does not read");
+    assert_eq!(stuck.message().await, r#"{"tick":1}"#, "its output is read though it does not read");
     stuck.close().await;
     assert!(group.members().is_empty());
     other.close().await;
@@ -129,11 +132,11 @@ async fn room_comes_when_a_slow_server_reads() {
     let room = slow.transport.ready().expect("far too much is queued");
     timeout(LONG, room).await.expect("room comes");
     slow.close().await;
-    assert_eq!(slow.rest().first(), Some(&Event::Closed(TransportError::Closed)));
+    assert_eq!(slow.rest().first(), Some(&SinkEvent::Closed(TransportError::Closed)));
 }
 
 #[tokio::test]
-async fn whoever_waits_for_room_does_not_wait_for_a_server_that_is_gone() {
+async fn backpressure_ends_with_the_server() {
     let mut running = start(&script("read line; exit 3")).await;
     for _ in 0..30 {
         running.send(vec![b'x'; 100 << 10]);
@@ -156,7 +159,7 @@ async fn a_server_that_says_nothing_closes_in_order() {
 }
 
 #[tokio::test]
-async fn what_was_sent_last_leaves_before_the_input_is_closed() {
+async fn the_last_message_is_written_before_the_input_is_closed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("seen");
     let running = start(&unhurried(&format!("cat > {}", path.display()))).await;

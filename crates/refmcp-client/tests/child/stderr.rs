@@ -52,7 +52,7 @@ async fn a_long_line_is_cut() {
 }
 
 #[tokio::test]
-async fn a_flood_drowns_nobody() {
+async fn a_flood_of_stderr_is_limited() {
     const FLOOD: u64 = 100_000_000;
     let (seen, to) = watch();
     let text = format!("yes complaint | head -c {FLOOD} >&2; cat");

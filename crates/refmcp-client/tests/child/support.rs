@@ -1,65 +1,21 @@
-//! An sink that writes down what it hears, and a look at which processes are there.
+//! Servers that are shell scripts, and a look at which processes exist.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::child::ChildProcess;
-use refmcp_client::transport::{Connector, MessageSink, Transport};
-use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_client::transport::{Connector, Transport};
+use refmcp_proto::engine::client::TransportError;
 use refmcp_testkit::paused::PausedTime;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-/// Longer than anything here may take, even on a machine that is busy.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+use crate::recording_sink::{LONG, RecordingSink, SinkEvent, outgoing};
 
-/// What an sink heard.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Event {
-    Message(String),
-    TooLong(usize),
-    Ended,
-    Closed(TransportError),
-    IgnoredInput(String),
-}
-
-struct Notebook(UnboundedSender<Event>);
-
-impl Notebook {
-    fn note(&self, event: Event) {
-        // Nobody may be left to read it.
-        let _ = self.0.send(event);
-    }
-}
-
-impl MessageSink for Notebook {
-    fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
-        assert_eq!(exchange, None, "a pipe has one stream for everything");
-        self.note(Event::Message(String::from_utf8_lossy(json).into_owned()));
-    }
-
-    fn too_long(&self, _: Option<ExchangeId>, limit: usize) {
-        self.note(Event::TooLong(limit));
-    }
-
-    fn ended(&self, _: ExchangeId, _: TransportError) {
-        self.note(Event::Ended);
-    }
-
-    fn closed(&self, why: TransportError) {
-        self.note(Event::Closed(why));
-    }
-
-    fn ignored_input(&self, what: &str) {
-        self.note(Event::IgnoredInput(what.to_owned()));
-    }
-}
-
-/// A server that runs.
+/// A running server.
 pub(crate) struct Running {
     pub(crate) transport: Arc<dyn Transport>,
-    heard: UnboundedReceiver<Event>,
+    sink: RecordingSink,
 }
 
 /// A shell script as a server; it gets little time to end.
@@ -76,15 +32,13 @@ pub(crate) fn unhurried(text: &str) -> ChildProcess {
 
 /// Starts it.
 pub(crate) async fn start(child: &ChildProcess) -> Running {
-    let (notes, heard) = unbounded_channel();
-    let transport = child.connect(Arc::new(Notebook(notes))).await.unwrap();
-    Running { transport, heard }
+    let (sink, recorded) = RecordingSink::new();
+    Running { transport: child.connect(sink).await.unwrap(), sink: recorded }
 }
 
 /// Tries to start it; why that fails.
 pub(crate) async fn refusal(child: &ChildProcess) -> String {
-    let (notes, _) = unbounded_channel();
-    match child.connect(Arc::new(Notebook(notes))).await.unwrap_err() {
+    match child.connect(RecordingSink::new().0).await.unwrap_err() {
         TransportError::Unreachable(why) => why,
         other => panic!("not unreachable: {other}"),
     }
@@ -96,20 +50,16 @@ impl Running {
         self.transport.clone().send(outgoing(json));
     }
 
-    /// The next thing heard.
-    pub(crate) async fn next(&mut self) -> Event {
-        timeout(LONG, self.heard.recv())
-            .await
-            .expect("something is heard in time")
-            .expect("the sink is there")
+    /// The next event.
+    pub(crate) async fn next(&mut self) -> SinkEvent {
+        self.sink.next().await
     }
 
     /// The next message.
     pub(crate) async fn message(&mut self) -> String {
-        match self.next().await {
-            Event::Message(text) => text,
-            other => panic!("not a message: {other:?}"),
-        }
+        let (exchange, text) = self.sink.message().await;
+        assert_eq!(exchange, None, "a pipe has one stream for everything");
+        text
     }
 
     /// The group of a server whose first message is its number.
@@ -119,10 +69,7 @@ impl Running {
 
     /// Why nothing more comes.
     pub(crate) async fn why_broken(&mut self) -> String {
-        match self.next().await {
-            Event::Closed(TransportError::Broken(why)) => why,
-            other => panic!("not broken: {other:?}"),
-        }
+        self.sink.why_broken().await
     }
 
     /// Closes it, and says how long that took.
@@ -137,18 +84,9 @@ impl Running {
         began.elapsed()
     }
 
-    /// Whatever was heard and not looked at.
-    pub(crate) fn rest(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.heard.try_recv().ok()).collect()
-    }
-}
-
-pub(crate) fn outgoing(json: impl Into<Vec<u8>>) -> ClientMessage {
-    ClientMessage {
-        exchange: ExchangeId(1),
-        kind: ClientMessageKind::Notification { method: "test".into() },
-        json: json.into(),
-        rules: None,
+    /// The events that were not looked at.
+    pub(crate) fn rest(&mut self) -> Vec<SinkEvent> {
+        self.sink.rest()
     }
 }
 
@@ -160,7 +98,7 @@ pub(crate) const SAY_GROUP: &str = r#"echo "{\"pid\":$$}"; "#;
 pub(crate) struct Group(pub(crate) u32);
 
 impl Group {
-    /// Its processes that are not just waiting to be reaped by somebody else, and its leader even then: that one is
+    /// Its processes that are not just waiting to be reaped by another process, and its leader even then: that one is
     /// ours to reap.
     pub(crate) fn members(self) -> Vec<u32> {
         let mut members = Vec::new();

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use crate::messages::{ALONE, SESSIONS, answer, connect_to, event, notification, progress, request, result};
 use crate::raw_server::Server;
-use crate::sink::{
-    ALONE, Heard, SESSIONS, answer, connect_to, event, notification, progress, request, result,
-};
+use crate::recording_sink::SinkEvent;
 
 #[tokio::test]
 async fn json_answers_come_over_one_connection() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "tools/list", SESSIONS));
     let (mut peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/mcp"));
@@ -19,20 +18,20 @@ async fn json_answers_come_over_one_connection() {
     assert_eq!(Some(seen.header("host").unwrap()), server.origin().strip_prefix("http://"));
     assert!(seen.body.contains("tools/list"));
     peer.json(&result(1)).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
     for number in 2..20 {
         transport.clone().send(request(number, "ping", SESSIONS));
         peer.request().await;
         peer.respond(200, "Content-Type: Application/JSON; charset=utf-8\r\n", &result(number)).await;
-        assert_eq!(ears.message().await, (Some(number), result(number)));
+        assert_eq!(sink.message().await, (Some(number), result(number)));
     }
-    assert!(ears.is_silent(), "an answer that came whole is all there is to hear");
+    assert!(sink.is_empty(), "an answer that came whole is all there is to hear");
 }
 
 #[tokio::test]
 async fn requests_do_not_wait_for_each_other() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     let mut peers = Vec::new();
     for number in 0..10 {
         transport.clone().send(request(number, "ping", SESSIONS));
@@ -41,14 +40,14 @@ async fn requests_do_not_wait_for_each_other() {
     for (number, peer) in peers.iter_mut().enumerate().rev() {
         let number = number as u64;
         peer.json(&result(number)).await;
-        assert_eq!(ears.message().await, (Some(number), result(number)));
+        assert_eq!(sink.message().await, (Some(number), result(number)));
     }
 }
 
 #[tokio::test]
 async fn a_body_in_pieces_is_one_message() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -58,7 +57,7 @@ async fn a_body_in_pieces_is_one_message() {
         tokio::task::yield_now().await;
     }
     peer.end().await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
     transport.clone().send(request(2, "ping", SESSIONS));
     peer.request().await;
 }
@@ -66,18 +65,18 @@ async fn a_body_in_pieces_is_one_message() {
 #[tokio::test]
 async fn a_batch_is_handed_on_as_it_is() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     let batch = format!("[{},{}]", progress(1), result(1));
     peer.json(&batch).await;
-    assert_eq!(ears.message().await, (Some(1), batch));
+    assert_eq!(sink.message().await, (Some(1), batch));
 }
 
 #[tokio::test]
 async fn events_come_before_the_answer_and_the_connection_goes_on() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     let mut peer = None;
     for round in 0..3_u64 {
         transport.clone().send(request(round, "tools/call", ALONE));
@@ -89,19 +88,19 @@ async fn events_come_before_the_answer_and_the_connection_goes_on() {
         peer.stream().await;
         peer.chunk(": hello\n\n").await;
         peer.chunk(&format!("data: {}\n\n", progress(1))).await;
-        assert_eq!(ears.message().await, (Some(round), progress(1)));
+        assert_eq!(sink.message().await, (Some(round), progress(1)));
         let rest = format!("data: {}\n\ndata: {}\n\n", progress(2), result(round));
         peer.write(format!("{:x}\r\n{rest}\r\n0\r\n\r\n", rest.len())).await;
-        assert_eq!(ears.message().await, (Some(round), progress(2)));
-        assert_eq!(ears.message().await, (Some(round), result(round)));
+        assert_eq!(sink.message().await, (Some(round), progress(2)));
+        assert_eq!(sink.message().await, (Some(round), result(round)));
     }
-    assert!(ears.is_silent());
+    assert!(sink.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_told_needs_no_content() {
+async fn the_response_to_a_notification_needs_no_body() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.accepted().await;
@@ -114,46 +113,46 @@ async fn what_is_told_needs_no_content() {
     transport.clone().send(request(4, "ping", SESSIONS));
     peer.request().await;
     peer.json(&result(4)).await;
-    assert_eq!(ears.message().await, (Some(4), result(4)));
-    assert!(ears.is_silent());
+    assert_eq!(sink.message().await, (Some(4), result(4)));
+    assert!(sink.is_empty());
 }
 
 #[tokio::test]
 async fn a_body_without_the_answer_ends_the_exchange() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
-    assert_eq!(ears.message().await, (Some(1), result(2)));
-    assert_eq!(ears.ended().await.0, 1);
+    assert_eq!(sink.message().await, (Some(1), result(2)));
+    assert_eq!(sink.ended().await.0, 1);
 }
 
 #[tokio::test]
 async fn a_connection_that_ended_while_it_waited_is_replaced() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(1)).await;
-    ears.message().await;
+    sink.message().await;
     drop(peer);
-    assert!(server.is_left_alone(Duration::from_millis(20)).await, "nobody connects before there is a need");
+    assert!(server.is_left_alone(Duration::from_millis(20)).await, "no connection before it is needed");
     transport.clone().send(request(2, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.json(&result(2)).await;
-    assert_eq!(ears.next().await, Heard::Message(Some(2), result(2)));
+    assert_eq!(sink.next().await, SinkEvent::Message(Some(2), result(2)));
 }
 
 #[tokio::test]
-async fn unknown_events_are_noise() {
+async fn unknown_events_are_ignored_input() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "ping", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.stream().await;
     peer.chunk("event: ping\ndata: x\n\n").await;
-    assert!(matches!(ears.next().await, Heard::Noise(what) if what.contains("ping")));
+    assert!(matches!(sink.next().await, SinkEvent::IgnoredInput(what) if what.contains("ping")));
     peer.chunk(&event("1", &result(1))).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }

@@ -67,7 +67,7 @@ const NOWHERE: &[&str] = &[
     "fec0::1",
 ];
 
-/// What only somebody near may send us to.
+/// Addresses that only local parties may name.
 const NEAR: &[&str] = &[
     "127.0.0.1",
     "127.1.2.3",

@@ -5,24 +5,24 @@ use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::ClientMessageKind;
 use refmcp_proto::revision::Revision;
 
+use crate::messages::{ALONE, SESSIONS, connect, connect_to, notification, request, result};
 use crate::raw_server::{Seen, Server};
-use crate::sink::{ALONE, SESSIONS, connect, connect_to, notification, request, result};
 
 #[tokio::test]
 async fn sessions_name_their_revision_once_it_is_agreed() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("mcp-protocol-version"), None);
     peer.json(&result(1)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().send(request(2, "tools/list", SESSIONS));
     let seen = peer.request().await;
     assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
     assert_eq!(seen.header("mcp-method"), None, "nothing is repeated in a session");
     peer.json(&result(2)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().send(request(3, "tools/list", Some(Revision::V2025_03_26)));
     assert_eq!(
         peer.request().await.header("mcp-protocol-version"),
@@ -33,7 +33,7 @@ async fn sessions_name_their_revision_once_it_is_agreed() {
 
 async fn headers_of(name: Option<&str>, mirrored: &[(&str, &str)]) -> Seen {
     let server = Server::start().await;
-    let (transport, _ears) = connect_to(&server).await;
+    let (transport, _sink) = connect_to(&server).await;
     let mut message = request(1, "tools/call", ALONE);
     let param_headers =
         mirrored.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -54,7 +54,7 @@ async fn requests_that_stand_alone_repeat_what_they_are() {
 }
 
 #[tokio::test]
-async fn what_no_header_can_hold_is_encoded() {
+async fn values_that_no_header_can_hold_are_in_base64() {
     let seen = headers_of(
         Some("grüß\r\nEvil: yes"),
         &[("A", " edge "), ("B", "=?base64?eA==?="), ("C", "日本"), ("D", ""), ("bad name", "x")],
@@ -71,16 +71,16 @@ async fn what_no_header_can_hold_is_encoded() {
 #[tokio::test]
 async fn a_lone_request_belongs_to_no_session() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "server/discover", ALONE));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("mcp-name"), None);
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: stray\r\n", &result(1)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().send(request(2, "tools/list", ALONE));
     assert_eq!(peer.request().await.header("mcp-session-id"), None);
     peer.json(&result(2)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().send(notification(3, "notifications/x", ALONE));
     let seen = peer.request().await;
     assert_eq!(seen.header("mcp-method"), Some("notifications/x"));
@@ -95,12 +95,12 @@ async fn extra_headers_go_with_everything() {
     assert!(!format!("{connector:?} {}", connector.name()).contains("token"));
     assert!(!connector.name().contains("key"));
     assert!(connector.clone().header("Mcp-Session-Id", "x").is_err());
-    let (transport, mut ears) = connect(&connector).await;
+    let (transport, mut sink) = connect(&connector).await;
     transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.path, "/mcp?key=k");
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &result(1)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().opened(Revision::LATEST_SESSION.rules());
     let get = peer.request().await;
     assert_eq!(get.method, "GET");

@@ -5,17 +5,19 @@
 mod answers;
 mod auth;
 mod bad_streams;
-mod exactness;
+mod exact_bytes;
 mod fetch;
+mod get_stream;
 mod headers;
-mod legacy;
+mod http_sse;
 mod lifetimes;
+mod messages;
 mod order;
 mod raw_server;
+#[path = "../support/recording_sink.rs"]
+mod recording_sink;
 mod redirections;
 mod refusals;
 mod resumption;
 mod sessions;
-mod sink;
-mod standing;
 mod tls;

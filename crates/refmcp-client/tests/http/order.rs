@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use refmcp_proto::revision::Revision;
 
+use crate::messages::{SESSIONS, answer, connect_to, connect_with, notification, request, result};
 use crate::raw_server::Server;
-use crate::sink::{SESSIONS, answer, connect_to, connect_with, notification, request, result};
 
 #[tokio::test]
 async fn nothing_goes_before_a_notification_is_acknowledged() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
     transport.clone().send(request(2, "tools/list", SESSIONS));
     let (mut peer, seen) = server.request().await;
@@ -20,13 +20,13 @@ async fn nothing_goes_before_a_notification_is_acknowledged() {
     let seen = peer.request().await;
     assert!(seen.body.contains("tools/list"));
     peer.json(&result(2)).await;
-    assert_eq!(ears.message().await, (Some(2), result(2)));
+    assert_eq!(sink.message().await, (Some(2), result(2)));
 }
 
 #[tokio::test]
-async fn what_is_told_keeps_its_order() {
+async fn notifications_keep_their_order() {
     let server = Server::start().await;
-    let (transport, _ears) = connect_to(&server).await;
+    let (transport, _sink) = connect_to(&server).await;
     for number in 0..20 {
         let message = if number % 2 == 0 {
             notification(number, "notifications/x", SESSIONS)
@@ -47,9 +47,9 @@ async fn what_is_told_keeps_its_order() {
 }
 
 #[tokio::test]
-async fn a_failed_notification_holds_nobody_up() {
+async fn a_failed_notification_does_not_delay_requests() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
     transport.clone().send(request(2, "ping", SESSIONS));
     let (peer, _) = server.request().await;
@@ -57,14 +57,14 @@ async fn a_failed_notification_holds_nobody_up() {
     let (mut peer, seen) = server.request().await;
     assert!(seen.body.contains("ping"));
     peer.json(&result(2)).await;
-    assert_eq!(ears.ended().await.0, 1);
-    assert_eq!(ears.message().await.0, Some(2));
+    assert_eq!(sink.ended().await.0, 1);
+    assert_eq!(sink.message().await.0, Some(2));
 }
 
 #[tokio::test]
 async fn answers_go_while_requests_take_all_room() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_with(&server, |settings| settings.max_requests = 1).await;
+    let (transport, mut sink) = connect_with(&server, |settings| settings.max_requests = 1).await;
     transport.clone().send(request(1, "tools/call", SESSIONS));
     let (mut asking, _) = server.request().await;
     transport.clone().send(request(2, "tools/list", SESSIONS));
@@ -73,16 +73,16 @@ async fn answers_go_while_requests_take_all_room() {
     assert!(seen.body.contains("\"s3\""), "{seen:?}");
     peer.accepted().await;
     asking.json(&result(1)).await;
-    assert_eq!(ears.message().await.0, Some(1));
+    assert_eq!(sink.message().await.0, Some(1));
     // Either connection will do.
     let seen = tokio::select! { seen = peer.request() => seen, seen = asking.request() => seen };
     assert!(seen.body.contains("tools/list"));
 }
 
 #[tokio::test]
-async fn the_standing_stream_waits_for_the_notification_before_it() {
+async fn the_get_stream_waits_for_the_notification_before_it() {
     let server = Server::start().await;
-    let (transport, _ears) = connect_to(&server).await;
+    let (transport, _sink) = connect_to(&server).await;
     transport.clone().send(notification(1, "notifications/initialized", SESSIONS));
     transport.clone().opened(Revision::LATEST_SESSION.rules());
     let (mut peer, _) = server.request().await;

@@ -39,7 +39,7 @@ impl Server {
         Self::peer(stream)
     }
 
-    /// Whoever is at the other end.
+    /// The next client.
     pub(crate) fn peer(stream: TcpStream) -> Peer {
         stream.set_nodelay(true).unwrap();
         Peer { stream: BufReader::new(stream) }
@@ -52,7 +52,7 @@ impl Server {
         (peer, seen)
     }
 
-    /// Whether nobody tries to connect, also when so much time has passed. The time is moved by hand.
+    /// True if no client connects, even after so much time. The time is moved by hand.
     pub(crate) async fn is_left_alone(&self, time: Duration) -> bool {
         let paused = PausedTime::start();
         paused.advance(time).await;

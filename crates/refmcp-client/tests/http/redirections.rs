@@ -3,14 +3,14 @@
 use refmcp_client::http::StreamableHttp;
 use refmcp_proto::engine::client::TransportError;
 
+use crate::messages::{ALONE, connect, request, result};
 use crate::raw_server::Server;
-use crate::sink::{ALONE, connect, request, result};
 
 #[tokio::test]
 async fn within_the_origin_the_request_goes_on_as_it_is() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap().header("Authorization", "Bearer t").unwrap();
-    let (transport, mut ears) = connect(&connector).await;
+    let (transport, mut sink) = connect(&connector).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, first) = server.request().await;
     peer.respond(307, "Location: /mcp/\r\n", "").await;
@@ -21,16 +21,16 @@ async fn within_the_origin_the_request_goes_on_as_it_is() {
     peer.respond(308, &format!("Location: {}/elsewhere\r\n", server.origin()), "").await;
     assert_eq!(peer.request().await.path, "/elsewhere");
     peer.json(&result(1)).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 async fn refused(status: u16, location: &str) -> String {
     let server = Server::start().await;
-    let (transport, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
+    let (transport, mut sink) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     peer.respond(status, &format!("Location: {location}\r\n"), "").await;
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     let TransportError::Refused { status: told, error: None, body } = why else { panic!("{why:?}") };
     assert_eq!(told, status);
     assert!(body.contains("redirection to"), "{body}");
@@ -56,7 +56,7 @@ async fn to_elsewhere_or_as_something_else_it_does_not() {
 #[tokio::test]
 async fn in_circles_it_goes_three_times() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
+    let (transport, mut sink) = connect(&StreamableHttp::new(&server.url()).unwrap()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (mut peer, _) = server.request().await;
     for _ in 0..3 {
@@ -64,6 +64,6 @@ async fn in_circles_it_goes_three_times() {
         peer.request().await;
     }
     peer.respond(307, "Location: /mcp\r\n", "").await;
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Refused { body, .. } if body.contains("too many")), "{why:?}");
 }

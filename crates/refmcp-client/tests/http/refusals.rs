@@ -5,24 +5,24 @@ use std::time::Duration;
 use refmcp_client::http::{HttpSettings, StreamableHttp};
 use refmcp_proto::engine::client::TransportError;
 
+use crate::messages::{ALONE, SESSIONS, connect, connect_to, connect_with, notification, request, result};
 use crate::raw_server::Server;
-use crate::sink::{ALONE, SESSIONS, connect, connect_to, connect_with, notification, request, result};
 
 /// What a request ends with when it gets this response.
 async fn outcome(response: &str) -> TransportError {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_with(&server, |settings| settings.max_message = 1000).await;
+    let (transport, mut sink) = connect_with(&server, |settings| settings.max_message = 1000).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
     peer.write(response).await;
     drop(peer);
-    let (exchange, why) = ears.ended().await;
+    let (exchange, why) = sink.ended().await;
     assert_eq!(exchange, 1);
     why
 }
 
 #[tokio::test]
-async fn who_is_asked_for_authorization_learns_how() {
+async fn an_authorization_error_has_the_challenge() {
     let why = outcome(
         "HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer resource_metadata=\"https://x/y\"\r\n\
          WWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno",
@@ -77,7 +77,7 @@ async fn a_request_needs_more_than_an_acknowledgement() {
 }
 
 #[tokio::test]
-async fn what_is_packed_is_not_unpacked() {
+async fn a_content_coding_is_refused() {
     let why = outcome(
         "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
     )
@@ -119,11 +119,11 @@ async fn something_else_than_http_is_not_understood() {
 #[tokio::test]
 async fn a_refused_notification_is_told() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(notification(7, "notifications/initialized", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.respond(500, "", "no").await;
-    let (exchange, why) = ears.ended().await;
+    let (exchange, why) = sink.ended().await;
     assert_eq!(
         (exchange, why),
         (7, TransportError::Refused { status: 500, error: None, body: "no".to_owned() })
@@ -131,13 +131,13 @@ async fn a_refused_notification_is_told() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address() {
+async fn a_refused_connection_is_unreachable() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap();
     drop(server);
-    let (transport, mut ears) = connect(&connector).await;
+    let (transport, mut sink) = connect(&connector).await;
     transport.clone().send(request(1, "ping", None));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("127.0.0.1")), "{why:?}");
 }
 
@@ -147,9 +147,9 @@ async fn a_name_that_cannot_be_looked_up() {
     settings.resolver =
         Some(std::sync::Arc::new(|host, port| Err(std::io::Error::other(format!("no {host} {port}")))));
     let connector = StreamableHttp::new("http://nowhere.test:81/").unwrap().settings(settings);
-    let (transport, mut ears) = connect(&connector).await;
+    let (transport, mut sink) = connect(&connector).await;
     transport.clone().send(request(1, "ping", None));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(
         matches!(&why, TransportError::Unreachable(why) if why.contains("no nowhere.test 81")),
         "{why:?}"
@@ -168,23 +168,23 @@ async fn a_host_with_several_addresses_is_reached_at_one() {
         Ok(vec![([127, 0, 0, 1], dead_port).into(), ([127, 0, 0, 1], port).into()])
     }));
     let connector = StreamableHttp::new("http://several.test/mcp").unwrap().settings(settings);
-    let (transport, mut ears) = connect(&connector).await;
+    let (transport, mut sink) = connect(&connector).await;
     transport.clone().send(request(1, "ping", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("host"), Some("several.test"));
     peer.json(&result(1)).await;
-    assert_eq!(ears.message().await.0, Some(1));
+    assert_eq!(sink.message().await.0, Some(1));
 }
 
 #[tokio::test]
 async fn an_acknowledgement_that_never_comes() {
     let server = Server::start().await;
-    let (transport, mut ears) =
+    let (transport, mut sink) =
         connect_with(&server, |settings| settings.head_timeout = Duration::from_millis(50)).await;
     transport.clone().send(notification(1, "notifications/x", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.write("HTTP/1.1 202 OK\r\nContent-Type: ").await;
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Broken(why) if why.contains("50ms")), "{why:?}");
     peer.gone().await;
 }
@@ -192,11 +192,11 @@ async fn an_acknowledgement_that_never_comes() {
 #[tokio::test]
 async fn an_answer_may_take_longer_than_an_acknowledgement() {
     let server = Server::start().await;
-    let (transport, mut ears) =
+    let (transport, mut sink) =
         connect_with(&server, |settings| settings.head_timeout = Duration::from_millis(20)).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
     assert!(server.is_left_alone(Duration::from_millis(60)).await);
     peer.json(&result(1)).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }

@@ -8,22 +8,23 @@ use refmcp_proto::engine::client::{ExchangeId, TransportError};
 use refmcp_proto::revision::Revision;
 use refmcp_testkit::paused::PausedTime;
 
+use crate::messages::{ALONE, SESSIONS, connect_to, event, progress, request, result};
 use crate::raw_server::{Peer, Server};
-use crate::sink::{ALONE, Ears, SESSIONS, connect_to, event, progress, request, result};
+use crate::recording_sink::RecordingSink;
 
-async fn streaming(server: &Server, revision: Option<Revision>) -> (Arc<dyn Transport>, Ears, Peer) {
-    let (transport, ears) = connect_to(server).await;
+async fn streaming(server: &Server, revision: Option<Revision>) -> (Arc<dyn Transport>, RecordingSink, Peer) {
+    let (transport, sink) = connect_to(server).await;
     transport.clone().send(request(1, "tools/call", revision));
     let (mut peer, _) = server.request().await;
     peer.stream().await;
-    (transport, ears, peer)
+    (transport, sink, peer)
 }
 
 #[tokio::test]
 async fn after_a_cut_every_event_comes_once() {
     for revision in [SESSIONS, Some(Revision::V2025_03_26), None] {
         let server = Server::start().await;
-        let (_wire, mut ears, mut peer) = streaming(&server, revision).await;
+        let (_transport, mut sink, mut peer) = streaming(&server, revision).await;
         peer.chunk("retry: 20\n\n").await;
         peer.chunk(&event("1", &progress(1))).await;
         // The second event breaks off in the middle.
@@ -41,16 +42,16 @@ async fn after_a_cut_every_event_comes_once() {
         peer.chunk(&event("3", &result(1))).await;
         peer.end().await;
         for wanted in [progress(1), progress(2), result(1)] {
-            assert_eq!(ears.message().await, (Some(1), wanted));
+            assert_eq!(sink.message().await, (Some(1), wanted));
         }
-        assert!(ears.is_silent());
+        assert!(sink.is_empty());
     }
 }
 
 #[tokio::test]
 async fn the_server_says_how_long_to_wait() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     let time = PausedTime::start();
     peer.chunk("id: 7\nretry: 500\ndata:\n\n").await;
     peer.end().await;
@@ -64,13 +65,13 @@ async fn the_server_says_how_long_to_wait() {
     );
     peer.stream().await;
     peer.chunk(&event("8", &result(1))).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)), "the priming event is no message");
+    assert_eq!(sink.message().await, (Some(1), result(1)), "the priming event is no message");
 }
 
 #[tokio::test]
 async fn a_server_may_be_polled_for_as_long_as_it_goes_on() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("id: 0\nretry: 10\ndata:\n\n").await;
     peer.end().await;
     for round in 1..20 {
@@ -82,13 +83,13 @@ async fn a_server_may_be_polled_for_as_long_as_it_goes_on() {
     peer.request().await;
     peer.stream().await;
     peer.chunk(&event("20", &result(1))).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
-async fn what_a_server_says_twice_is_heard_once() {
+async fn a_replayed_event_is_received_once() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("retry: 10\n\n").await;
     peer.chunk(&event("1", &progress(1))).await;
     peer.end().await;
@@ -96,14 +97,14 @@ async fn what_a_server_says_twice_is_heard_once() {
     peer.stream().await;
     peer.chunk(&event("1", &progress(1))).await;
     peer.chunk(&event("2", &result(1))).await;
-    assert_eq!(ears.message().await, (Some(1), progress(1)));
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), progress(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
 async fn passing_troubles_are_waited_out() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("id: 1\nretry: 10\ndata:\n\n").await;
     peer.end().await;
     peer.request().await;
@@ -114,19 +115,19 @@ async fn passing_troubles_are_waited_out() {
     assert_eq!(seen.header("last-event-id"), Some("1"));
     peer.stream().await;
     peer.chunk(&event("2", &result(1))).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
 async fn a_refusal_of_the_rest_is_the_end() {
     for (status, lost) in [(405, false), (400, false), (401, true)] {
         let server = Server::start().await;
-        let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+        let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
         peer.chunk("id: 1\nretry: 10\ndata:\n\n").await;
         peer.end().await;
         peer.request().await;
         peer.respond(status, "", "no").await;
-        let (_, why) = ears.ended().await;
+        let (_, why) = sink.ended().await;
         match why {
             TransportError::Unauthorized { status: 401, .. } => assert!(lost),
             TransportError::Broken(why) => assert!(why.contains("cannot be taken up") && !lost, "{why}"),
@@ -138,22 +139,22 @@ async fn a_refusal_of_the_rest_is_the_end() {
 #[tokio::test]
 async fn the_rest_of_a_stream_is_no_page() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("id: 1\nretry: 10\ndata:\n\n").await;
     peer.end().await;
     peer.request().await;
     peer.respond(200, "Content-Type: text/html\r\n", "<html>").await;
-    assert!(matches!(ears.ended().await, (1, TransportError::Misbehaved(_))));
+    assert!(matches!(sink.ended().await, (1, TransportError::Misbehaved(_))));
 }
 
 #[tokio::test]
 async fn a_session_that_is_lost_meanwhile() {
     let server = Server::start().await;
-    let (transport, mut ears) = connect_to(&server).await;
+    let (transport, mut sink) = connect_to(&server).await;
     transport.clone().send(request(1, "initialize", None));
     let (mut peer, _) = server.request().await;
     peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s\r\n", &result(1)).await;
-    ears.message().await;
+    sink.message().await;
     transport.clone().send(request(2, "tools/call", SESSIONS));
     peer.request().await;
     peer.stream().await;
@@ -161,19 +162,19 @@ async fn a_session_that_is_lost_meanwhile() {
     peer.end().await;
     assert_eq!(peer.request().await.header("mcp-session-id"), Some("s"));
     peer.respond(404, "", "").await;
-    assert_eq!(ears.ended().await, (2, TransportError::SessionLost));
+    assert_eq!(sink.ended().await, (2, TransportError::SessionLost));
 }
 
 #[tokio::test]
 async fn requests_that_stand_alone_are_never_taken_up() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut peer) = streaming(&server, ALONE).await;
+    let (_transport, mut sink, mut peer) = streaming(&server, ALONE).await;
     let time = PausedTime::start();
     peer.chunk("retry: 10\n\n").await;
     peer.chunk(&event("1", &progress(1))).await;
     peer.end().await;
-    assert_eq!(ears.message().await, (Some(1), progress(1)));
-    assert!(matches!(ears.ended().await, (1, TransportError::Broken(_))));
+    assert_eq!(sink.message().await, (Some(1), progress(1)));
+    assert!(matches!(sink.ended().await, (1, TransportError::Broken(_))));
     time.advance(Duration::from_secs(120)).await;
     assert!(peer.is_left_alone(&time).await);
     drop(time);
@@ -181,12 +182,12 @@ async fn requests_that_stand_alone_are_never_taken_up() {
 }
 
 #[tokio::test]
-async fn nobody_comes_back_for_what_was_abandoned() {
+async fn an_abandoned_stream_is_not_resumed() {
     let server = Server::start().await;
-    let (transport, mut ears, mut peer) = streaming(&server, SESSIONS).await;
+    let (transport, mut sink, mut peer) = streaming(&server, SESSIONS).await;
     peer.chunk("id: 1\nretry: 50\ndata:\n\n").await;
     peer.chunk(&event("2", &progress(1))).await;
-    ears.message().await;
+    sink.message().await;
     let time = PausedTime::start();
     peer.end().await;
     time.settle().await;
@@ -195,5 +196,5 @@ async fn nobody_comes_back_for_what_was_abandoned() {
     assert!(peer.is_left_alone(&time).await);
     drop(time);
     assert!(server.is_left_alone(Duration::ZERO).await);
-    assert!(ears.is_silent());
+    assert!(sink.is_empty());
 }

@@ -22,8 +22,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use crate::messages::{ALONE, connect, progress, request, result};
 use crate::raw_server::in_time;
-use crate::sink::{ALONE, connect, progress, request, result};
 
 /// A body whose pieces come from elsewhere.
 struct Pieces(mpsc::Receiver<Bytes>);
@@ -97,7 +97,7 @@ async fn serve(
         let (stream, _) = listener.accept().await.unwrap();
         let (acceptor, asks, connections) = (acceptor.clone(), asks.clone(), connections.clone());
         tokio::spawn(async move {
-            // Whoever does not trust us leaves, as the tests want it.
+            // Clients that do not trust the certificate leave, as the tests want it.
             let Ok(stream) = acceptor.accept(stream).await else { return };
             connections.fetch_add(1, Ordering::SeqCst);
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
@@ -130,7 +130,7 @@ fn piece(json: &str) -> Bytes {
 #[tokio::test]
 async fn one_connection_carries_every_request_where_both_know_http2() {
     let mut server = Secure::start("secure.test", &["h2", "http/1.1"]).await;
-    let (transport, mut ears) = connect(&server.connector()).await;
+    let (transport, mut sink) = connect(&server.connector()).await;
     let mut open = Vec::new();
     for number in 0..5 {
         transport.clone().send(request(number, "ping", ALONE));
@@ -142,7 +142,7 @@ async fn one_connection_carries_every_request_where_both_know_http2() {
         assert!(!asked.head.headers().contains_key("host"));
         asked.answer.send(piece(&progress(1))).await.unwrap();
         open.push(asked.answer);
-        assert_eq!(ears.message().await.1, progress(1));
+        assert_eq!(sink.message().await.1, progress(1));
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
     drop(transport);
@@ -154,7 +154,7 @@ async fn one_connection_carries_every_request_where_both_know_http2() {
 #[tokio::test]
 async fn an_abandoned_request_ends_its_stream_and_no_other() {
     let mut server = Secure::start("secure.test", &["h2"]).await;
-    let (transport, mut ears) = connect(&server.connector()).await;
+    let (transport, mut sink) = connect(&server.connector()).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let first = server.next().await;
     transport.clone().send(request(2, "tools/call", ALONE));
@@ -162,7 +162,7 @@ async fn an_abandoned_request_ends_its_stream_and_no_other() {
     transport.abandon(ExchangeId(1));
     in_time("the stream to end", first.answer.closed()).await;
     second.answer.send(piece(&result(2))).await.unwrap();
-    assert_eq!(ears.message().await, (Some(2), result(2)));
+    assert_eq!(sink.message().await, (Some(2), result(2)));
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
 }
 
@@ -170,7 +170,7 @@ async fn an_abandoned_request_ends_its_stream_and_no_other() {
 async fn the_older_version_is_spoken_with_those_who_know_no_other() {
     for protocols in [&["http/1.1"][..], &[]] {
         let mut server = Secure::start("secure.test", protocols).await;
-        let (transport, mut ears) = connect(&server.connector()).await;
+        let (transport, mut sink) = connect(&server.connector()).await;
         for number in 0..3 {
             transport.clone().send(request(number, "ping", ALONE));
             let asked = server.next().await;
@@ -178,27 +178,27 @@ async fn the_older_version_is_spoken_with_those_who_know_no_other() {
             assert_eq!(asked.head.headers()["host"], "secure.test");
             asked.answer.send(piece(&result(number))).await.unwrap();
             drop(asked);
-            assert_eq!(ears.message().await, (Some(number), result(number)));
+            assert_eq!(sink.message().await, (Some(number), result(number)));
         }
     }
 }
 
 #[tokio::test]
-async fn nobody_speaks_to_a_stranger() {
+async fn an_untrusted_certificate_is_refused() {
     let server = Secure::start("secure.test", &["h2"]).await;
     let stranger = Secure::start("secure.test", &["h2"]).await;
     let mut settings = HttpSettings::default();
     settings.ca_certificates = vec![server.certificate.clone()];
     let address = stranger.address;
     settings.resolver = Some(Arc::new(move |_, _| Ok(vec![address])));
-    let (transport, mut ears) = connect(&stranger.connector().settings(settings)).await;
+    let (transport, mut sink) = connect(&stranger.connector().settings(settings)).await;
     transport.clone().send(request(1, "ping", ALONE));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     let misnamed = Secure::start("other.test", &["h2"]).await;
-    let (transport, mut ears) = connect(&misnamed.connector()).await;
+    let (transport, mut sink) = connect(&misnamed.connector()).await;
     transport.clone().send(request(1, "ping", ALONE));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
 }
 
@@ -209,9 +209,9 @@ async fn what_is_no_certificate_cannot_be_trusted() {
     settings.ca_certificates = vec![b"nonsense".to_vec()];
     let address = server.address;
     settings.resolver = Some(Arc::new(move |_, _| Ok(vec![address])));
-    let (transport, mut ears) = connect(&server.connector().settings(settings)).await;
+    let (transport, mut sink) = connect(&server.connector().settings(settings)).await;
     transport.clone().send(request(1, "ping", ALONE));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(
         matches!(&why, TransportError::Unreachable(why) if why.contains("given to be trusted")),
         "{why:?}"
@@ -230,11 +230,11 @@ fn own_authority(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Cer
 #[tokio::test]
 async fn an_authority_that_was_given_may_be_the_server() {
     let mut server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
-    let (transport, mut ears) = connect(&server.connector()).await;
+    let (transport, mut sink) = connect(&server.connector()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let asked = server.next().await;
     asked.answer.send(piece(&result(1))).await.unwrap();
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
@@ -242,17 +242,17 @@ async fn an_authority_that_was_given_is_trusted_in_its_own_name_and_time() {
     let expired = own_authority("secure.test", |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
     for certified in [own_authority("other.test", |_| {}), expired] {
         let server = Secure::start_with(certified, &["http/1.1"]).await;
-        let (transport, mut ears) = connect(&server.connector()).await;
+        let (transport, mut sink) = connect(&server.connector()).await;
         transport.clone().send(request(1, "ping", ALONE));
-        let (_, why) = ears.ended().await;
+        let (_, why) = sink.ended().await;
         assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("TLS")), "{why:?}");
     }
     // Another authority of the same name is a stranger.
     let server = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
     let mut stranger = Secure::start_with(own_authority("secure.test", |_| {}), &["http/1.1"]).await;
     stranger.certificate = server.certificate.clone();
-    let (transport, mut ears) = connect(&stranger.connector()).await;
+    let (transport, mut sink) = connect(&stranger.connector()).await;
     transport.clone().send(request(1, "ping", ALONE));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     assert!(matches!(&why, TransportError::Unreachable(why) if why.contains("not trusted here")), "{why:?}");
 }

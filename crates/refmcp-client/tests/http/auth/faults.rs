@@ -11,16 +11,16 @@ use refmcp_client::transport::TransportError;
 use refmcp_client::{Client, VersionPolicy};
 use url::Url;
 
-use super::person::Person;
-use super::world::{Desk, World};
+use super::servers::{Desk, TestServers};
+use super::user::User;
+use crate::messages::{ALONE, connect, request, result};
 use crate::raw_server::Server;
-use crate::sink::{ALONE, connect, request, result};
 
 /// What a request ends with.
-async fn outcome(world: &World, authorization: &Authorization) -> String {
-    let (transport, mut ears) = connect(&world.server(authorization)).await;
+async fn outcome(servers: &TestServers, authorization: &Authorization) -> String {
+    let (transport, mut sink) = connect(&servers.server(authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
-    let (_, why) = ears.ended().await;
+    let (_, why) = sink.ended().await;
     let TransportError::NotAuthorized { why } = why else { panic!("{why:?}") };
     for secret in ["code-", "token-", "refresh-", "verifier"] {
         assert!(!why.contains(secret), "{why}");
@@ -33,12 +33,12 @@ async fn a_broken_token_endpoint() {
     for (desk, said) in
         [(Desk::Hangs, "no response in time"), (Desk::Fails, "status 500"), (Desk::Html, "token")]
     {
-        let world = World::start().await;
-        world.state().desk = desk;
+        let servers = TestServers::start().await;
+        servers.state().desk = desk;
         let fetcher = Arc::new(Fetcher::guarded(AddressScope::Loopback).within(Duration::from_millis(200)));
-        let authorization = Authorization::new(Person::new(&world)).fetcher(fetcher);
-        let why = outcome(&world, &authorization).await;
-        assert!(why.contains(said) && why.contains(&world.origin), "{desk:?}: {why}");
+        let authorization = Authorization::new(User::new(&servers)).fetcher(fetcher);
+        let why = outcome(&servers, &authorization).await;
+        assert!(why.contains(said) && why.contains(&servers.origin), "{desk:?}: {why}");
     }
 }
 
@@ -57,33 +57,33 @@ impl Browser for Unwilling {
 
 #[tokio::test]
 async fn declined_and_unavailable_browsers() {
-    let world = World::start().await;
-    assert!(outcome(&world, &Authorization::new(Unwilling)).await.contains("declined"));
-    assert!(outcome(&world, &Authorization::without_browser()).await.contains("no user here"));
-    assert!(world.grants().is_empty());
+    let servers = TestServers::start().await;
+    assert!(outcome(&servers, &Authorization::new(Unwilling)).await.contains("declined"));
+    assert!(outcome(&servers, &Authorization::without_browser()).await.contains("no user here"));
+    assert!(servers.grants().is_empty());
     let failed = Client::builder("test", "1").version_policy(VersionPolicy::Legacy);
-    let failed = failed.connect(world.server(&Authorization::without_browser())).await.unwrap_err();
+    let failed = failed.connect(servers.server(&Authorization::without_browser())).await.unwrap_err();
     assert!(failed.needs_authorization(), "{failed}");
 }
 
 #[tokio::test]
 async fn all_who_wait_hear_of_one_failure() {
-    let world = World::start().await;
-    world.state().desk = Desk::Fails;
-    let person = Person::slow(&world);
-    let (transport, mut ears) = connect(&world.server(&Authorization::new(person.clone()))).await;
+    let servers = TestServers::start().await;
+    servers.state().desk = Desk::Fails;
+    let user = User::slow(&servers);
+    let (transport, mut sink) = connect(&servers.server(&Authorization::new(user.clone()))).await;
     for number in 0..5 {
         transport.clone().send(request(number, "tools/list", ALONE));
     }
-    person.is_asked().await;
-    while world.came_to("/mcp").len() < 5 {
+    user.is_asked().await;
+    while servers.came_to("/mcp").len() < 5 {
         tokio::task::yield_now().await;
     }
-    person.agree();
+    user.agree();
     for _ in 0..5 {
-        assert!(matches!(ears.ended().await.1, TransportError::NotAuthorized { .. }));
+        assert!(matches!(sink.ended().await.1, TransportError::NotAuthorized { .. }));
     }
-    assert_eq!(person.visits(), 1);
+    assert_eq!(user.visits(), 1);
 }
 
 /// A store that fails at one of its tasks.
@@ -117,35 +117,35 @@ impl Store for Broken {
 #[tokio::test]
 async fn a_store_that_fails() {
     for task in ["lock", "load", "save"] {
-        let world = World::start().await;
-        let why = outcome(&world, &Authorization::new(Person::new(&world)).store(Broken(task))).await;
+        let servers = TestServers::start().await;
+        let why = outcome(&servers, &Authorization::new(User::new(&servers)).store(Broken(task))).await;
         assert!(why.contains("store of tokens") && why.contains(task), "{why}");
-        assert_eq!(world.grants().len(), 0, "nothing is got that cannot be kept");
+        assert_eq!(servers.grants().len(), 0, "nothing is got that cannot be kept");
     }
 }
 
 #[tokio::test]
-async fn whoever_lets_everybody_in_is_asked_also_when_the_store_fails() {
+async fn a_server_without_authorization_works_when_the_store_fails() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap();
     let authorization = Authorization::without_browser().store(Broken("load"));
-    let (transport, mut ears) = connect(&connector.authorization(authorization)).await;
+    let (transport, mut sink) = connect(&connector.authorization(authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
     let (mut peer, seen) = server.request().await;
     assert_eq!(seen.header("authorization"), None);
     peer.json(&result(1)).await;
-    assert_eq!(ears.message().await, (Some(1), result(1)));
+    assert_eq!(sink.message().await, (Some(1), result(1)));
 }
 
 #[tokio::test]
 async fn a_client_that_speaks_for_itself_needs_no_person() {
-    let world = World::start().await;
+    let servers = TestServers::start().await;
     let registered = PreRegistered::new("me", Some(refmcp_auth::Secret::new("hush")));
     let identity = ClientIdentity { registered: Some(registered), ..ClientIdentity::default() };
     let authorization =
         Authorization::without_browser().identity(identity).grant(GrantKind::ClientCredentials);
-    let (transport, mut ears) = connect(&world.server(&authorization)).await;
+    let (transport, mut sink) = connect(&servers.server(&authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
-    assert_eq!(ears.message().await, (Some(1), result(1)));
-    assert_eq!(world.grants(), ["client_credentials"]);
+    assert_eq!(sink.message().await, (Some(1), result(1)));
+    assert_eq!(servers.grants(), ["client_credentials"]);
 }

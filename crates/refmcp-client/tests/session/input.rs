@@ -92,7 +92,7 @@ async fn input_can_be_brought_by_hand() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_called_off_is_dropped() {
-    let (client, mut script, heard) = client_of_script().await;
+    let (client, mut script, events) = client_of_script().await;
     script
         .say(json!({ "id": "q", "method": "sampling/createMessage", "params": {
         "messages": [], "maxTokens": 1,
@@ -104,5 +104,5 @@ async fn a_question_that_is_called_off_is_dropped() {
     assert_eq!(script.next().await.unwrap()["error"]["code"], -32602);
     let (pinged, _) = tokio::join!(client.ping(), script.answer("ping", json!({})));
     pinged.unwrap();
-    assert!(!heard.lock().unwrap().iter().any(|event| matches!(event, Event::Closed(_))));
+    assert!(!events.lock().unwrap().iter().any(|event| matches!(event, Event::Closed(_))));
 }

@@ -66,13 +66,13 @@ pub(crate) fn server() -> Server {
     server.build().unwrap()
 }
 
-/// What a client heard.
-pub(crate) type Heard = Arc<Mutex<Vec<Event>>>;
+/// The events of a client.
+pub(crate) type Events = Arc<Mutex<Vec<Event>>>;
 
 /// A client that can do everything, and what it hears.
-pub(crate) fn builder() -> (ClientBuilder, Heard) {
-    let heard = Heard::default();
-    let listener = heard.clone();
+pub(crate) fn builder() -> (ClientBuilder, Events) {
+    let events = Events::default();
+    let listener = events.clone();
     let host = Host::new()
         .elicitation(|params| async move {
             let mut content = params.requested_schema.defaults();
@@ -84,18 +84,18 @@ pub(crate) fn builder() -> (ClientBuilder, Heard) {
         .sampling(|_| async { Ok(CreateMessageResult::text("a model", "something")) })
         .roots([Root::new("file:///one"), Root::new("file:///two")])
         .on_event(move |event| listener.lock().unwrap().push(event.clone()));
-    (Client::builder("test", "1").host(host), heard)
+    (Client::builder("test", "1").host(host), events)
 }
 
 /// A client of a server of ours, in this revision.
-pub(crate) async fn client_of(server: &Server, revision: Revision) -> (Client, Heard) {
-    let (builder, heard) = builder();
+pub(crate) async fn client_of(server: &Server, revision: Revision) -> (Client, Events) {
+    let (builder, events) = builder();
     let client = builder
         .version_policy(VersionPolicy::Exactly(revision))
         .connect(Memory::new(server.in_memory()))
         .await
         .unwrap();
-    (client, heard)
+    (client, events)
 }
 
 /// A server that says what a test tells it to.
@@ -156,10 +156,10 @@ impl Script {
 }
 
 /// A client of a script, after the handshake.
-pub(crate) async fn client_of_script() -> (Client, Script, Heard) {
+pub(crate) async fn client_of_script() -> (Client, Script, Events) {
     let (mut script, memory) = Script::new();
-    let (builder, heard) = builder();
+    let (builder, events) = builder();
     let builder = builder.version_policy(VersionPolicy::Legacy);
     let (client, ()) = tokio::join!(builder.connect(memory), script.open("2025-11-25"));
-    (client.unwrap(), script, heard)
+    (client.unwrap(), script, events)
 }

@@ -77,7 +77,7 @@ async fn extensions_of_the_way_are_told_where_the_revision_has_a_place_for_them(
         assert!(asked["params"]["capabilities"]["sampling"].is_object());
     };
     tokio::select! {
-        _ = builder.connect(Extended(memory)) => panic!("nobody has answered"),
+        _ = builder.connect(Extended(memory)) => panic!("there was no answer"),
         () = serving => {}
     }
 }
@@ -97,7 +97,7 @@ async fn a_server_that_ignores_what_it_does_not_know_costs_the_probe_and_no_more
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_spoke_is_remembered_until_it_fails() {
+async fn the_revision_of_a_server_is_known_until_it_fails() {
     let (builder, _) = builder();
     for asked in [true, false] {
         let (mut script, memory) = Script::new();
@@ -151,7 +151,7 @@ async fn a_failed_negotiation_names_both_sides() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stops_connecting_leaves_nothing_behind() {
+async fn a_dropped_connect_leaves_nothing_behind() {
     let (mut script, memory) = Script::new();
     let (builder, _) = builder();
     let connecting = tokio::time::timeout(Duration::from_secs(1), builder.connect(memory)).await;

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::sink::result;
+use crate::messages::result;
 
 /// A body: a text, and perhaps no end.
 pub(crate) struct Text {
@@ -87,7 +87,7 @@ pub(crate) enum Desk {
     /// It takes no refresh token.
     NoRenewal,
     Hangs,
-    /// It answers when it is let: [`Place::let_desk_answer`].
+    /// It answers when it is let: [`ServerState::let_desk_answer`].
     Waits,
     Fails,
     Html,
@@ -121,28 +121,28 @@ pub(crate) struct State {
 }
 
 /// Both servers on their origin.
-pub(crate) struct Place {
+pub(crate) struct ServerState {
     pub(crate) origin: String,
     state: Mutex<State>,
     desk: Semaphore,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({})", self.origin)
+        write!(f, "ServerState({})", self.origin)
     }
 }
 
-/// A place as the test has it. None of what lets somebody in may be logged until it is left.
-pub(crate) struct World {
-    place: Arc<Place>,
+/// A place as the test has it. No credential may be logged while it is in use.
+pub(crate) struct TestServers {
+    place: Arc<ServerState>,
     watch: LeakWatch,
 }
 
-impl Deref for World {
-    type Target = Arc<Place>;
+impl Deref for TestServers {
+    type Target = Arc<ServerState>;
 
-    fn deref(&self) -> &Arc<Place> {
+    fn deref(&self) -> &Arc<ServerState> {
         &self.place
     }
 }
@@ -151,7 +151,7 @@ impl Deref for World {
 const SECRETS: [&str; 5] = ["code", "code_verifier", "refresh_token", "client_secret", "client_assertion"];
 const SECRET_HEADERS: [&str; 3] = ["authorization", "dpop", "mcp-session-id"];
 
-impl Drop for World {
+impl Drop for TestServers {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.watch.with(|secrets| secrets.clone_from(&self.place.state().secrets));
@@ -159,7 +159,7 @@ impl Drop for World {
     }
 }
 
-impl World {
+impl TestServers {
     pub(crate) async fn start() -> Self {
         let watch = LeakWatch::begin();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -182,7 +182,7 @@ impl World {
             refresh: HashMap::new(),
             secrets: Secrets::default(),
         };
-        let place = Arc::new(Place { origin, state: Mutex::new(state), desk: Semaphore::new(0) });
+        let place = Arc::new(ServerState { origin, state: Mutex::new(state), desk: Semaphore::new(0) });
         tokio::spawn(place.clone().serve(listener));
         Self { place, watch }
     }
@@ -193,7 +193,7 @@ impl World {
     }
 }
 
-impl Place {
+impl ServerState {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -376,7 +376,7 @@ impl State {
             return answer(202, "text/plain", "");
         }
         if let Some(version) = message["params"].get("protocolVersion") {
-            let ourselves = json!({ "name": "world", "version": "1" });
+            let ourselves = json!({ "name": "servers", "version": "1" });
             let opened = json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": ourselves });
             return json_answer(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": opened }));
         }

@@ -1,4 +1,4 @@
-//! A person who logs in.
+//! A user who logs in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use refmcp_client::transport::BoxFuture;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::world::Place;
+use super::servers::ServerState;
 
-/// Somebody who logs in, when they are let.
+/// A user who logs in when the test allows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Person {
-    place: Arc<Place>,
+pub(crate) struct User {
+    place: Arc<ServerState>,
     visits: Arc<AtomicUsize>,
     let_go: Arc<Semaphore>,
     busy: Arc<Semaphore>,
 }
 
-impl Person {
+impl User {
     /// One who says yes at once.
-    pub(crate) fn new(place: &Arc<Place>) -> Self {
-        let person = Self::slow(place);
-        person.agree();
-        person
+    pub(crate) fn new(place: &Arc<ServerState>) -> Self {
+        let user = Self::slow(place);
+        user.agree();
+        user
     }
 
     /// One who waits for [`Self::agree`].
-    pub(crate) fn slow(place: &Arc<Place>) -> Self {
+    pub(crate) fn slow(place: &Arc<ServerState>) -> Self {
         let (let_go, busy) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         Self { place: place.clone(), visits: Arc::default(), let_go, busy }
     }
@@ -51,11 +51,11 @@ impl Person {
 
     /// Waits until they are asked to log in.
     pub(crate) async fn is_asked(&self) {
-        crate::raw_server::in_time("somebody to be asked", self.busy.acquire()).await.unwrap().forget();
+        crate::raw_server::in_time("a login", self.busy.acquire()).await.unwrap().forget();
     }
 }
 
-impl Browser for Person {
+impl Browser for User {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async { Ok(Url::parse("http://127.0.0.1:1/callback").unwrap()) })
     }

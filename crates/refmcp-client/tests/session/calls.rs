@@ -21,7 +21,7 @@ fn text(content: &[Content]) -> &str {
 async fn a_tool_is_called_in_every_revision() {
     let server = server();
     for revision in Revision::ALL {
-        let (client, heard) = client_of(&server, revision).await;
+        let (client, events) = client_of(&server, revision).await;
         let result = client.call_tool("echo", json!({ "message": "hé" })).await.unwrap();
         assert_eq!(text(&result.content), "hé");
         let read = client.read_resource("note:///a").await.unwrap();
@@ -30,7 +30,7 @@ async fn a_tool_is_called_in_every_revision() {
         assert!(matches!(missing.rpc().unwrap().code, -32002 | -32602), "{missing}");
         client.set_level(LogLevel::Debug).await.unwrap();
         client.call_tool("talk", json!({})).await.unwrap();
-        let logged = heard.lock().unwrap().iter().any(
+        let logged = events.lock().unwrap().iter().any(
             |event| matches!(event, Event::Notification(ServerNotification::Log(log)) if log.data == json!("hello")),
         );
         assert!(logged, "{revision}");
@@ -105,7 +105,7 @@ async fn a_slow_answer_blocks_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_goes_ends_every_call() {
-    let (client, mut script, heard) = client_of_script().await;
+    let (client, mut script, events) = client_of_script().await;
     let calls: Vec<_> =
         (0..10).map(|_| tokio::spawn(client.call_tool("t", json!({})).into_future())).collect();
     for _ in 0..10 {
@@ -116,15 +116,15 @@ async fn a_server_that_goes_ends_every_call() {
         let fault = call.await.unwrap().unwrap_err().to_string();
         assert!(fault.starts_with("the connection ended before the answer came"), "{fault}");
     }
-    assert!(matches!(heard.lock().unwrap().last(), Some(Event::Closed(_))));
+    assert!(matches!(events.lock().unwrap().last(), Some(Event::Closed(_))));
     assert!(client.ping().await.unwrap_err().to_string().starts_with("the conversation is not open"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn nonsense_is_named_and_harms_nobody() {
-    let (client, mut script, heard) = client_of_script().await;
-    for noise in ["Listening on port 3000", "{", "[]", "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"] {
-        script.say_bytes(noise.as_bytes()).await;
+async fn invalid_input_is_reported_and_ignored() {
+    let (client, mut script, events) = client_of_script().await;
+    for line in ["Listening on port 3000", "{", "[]", "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"] {
+        script.say_bytes(line.as_bytes()).await;
     }
     let (result, _) = tokio::join!(
         client.call_tool("t", json!({})).into_future(),
@@ -133,7 +133,7 @@ async fn nonsense_is_named_and_harms_nobody() {
     let fault = result.unwrap_err();
     assert!(matches!(fault, Error::Unreadable { .. }), "{fault}");
     assert!(fault.to_string().starts_with("the server's result of tools/call makes no sense"), "{fault}");
-    let rules: Vec<_> = heard
+    let rules: Vec<_> = events
         .lock()
         .unwrap()
         .iter()
@@ -147,7 +147,7 @@ async fn nonsense_is_named_and_harms_nobody() {
 
 #[tokio::test(start_paused = true)]
 async fn data_without_content_is_a_result_and_a_finding() {
-    let (client, mut script, heard) = client_of_script().await;
+    let (client, mut script, events) = client_of_script().await;
     let data = json!({ "structuredContent": { "n": 1 }, "isError": false });
     for _ in 0..2 {
         let call = client.call_tool("t", json!({}));
@@ -155,7 +155,7 @@ async fn data_without_content_is_a_result_and_a_finding() {
         let result = result.unwrap();
         assert_eq!((result.content.len(), result.structured_content), (0, Some(json!({ "n": 1 }))));
     }
-    let findings: Vec<_> = heard
+    let findings: Vec<_> = events
         .lock()
         .unwrap()
         .iter()

@@ -7,8 +7,9 @@ use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp};
 use refmcp_client::transport::{Connector, Transport};
 use refmcp_proto::engine::client::TransportError;
 
+use crate::messages::{notification, progress, request, result};
 use crate::raw_server::{Peer, Server, in_time};
-use crate::sink::{Ears, Heard, notification, progress, request, result};
+use crate::recording_sink::{RecordingSink, SinkEvent};
 
 const BEGINNING: &str = "event: endpoint\ndata: /messages?id=7\n\n";
 
@@ -16,12 +17,12 @@ const BEGINNING: &str = "event: endpoint\ndata: /messages?id=7\n\n";
 async fn connect_to(
     server: &Server,
     beginning: &str,
-) -> (Result<Arc<dyn Transport>, TransportError>, Ears, Peer) {
+) -> (Result<Arc<dyn Transport>, TransportError>, RecordingSink, Peer) {
     let mut settings = HttpSettings::default();
     settings.head_timeout = Duration::from_millis(300);
     settings.max_message = 1000;
     let connector = HttpSse::new(&format!("{}/sse", server.origin())).unwrap().settings(settings);
-    let (sink, ears) = Ears::new();
+    let (into, sink) = RecordingSink::new();
     let serving = async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.method.as_str(), seen.path.as_str()), ("GET", "/sse"));
@@ -30,13 +31,13 @@ async fn connect_to(
         peer.chunk(beginning).await;
         peer
     };
-    let (transport, peer) = tokio::join!(connector.connect(sink), serving);
-    (transport, ears, peer)
+    let (transport, peer) = tokio::join!(connector.connect(into), serving);
+    (transport, sink, peer)
 }
 
 async fn refused(beginning: &str) -> TransportError {
     let server = Server::start().await;
-    let (transport, _ears, mut peer) = connect_to(&server, beginning).await;
+    let (transport, _sink, mut peer) = connect_to(&server, beginning).await;
     peer.gone().await;
     transport.unwrap_err()
 }
@@ -44,37 +45,37 @@ async fn refused(beginning: &str) -> TransportError {
 #[tokio::test]
 async fn messages_go_to_the_endpoint_and_come_over_the_stream() {
     let server = Server::start().await;
-    let (transport, mut ears, mut stream) =
+    let (transport, mut sink, mut stream) =
         connect_to(&server, &format!(": hi\n\n{BEGINNING}data: {}\n\n", progress(0))).await;
     let transport = transport.unwrap();
-    assert_eq!(ears.message().await, (None, progress(0)), "what came along is not lost");
+    assert_eq!(sink.message().await, (None, progress(0)), "what came along is not lost");
     transport.clone().send(request(1, "initialize", None));
     let (mut peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/messages?id=7"));
     assert_eq!(seen.header("content-type"), Some("application/json"));
     peer.respond(202, "Content-Type: text/plain\r\n", "Accepted").await;
     stream.chunk(&format!("event: message\ndata: {}\n\n", result(1))).await;
-    assert_eq!(ears.message().await, (None, result(1)));
+    assert_eq!(sink.message().await, (None, result(1)));
     transport.clone().send(notification(2, "notifications/initialized", None));
     transport.clone().send(request(3, "tools/list", None));
     assert!(peer.request().await.body.contains("notifications/initialized"));
     peer.respond(200, "", "").await;
     assert!(peer.request().await.body.contains("tools/list"));
     peer.respond(202, "", "").await;
-    assert!(ears.is_silent());
+    assert!(sink.is_empty());
     in_time("the end", transport.close()).await;
     stream.gone().await;
     peer.gone().await;
 }
 
 #[tokio::test]
-async fn the_older_way_goes_to_the_same_place_with_the_same_headers() {
+async fn the_fallback_has_the_same_url_and_headers() {
     let server = Server::start().await;
     let connector = StreamableHttp::new(&server.url()).unwrap().header("Authorization", "Bearer t").unwrap();
     let older = connector.fallback().unwrap();
     assert_eq!(older.name(), connector.name());
     assert!(older.fallback().is_none() && !older.probe_may_be_ignored() && !connector.probe_may_be_ignored());
-    let (sink, _ears) = Ears::new();
+    let (sink, _sink) = RecordingSink::new();
     let (transport, mut peer) = tokio::join!(older.connect(sink), async {
         let (mut peer, seen) = server.request().await;
         assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/mcp", Some("Bearer t")));
@@ -87,7 +88,7 @@ async fn the_older_way_goes_to_the_same_place_with_the_same_headers() {
 }
 
 #[tokio::test]
-async fn the_endpoint_is_at_home() {
+async fn the_endpoint_is_in_the_origin() {
     for foreign in [
         "http://evil.example/m",
         "//evil.example/m",
@@ -126,7 +127,7 @@ async fn a_place_without_a_stream() {
     ] {
         let server = Server::start().await;
         let connector = HttpSse::new(&server.url()).unwrap();
-        let (sink, _ears) = Ears::new();
+        let (sink, _sink) = RecordingSink::new();
         let (transport, ()) = tokio::join!(connector.connect(sink), async {
             server.request().await.0.write(response).await;
         });
@@ -138,33 +139,33 @@ async fn a_place_without_a_stream() {
 #[tokio::test]
 async fn the_end_of_the_stream_is_the_end() {
     let server = Server::start().await;
-    let (_wire, mut ears, mut stream) = connect_to(&server, BEGINNING).await;
+    let (_transport, mut sink, mut stream) = connect_to(&server, BEGINNING).await;
     stream.chunk("event: ping\ndata: x\n\n").await;
-    assert!(matches!(ears.next().await, Heard::Noise(_)));
+    assert!(matches!(sink.next().await, SinkEvent::IgnoredInput(_)));
     stream.end().await;
-    assert_eq!(ears.next().await, Heard::Closed(TransportError::Broken("the stream ended".to_owned())));
+    assert_eq!(sink.next().await, SinkEvent::Closed(TransportError::Broken("the stream ended".to_owned())));
     let server = Server::start().await;
-    let (_wire, mut ears, mut stream) = connect_to(&server, BEGINNING).await;
+    let (_transport, mut sink, mut stream) = connect_to(&server, BEGINNING).await;
     stream.chunk(&format!("data: {}\n\n", "x".repeat(2000))).await;
-    assert_eq!(ears.next().await, Heard::TooLong(None, 1000));
-    assert!(matches!(ears.next().await, Heard::Closed(TransportError::Misbehaved(_))));
+    assert_eq!(sink.next().await, SinkEvent::TooLong(None, 1000));
+    assert!(matches!(sink.next().await, SinkEvent::Closed(TransportError::Misbehaved(_))));
 }
 
 #[tokio::test]
 async fn a_refused_message_is_told() {
     let server = Server::start().await;
-    let (transport, mut ears, _stream) = connect_to(&server, BEGINNING).await;
+    let (transport, mut sink, _stream) = connect_to(&server, BEGINNING).await;
     let transport = transport.unwrap();
     transport.clone().send(request(1, "ping", None));
     let (mut peer, _) = server.request().await;
     peer.respond(404, "", "no such session").await;
     let refused = TransportError::Refused { status: 404, error: None, body: "no such session".to_owned() };
-    assert_eq!(ears.ended().await, (1, refused));
+    assert_eq!(sink.ended().await, (1, refused));
     transport.clone().send(request(2, "ping", None));
     peer.request().await;
     drop(peer);
-    assert!(matches!(ears.ended().await, (2, TransportError::Broken(_))));
+    assert!(matches!(sink.ended().await, (2, TransportError::Broken(_))));
     transport.clone().close().await;
     transport.clone().send(request(3, "ping", None));
-    assert_eq!(ears.ended().await, (3, TransportError::Closed));
+    assert_eq!(sink.ended().await, (3, TransportError::Closed));
 }

@@ -1,0 +1,8 @@
+//! Sessions with servers in the same process, in every revision: no sockets, and paused time.
+
+mod calls;
+mod fixture;
+mod input;
+mod lists;
+mod opening;
+mod several;
