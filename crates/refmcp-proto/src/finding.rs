@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_against_one_rule_are_told_apart_and_quotes_are_not() {
+    fn fixed_texts_of_one_rule_are_separate_findings_and_quotes_are_not() {
         let mut findings = Findings::default();
         assert!(findings.record(&Finding { rule: "LIFE-02", what: "too early".into() }));
         assert!(findings.record(&Finding { rule: "LIFE-02", what: "by another name".into() }));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_recommended_is_no_violation() {
+    fn recommended_rules_are_no_violations() {
         let found = |rule| Finding { rule, what: "".into() }.is_violation();
         assert!(found("CANC-01") && found("LIFE-02"));
         assert!(!found("TOOL-02"));

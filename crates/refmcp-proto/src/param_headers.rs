@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_found_along_properties() {
+    fn param_headers_are_found_in_nested_properties() {
         let found = read(json!({"properties": {
             "region": {"type": "string", "x-mcp-header": "Region"},
             "where": {"type": "object", "properties": {"zone": {"type": "integer", "x-mcp-header": "Zone"}}}
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_say_what_arguments_do() {
+    fn param_header_values_come_from_arguments() {
         let zone = ParamHeader { name: "Zone".into(), path: vec!["where".into(), "zone".into()] };
         for (arguments, value) in [
             (json!({"where": {"zone": 7}}), Some("7")),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_no_header_can_follow_are_refused() {
+    fn invalid_x_mcp_header_marks_are_refused() {
         for property in [
             json!({"type": "number", "x-mcp-header": "A"}),
             json!({"type": "string", "x-mcp-header": ""}),

@@ -38,7 +38,7 @@ fn only(sent: Vec<OutgoingMessage>) -> (MessageTarget, MessageKind, Value) {
 }
 
 #[test]
-fn what_belongs_to_a_request_goes_where_it_came_from() {
+fn messages_of_a_request_go_to_its_exchange() {
     let mut rig = with_session();
     let call = json!({ "name": "progress", "_meta": { "progressToken": 1 } });
     rig.send_by(ExchangeId(7), &in_session(1, "tools/call", &call));
@@ -65,7 +65,7 @@ fn what_belongs_to_a_request_goes_where_it_came_from() {
 }
 
 #[test]
-fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
+fn closing_an_exchange_cancels_only_stateless_requests() {
     let mut rig = with_session();
     rig.send_by(ExchangeId(1), &stateless(1, "tools/call", never("stateless")));
     rig.send_by(ExchangeId(1), &in_session(2, "tools/call", &never("session")));
@@ -80,7 +80,7 @@ fn an_exchange_that_is_gone_cancels_only_where_requests_stand_for_themselves() {
 }
 
 #[test]
-fn a_listener_whose_exchange_is_gone_hears_nothing_more() {
+fn a_closed_exchange_ends_its_subscription() {
     let mut rig = TestEngine::new(full_config());
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     rig.send_by(ExchangeId(1), &stateless(1, "subscriptions/listen", listen.clone()));
@@ -110,7 +110,7 @@ fn come_back(rig: &mut TestEngine, state: &str) -> Value {
 }
 
 #[test]
-fn a_state_is_good_for_who_got_it_wherever_they_come_back() {
+fn a_request_state_is_bound_to_its_principal_not_to_an_engine() {
     let config: EngineConfig = full_config();
     let other = EngineConfig { sealer: Arc::clone(&config.sealer), ..full_config() };
     let state = state_of(&mut TestEngine::for_principal(config.clone(), "ann"));
@@ -126,7 +126,7 @@ fn a_state_is_good_for_who_got_it_wherever_they_come_back() {
 }
 
 #[test]
-fn a_state_with_any_character_changed_is_refused() {
+fn a_request_state_with_any_character_changed_is_refused() {
     let mut rig = TestEngine::new(full_config());
     let state = state_of(&mut rig);
     for at in 0..state.len() {
@@ -141,7 +141,7 @@ fn a_state_with_any_character_changed_is_refused() {
 }
 
 #[test]
-fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
+fn a_request_state_that_came_back_is_in_the_dispatch() {
     let mut rig = TestEngine::with_handler(full_config(), |_| Vec::new());
     let state = state_of(&mut TestEngine::new(full_config()));
     let params = json!({ "name": "ask", "requestState": state });
@@ -152,7 +152,7 @@ fn a_state_that_came_back_is_named_so_that_it_can_be_used_once() {
 }
 
 #[test]
-fn what_changes_for_one_session_is_no_news_for_listeners() {
+fn session_changes_are_not_sent_to_listeners() {
     let mut rig = with_session();
     let filter = json!({ "notifications": { "toolsListChanged": true } });
     rig.send_by(ExchangeId(5), &stateless(1, "subscriptions/listen", filter));
@@ -162,11 +162,11 @@ fn what_changes_for_one_session_is_no_news_for_listeners() {
     let (to, _, told) = only(rig.take_sent());
     assert_eq!((to, &told["method"]), (MessageTarget::Session, &json!("notifications/tools/list_changed")));
     rig.changed(&Change::Tools);
-    assert_eq!(rig.take_sent().len(), 2, "what changes for everybody is told to both");
+    assert_eq!(rig.take_sent().len(), 2, "a change for all is sent to both");
 }
 
 #[test]
-fn a_question_that_nobody_will_answer_ends_the_call() {
+fn closing_the_input_fails_calls_that_wait_for_it() {
     let mut rig = with_session();
     rig.send(&in_session(1, "tools/call", &json!({ "name": "ask_roots" })));
     rig.take_sent();

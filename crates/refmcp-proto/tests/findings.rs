@@ -27,7 +27,7 @@ fn found(version: &str, messages: &[&str]) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_text_says_what_to_send() {
+fn every_finding_says_what_to_send() {
     let (older, newer) = ("2025-03-26", "2025-11-25");
     for (version, messages, rule, send) in [
         (newer, &["{oops"][..], "RPC-01", r#"send a JSON-RPC 2.0 message such as {"jsonrpc":"2.0""#),

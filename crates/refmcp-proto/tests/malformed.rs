@@ -1,4 +1,4 @@
-//! Bytes that no text file can hold or nobody wants to read there; each is followed by a good request.
+//! Malformed bytes that no text file can hold; each is followed by a good request.
 
 use refmcp_testkit::engine::{TestEngine, full_config};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn request(id: &str, method: &str, params: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#).into_bytes()
 }
 
-fn answers(rig: &mut TestEngine, bytes: &[u8]) -> Vec<Value> {
+fn responses(rig: &mut TestEngine, bytes: &[u8]) -> Vec<Value> {
     rig.send(bytes);
     rig.take_sent().iter().map(|sending| serde_json::from_slice(&sending.json).unwrap()).collect()
 }
@@ -21,15 +21,15 @@ fn code_of(name: &str, bytes: &[u8]) -> Value {
         if let Some(version) = version {
             let info = r#""capabilities":{},"clientInfo":{"name":"c","version":"1"}"#;
             let params = format!(r#"{{"protocolVersion":"{version}",{info}}}"#);
-            answers(&mut rig, &request("0", "\"initialize\"", &params));
-            answers(&mut rig, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+            responses(&mut rig, &request("0", "\"initialize\"", &params));
+            responses(&mut rig, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
-        let given = answers(&mut rig, bytes);
+        let given = responses(&mut rig, bytes);
         assert_eq!(given.len(), 1, "{name} in {version:?}");
         assert!(given[0].to_string().len() < 600, "{name} in {version:?}: the answer repeats the input");
         codes.push(given[0]["error"]["code"].clone());
         assert_eq!(
-            answers(&mut rig, &request("9", "\"ping\"", "{}"))[0]["id"],
+            responses(&mut rig, &request("9", "\"ping\"", "{}"))[0]["id"],
             json!(9),
             "{name} in {version:?}"
         );
@@ -40,7 +40,7 @@ fn code_of(name: &str, bytes: &[u8]) -> Value {
 }
 
 #[test]
-fn what_is_not_json_text() {
+fn bytes_that_are_no_json_text_are_parse_errors() {
     let ping = request("1", "\"ping\"", "{}");
     let utf16: Vec<u8> = String::from_utf8_lossy(&ping).encode_utf16().flat_map(u16::to_le_bytes).collect();
     let utf32: Vec<u8> = ping.iter().flat_map(|byte| u32::from(*byte).to_be_bytes()).collect();
@@ -68,7 +68,7 @@ fn what_is_not_json_text() {
 }
 
 #[test]
-fn what_is_too_deep_or_too_large() {
+fn messages_over_the_limits_are_refused() {
     let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     for depth in [128, 10_000, 1_000_000] {
         assert_eq!(code_of("depth", &request("1", "\"ping\"", &nested(depth))), json!(-32600), "{depth}");
@@ -88,13 +88,13 @@ fn what_is_too_deep_or_too_large() {
 }
 
 #[test]
-fn what_is_odd_but_right() {
+fn unusual_but_valid_messages_are_served() {
     let mut rig = TestEngine::new(full_config());
     for params in
         ["{\"a\":-0}".to_owned(), "{\"a\":1e400}".to_owned(), format!("{{\"a\":{}}}", "9".repeat(1000))]
     {
         assert_eq!(
-            answers(&mut rig, &request("0", "\"ping\"", &params)),
+            responses(&mut rig, &request("0", "\"ping\"", &params)),
             [json!({"jsonrpc": "2.0", "id": 0, "result": {}})]
         );
     }

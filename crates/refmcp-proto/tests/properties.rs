@@ -1,6 +1,6 @@
 //! What holds whatever a client does.
 
-#[path = "properties/conversation.rs"]
-mod conversation;
+#[path = "properties/engine.rs"]
+mod engine;
 #[path = "properties/streams.rs"]
 mod streams;

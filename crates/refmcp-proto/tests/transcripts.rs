@@ -1,5 +1,5 @@
-//! Every conversation in `transcripts/` goes as it is written there, under every revision it names, and every
-//! message of the server fits the official schema. `UPDATE=1 cargo test` rewrites what is expected.
+//! Transcripts: every one in `transcripts/` matches under every revision it names, and every message of the server fits
+//! the official schema. `UPDATE=1 cargo test` rewrites what is expected.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use refmcp_testkit::schema::{Checked, load_all};
 use refmcp_testkit::transcript::{Endpoint, Settings, run_folder};
 
 #[test]
-fn conversations_go_as_they_are_written() {
+fn transcripts_match() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let info = serde_json::to_value(server_info()).unwrap();
     let schemas = load_all();

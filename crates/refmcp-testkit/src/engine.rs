@@ -147,7 +147,7 @@ impl TestEngine {
                 // What a channel is comes from the transport, which a conversation written down has none of.
                 Output::NoResponse(_) => {}
                 // Every answer is among what was sent.
-                Output::Answered { .. } => {}
+                Output::Responded { .. } => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
                 Output::Close(reason) => self.events.push(Event::Closed(reason)),

@@ -247,7 +247,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                 Output::NoResponse(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
-                Output::Answered { method, failed } => {
+                Output::Responded { method, failed } => {
                     self.service.answered(method.as_ref(), failed, self.received.elapsed());
                 }
                 Output::Close(CloseReason::Stale) => self.close(ConnectionEnd::Stale),

@@ -309,7 +309,7 @@ impl SessionDriver {
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
-                Output::Answered { method, failed } => {
+                Output::Responded { method, failed } => {
                     let took = received.map_or(Duration::ZERO, |received| received.elapsed());
                     self.service.answered(method.as_ref(), failed, took);
                 }

@@ -37,11 +37,11 @@ pub enum Output {
     RootsChanged,
     /// The peer broke a rule that it had not broken before.
     Finding(Finding),
-    /// The engine has answered a request without a handler, for statistics.
-    Answered {
-        /// What was asked for; `None` when the server does not know it.
+    /// The engine has responded to a request without a handler; for statistics.
+    Responded {
+        /// The method; `None` when the server does not know it.
         method: Option<Method>,
-        /// Whether the answer is an error.
+        /// Whether the response is an error.
         failed: bool,
     },
     /// End the connection.

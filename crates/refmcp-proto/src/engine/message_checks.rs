@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_names_what_to_send() {
+    fn every_misnamed_finding_names_the_notification() {
         for (name, _, what) in FROM_CLIENTS.iter().chain(&FROM_SERVERS) {
             let meant = match *name {
                 "$/cancelRequest" => "notifications/cancelled".to_owned(),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn right_messages_show_nothing() {
+    fn correct_messages_have_no_findings() {
         for right in [
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","method":"something/else"}"#,

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn the_member_is_named() {
+    fn errors_name_the_member() {
         assert_eq!(
             fault::<GetPromptParams>(r#"{"name":"review","arguments":{"code":"x","language":7}}"#),
             "params.arguments.language: invalid type: integer `7`, expected a string"
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_whole_has_no_path() {
+    fn an_error_of_the_whole_value_has_no_path() {
         assert_eq!(fault::<GetPromptParams>("{}"), "params: missing field `name`");
         assert!(fault::<BTreeMap<String, Value>>("3").starts_with("params: "));
     }

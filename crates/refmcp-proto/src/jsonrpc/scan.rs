@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_what_json_is() {
+    fn valid_json_is_accepted() {
         for text in [
             "null",
             " true ",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest_at_the_right_byte() {
+    fn invalid_json_is_refused_at_the_right_byte() {
         let cases = [
             ("", 0, ScanErrorKind::Truncated),
             ("{\"a\":1,}", 7, ScanErrorKind::Expected("a string")),

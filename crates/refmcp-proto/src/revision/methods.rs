@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_belong_to_their_era() {
+    fn methods_belong_to_their_lifecycle() {
         let exists = |method: &Method, revision: Revision| method.exists_in(revision.rules());
         for method in [Method::Ping, Method::Initialize, Method::SetLevel, Method::Subscribe] {
             assert!(exists(&method, Revision::V2025_11_25));

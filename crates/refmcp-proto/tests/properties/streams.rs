@@ -41,7 +41,7 @@ const MESSAGES: &[&str] = &[
 ];
 
 /// Everything that comes out when the bytes come in these portions.
-fn answers<'a>(rig: &mut TestEngine, portions: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+fn responses<'a>(rig: &mut TestEngine, portions: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let mut decoder = LineDecoder::with_chunk(MOST, 64);
     let take = |rig: &mut TestEngine, line: Line<'_>| match line {
         Line::Text(bytes) => rig.send(bytes),
@@ -70,7 +70,7 @@ proptest! {
     ) {
         let bytes = pieces.concat();
         let mut whole = TestEngine::new(full_config());
-        let expected = answers(&mut whole, std::iter::once(&bytes[..]));
+        let expected = responses(&mut whole, std::iter::once(&bytes[..]));
         let mut rig = TestEngine::new(full_config());
         let mut rest = &bytes[..];
         let portions = cuts.iter().cycle().map_while(|cut| {
@@ -78,7 +78,7 @@ proptest! {
             rest = left;
             (!portion.is_empty()).then_some(portion)
         });
-        prop_assert_eq!(&answers(&mut rig, portions), &expected);
+        prop_assert_eq!(&responses(&mut rig, portions), &expected);
         for json in &expected {
             prop_assert!(!json.contains(&b'\n'));
             let message: Value = serde_json::from_slice(json).unwrap();

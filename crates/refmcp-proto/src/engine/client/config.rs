@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eras_have_names() {
+    fn version_policies_have_names() {
         for (name, count) in [("auto", 5), ("legacy", 4), ("modern", 1), ("2025-06-18", 1)] {
             let version_policy: VersionPolicy = name.parse().unwrap();
             assert_eq!(

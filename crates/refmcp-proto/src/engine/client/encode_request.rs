@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_needs_nothing_with_its_requests() {
+    fn session_requests_have_no_meta() {
         let options = CallOptions { log_level: Some(LogLevel::Debug), ..CallOptions::default() };
         for params in ["{}", " { } ", ""] {
             assert_eq!(
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_without_a_session_says_who_asks() {
+    fn stateless_requests_describe_the_client_in_meta() {
         let mut options =
             CallOptions { log_level: Some(LogLevel::Debug), progress: true, ..CallOptions::default() };
         options.meta = JsonObject::from_iter([

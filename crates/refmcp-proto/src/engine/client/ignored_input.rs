@@ -85,7 +85,7 @@ impl ClientEngine {
 
     /// Something came that is meant as a message and malformed.
     pub(super) fn malformed(&mut self, now: Timestamp, fault: &str, line: &str) {
-        if !is_meant_as_answer(line) {
+        if !is_meant_as_response(line) {
             return self.ignored_input(now, line);
         }
         let what = format!("it sent an answer that cannot be read, {fault}: {}", excerpt(line));
@@ -217,7 +217,7 @@ impl ClientEngine {
 }
 
 /// Whether a line is a malformed response, and not a log line that happens to be JSON.
-fn is_meant_as_answer(line: &str) -> bool {
+fn is_meant_as_response(line: &str) -> bool {
     let has = |member: &str| line.contains(member);
     let answers = has("\"result\"") || has("\"error\"");
     line.trim_start().starts_with(['{', '['])

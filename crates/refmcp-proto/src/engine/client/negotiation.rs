@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_to_the_probe_means() {
+    fn discover_outcomes_decide_the_next_step() {
         let open = |revision| NextStep::Try(Attempt::Initialize(revision));
         let cases = [
             (message_received(&["2026-07-28"]), NextStep::Speak(MODERN)),
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_takes_back_what_it_names_is_left() {
+    fn a_server_that_refuses_the_revision_it_named_is_given_up() {
         let step =
             after_discover(VersionPolicy::Auto, TransportKind::Pipe, true, error(-32022, &["2026-07-28"]));
         assert!(matches!(step, NextStep::GiveUp(OpenError::NoCommonRevision { .. })), "{step:?}");
     }
 
     #[test]
-    fn only_what_is_allowed_is_tried() {
+    fn the_version_policy_limits_the_attempts() {
         assert_eq!(
             first(VersionPolicy::Exactly(Revision::V2025_03_26)),
             Attempt::Initialize(Revision::V2025_03_26)
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_opened_in_what_the_server_prefers() {
+    fn initialize_takes_the_revision_that_the_server_prefers() {
         assert_eq!(
             after_initialize(VersionPolicy::Auto, SESSION, false, message_received(&["2024-11-05"])),
             NextStep::Speak(Revision::V2024_11_05)
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_too_slow_to_be_understood_is_asked_once_more() {
+    fn discover_is_sent_again_after_initialize_is_refused() {
         let needs_none = error(-32022, &["2026-07-28"]);
         let ask = NextStep::Try(Attempt::Discover(MODERN));
         assert_eq!(after_initialize(VersionPolicy::Auto, SESSION, false, needs_none.clone()), ask);

@@ -177,7 +177,7 @@ impl ServerEngine {
             self.report("LIFE-02", TOO_EARLY);
             let to = ReplyTo { exchange: held.exchange, id: held.id, batch: None };
             self.respond_error(&to, &too_early(&held.method));
-            self.outputs.push_back(Output::Answered { method: Method::known(&held.method), failed: true });
+            self.outputs.push_back(Output::Responded { method: Method::known(&held.method), failed: true });
         }
     }
 

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_said_again_is_remembered() {
+    fn the_peer_cache_keeps_only_repeated_meta() {
         let peer_cache = PeerCache::default();
         let (revision, capabilities, info) = (Revision::LATEST, ClientCapabilities::default(), None);
         let context =

@@ -12,8 +12,8 @@ use crate::time::Timestamp;
 
 /// What became of a request.
 enum Routed {
-    /// The engine has answered it.
-    Answered,
+    /// The engine has responded.
+    Responded,
     /// A handler runs, or the request is held until the client is ready.
     Deferred,
 }
@@ -33,7 +33,7 @@ impl ServerEngine {
             self.respond_error(to, error);
         }
         if !matches!(routed, Ok(Routed::Deferred)) {
-            self.outputs.push_back(Output::Answered { method, failed: routed.is_err() });
+            self.outputs.push_back(Output::Responded { method, failed: routed.is_err() });
         }
     }
 
@@ -93,7 +93,7 @@ impl ServerEngine {
                 return Ok(Routed::Deferred);
             }
         }
-        Ok(Routed::Answered)
+        Ok(Routed::Responded)
     }
 
     fn session_request(
@@ -106,13 +106,13 @@ impl ServerEngine {
     ) -> Result<Routed, RpcError> {
         let peer = match (&self.phase, &method) {
             (_, Some(Method::Initialize)) => {
-                return self.initialize(now, to, request).map(|()| Routed::Answered);
+                return self.initialize(now, to, request).map(|()| Routed::Responded);
             }
             (phase, Some(Method::Ping)) => {
                 // Only sessions have it, so a client that sends it before the handshake is about to open one.
                 let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
                 self.respond(to, rules, EmptyResult::default().into());
-                return Ok(Routed::Answered);
+                return Ok(Routed::Responded);
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
                 return Err(RawRequestMeta::missing());
@@ -141,7 +141,7 @@ impl ServerEngine {
         };
         let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
-            return self.set_level(to, request).map(|()| Routed::Answered);
+            return self.set_level(to, request).map(|()| Routed::Responded);
         }
         self.start(now, to, method, request, &peer, head.progress_token()?, None)?;
         Ok(Routed::Deferred)

@@ -161,7 +161,7 @@ mod tests {
     use super::covers;
 
     #[test]
-    fn a_subscription_covers_what_lies_below() {
+    fn a_subscription_covers_resources_below_it() {
         assert!(covers("file:///a", "file:///a"));
         assert!(covers("file:///a", "file:///a/b.txt"));
         assert!(covers("file:///a/", "file:///a/b.txt"));

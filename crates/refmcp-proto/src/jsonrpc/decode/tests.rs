@@ -38,7 +38,7 @@ fn reads_notifications_and_responses() {
 }
 
 #[test]
-fn meta_beside_the_parameters_is_seen_and_not_taken_for_theirs() {
+fn meta_beside_params_is_reported_and_not_read() {
     let text = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{},"_meta":{"progressToken":1}}"#;
     let message = read(text).unwrap();
     assert_eq!(message.misplaced_meta(), Some("params"));
@@ -140,7 +140,7 @@ fn batches_are_read_item_by_item() {
 }
 
 #[test]
-fn deep_nesting_is_answered_not_recursed() {
+fn deep_nesting_is_refused_without_recursion() {
     let deep = "[".repeat(1_000_000);
     assert!(decode(deep.as_bytes(), &Limits::default()).unwrap_err().error.message.contains("deeper"));
 }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn told_apart_by_method() {
+    fn input_requests_are_told_apart_by_method() {
         let read = |json: Value| serde_json::from_value::<InputRequest>(json).map_err(|e| e.to_string());
         assert_eq!(read(json!({"method": "roots/list"})), Ok(InputRequest::Roots));
         let json = json!({"method": "roots/list", "params": {}});

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_and_the_choices_decide() {
+    fn form_fields_are_told_apart_by_type_and_choices() {
         let read = |json: Value| serde_json::from_value::<FieldSchema>(json).map_err(|e| e.to_string());
         for json in [
             json!({"type": "string", "pattern": "a+", "format": "hostname"}),

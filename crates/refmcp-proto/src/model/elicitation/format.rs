@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notations() {
+    fn string_formats_are_checked() {
         let cases = [
             ("email", "a.b+c@example.org", true),
             ("email", "a@localhost", true),

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mode_decides() {
+    fn elicitation_params_are_told_apart_by_mode() {
         let read = |json: Value| serde_json::from_value::<ElicitParams>(json).map_err(|e| e.to_string());
         let form =
             json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}, "task": {}});

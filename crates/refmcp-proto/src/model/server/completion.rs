@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_holds_a_hundred_values() {
+    fn a_completion_has_at_most_a_hundred_values() {
         let completion = Completion::new((0..101).map(|n| n.to_string()));
         assert_eq!((completion.values.len(), completion.total), (100, Some(101)));
         assert_eq!(completion.has_more, Some(true));

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_content_or_at_least_data() {
+    fn a_tool_result_needs_content_or_structured_content() {
         let read = |value: Value| serde_json::from_value::<CallToolResult>(value);
         let data = read(json!({ "structuredContent": { "n": 1 }, "isError": false })).unwrap();
         assert_eq!((data.content.len(), data.structured_content), (0, Some(json!({ "n": 1 }))));

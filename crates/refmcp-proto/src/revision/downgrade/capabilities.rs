@@ -59,7 +59,7 @@ mod tests {
     use crate::revision::Revision;
 
     #[test]
-    fn unknown_capabilities_say_nothing() {
+    fn capabilities_that_a_revision_lacks_are_removed() {
         let declared = json!({
             "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}, "extensions": {"a/b": {}}
         });

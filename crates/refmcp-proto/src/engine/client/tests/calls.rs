@@ -28,11 +28,11 @@ fn progress_extends_a_call_up_to_its_total() {
     assert_eq!(sent(&seen)["method"], "notifications/cancelled");
     assert_eq!(sent(&seen)["params"]["requestId"], call);
     assert_eq!(seen[1..], [Seen::Abandoned(call), Seen::Done(call, Err("no answer within 3 s".to_owned()))]);
-    assert_eq!(rig.hear(json!({ "id": call, "result": {} })), [], "what comes too late is nobody's");
+    assert_eq!(rig.hear(json!({ "id": call, "result": {} })), [], "a late response is ignored");
 }
 
 #[test]
-fn a_cancelled_call_is_called_off_as_its_revision_wants() {
+fn cancelling_a_call_notifies_the_server_by_its_revision() {
     for (mut rig, by_message) in [
         (Rig::session(), true),
         (Rig::stateless(TransportKind::Pipe), true),
@@ -72,7 +72,7 @@ fn what_came_for_one_exchange_ends_its_call_only() {
 }
 
 #[test]
-fn data_without_content_is_taken_and_noted() {
+fn structured_content_without_content_is_a_finding() {
     for mut rig in [Rig::session(), Rig::stateless(TransportKind::Http)] {
         let call = |rig: &mut Rig, method: &str, result: Value| {
             let id = rig.call(method, "{}", CallOptions::default());
@@ -103,8 +103,8 @@ fn what_stands_in_the_wrong_place_or_has_the_wrong_name_is_noted() {
     assert_eq!(seen, [Seen::Noted("RPC-01"), Seen::Done(call, Ok(json!({})))]);
     let seen = rig.hear(json!({ "method": "message", "params": { "level": "info", "data": "x" } }));
     assert_eq!(seen, [Seen::Noted("LOG-01"), Seen::Heard(None, "message".to_owned())]);
-    let seen = rig.hear(json!({ "method": "somebody/elses" }));
-    assert_eq!(seen, [Seen::Heard(None, "somebody/elses".to_owned())]);
+    let seen = rig.hear(json!({ "method": "unknown/notification" }));
+    assert_eq!(seen, [Seen::Heard(None, "unknown/notification".to_owned())]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn requests_that_a_revision_does_not_have_are_not_sent() {
 }
 
 #[test]
-fn listening_has_no_deadline_and_ends_when_the_server_says_so() {
+fn subscriptions_listen_has_no_deadline_and_ends_with_its_result() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call(
         "subscriptions/listen",
@@ -134,7 +134,7 @@ fn listening_has_no_deadline_and_ends_when_the_server_says_so() {
 }
 
 #[test]
-fn noise_is_noted_once_and_harms_nobody() {
+fn ignored_lines_are_one_finding_and_end_no_call() {
     let mut rig = Rig::session();
     let call = rig.call("ping", "{}", CallOptions::default());
     rig.seen();
@@ -151,7 +151,7 @@ fn noise_is_noted_once_and_harms_nobody() {
 }
 
 #[test]
-fn roots_that_change_are_told_only_where_somebody_can_hear_it() {
+fn roots_list_changed_is_sent_only_in_sessions() {
     let mut rig = Rig::session();
     rig.engine.notify("notifications/roots/list_changed", None::<&JsonObject>);
     assert_eq!(sent(&rig.seen())["method"], "notifications/roots/list_changed");
@@ -161,7 +161,7 @@ fn roots_that_change_are_told_only_where_somebody_can_hear_it() {
 }
 
 #[test]
-fn results_of_a_type_that_nobody_knows_are_none() {
+fn unknown_result_types_fail_the_call() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     for (result, good) in [
         (json!({ "resultType": "complete", "content": [] }), true),

@@ -31,7 +31,7 @@ fn closed(seen: &[Seen]) -> &str {
 }
 
 #[test]
-fn a_server_that_prints_and_then_works_is_used() {
+fn log_lines_before_the_response_are_ignored() {
     let mut rig = Rig::new(|_| {});
     rig.seen();
     for _ in 0..2 {
@@ -53,7 +53,7 @@ fn a_server_that_prints_and_then_works_is_used() {
 }
 
 #[test]
-fn a_server_that_answers_with_something_else_is_left_soon() {
+fn a_server_that_responds_without_messages_is_given_up() {
     for version_policy in [VersionPolicy::Auto, VersionPolicy::Legacy] {
         let mut rig = Rig::new(|config| config.version_policy = version_policy);
         rig.seen();
@@ -72,7 +72,7 @@ fn a_server_that_answers_with_something_else_is_left_soon() {
 }
 
 #[test]
-fn a_server_that_never_stops_printing_is_left() {
+fn a_server_that_prints_without_end_is_given_up() {
     let mut rig = Rig::new(|_| {});
     rig.seen();
     let lines = (0..5_000).take_while(|_| !rig.print("y").iter().any(|seen| matches!(seen, Seen::Closed(_))));
@@ -80,7 +80,7 @@ fn a_server_that_never_stops_printing_is_left() {
 }
 
 #[test]
-fn a_server_that_printed_and_fell_silent_or_ended_is_quoted() {
+fn open_errors_quote_what_the_server_printed() {
     let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Legacy);
     rig.seen();
     rig.print("Welcome");
@@ -96,7 +96,7 @@ fn a_server_that_printed_and_fell_silent_or_ended_is_quoted() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_ends_its_request() {
+fn a_malformed_response_ends_its_request() {
     for (line, said) in [
         (r#"{"jsonrpc":"2.0","id":2,"result":{"#, "cannot be read"),
         (r#"{"id":2,"result":{}}"#, "cannot be read"),
@@ -137,7 +137,7 @@ fn which_request_it_was_for_is_not_guessed() {
 }
 
 #[test]
-fn an_error_without_an_id_answers_the_only_request() {
+fn an_error_without_an_id_ends_the_only_request() {
     let mut rig = Rig::session();
     let call = rig.call("tools/list", "{}", CallOptions::default());
     rig.seen();
@@ -146,7 +146,7 @@ fn an_error_without_an_id_answers_the_only_request() {
 }
 
 #[test]
-fn log_lines_in_json_are_no_answers() {
+fn json_log_lines_are_no_responses() {
     let mut rig = Rig::session();
     let call = rig.call("tools/list", "{}", CallOptions::default());
     rig.seen();
@@ -158,7 +158,7 @@ fn log_lines_in_json_are_no_answers() {
 }
 
 #[test]
-fn a_short_opening_leaves_time_for_a_session() {
+fn a_short_open_timeout_leaves_time_for_initialize() {
     let mut rig = Rig::new(|config| config.open_timeout = Duration::from_secs(4));
     rig.seen();
     assert_eq!(sent(&rig.pass(2_000))["method"], "initialize");

@@ -95,7 +95,7 @@ impl Rig {
         self.engine.call(self.now, method.into(), None, params.into(), options).0
     }
 
-    /// A conversation that a session was opened for.
+    /// A connection with a session.
     fn session() -> Self {
         let mut rig = Self::new(|config| config.version_policy = VersionPolicy::Legacy);
         rig.seen();
@@ -104,7 +104,7 @@ impl Rig {
         rig
     }
 
-    /// A conversation without a session.
+    /// A connection without a session.
     fn stateless(way: TransportKind) -> Self {
         let mut rig = Self::new(|config| config.transport = way);
         rig.seen();

@@ -1,9 +1,9 @@
-//! How a conversation begins, and begins anew.
+//! Version negotiation, and opening a lost session again.
 
 use super::*;
 
 #[test]
-fn extensions_are_told_where_there_is_a_place_for_them() {
+fn extensions_are_declared_only_in_revisions_that_have_them() {
     let extended = |version_policy| {
         let mut rig = Rig::new(|config| {
             config.version_policy = version_policy;
@@ -23,7 +23,7 @@ fn extensions_are_told_where_there_is_a_place_for_them() {
 }
 
 #[test]
-fn a_silent_server_is_asked_for_a_session() {
+fn initialize_follows_a_discover_without_response() {
     let mut rig = Rig::new(|_| {});
     assert_eq!(sent(&rig.seen())["method"], "server/discover");
     assert_eq!(rig.pass(4_999), []);
@@ -42,7 +42,7 @@ fn a_silent_server_is_asked_for_a_session() {
 }
 
 #[test]
-fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_can() {
+fn the_probe_timeout_holds_only_where_initialize_can_follow() {
     let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Modern);
     rig.seen();
     assert_eq!(rig.pass(20_000), []);
@@ -55,7 +55,7 @@ fn a_slow_server_has_time_where_nothing_else_can_be_tried_and_an_end_where_it_ca
 }
 
 #[test]
-fn calls_made_before_the_opening_wait_for_it() {
+fn calls_wait_until_the_connection_is_open() {
     let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Legacy);
     rig.seen();
     let call = rig.call("tools/list", "{}", CallOptions::default());
@@ -73,7 +73,7 @@ fn calls_made_before_the_opening_wait_for_it() {
 }
 
 #[test]
-fn an_opening_that_fails_ends_whatever_waits() {
+fn a_failed_open_fails_waiting_calls() {
     let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Exactly(Revision::V2025_06_18));
     rig.seen();
     let call = rig.call("tools/list", "{}", CallOptions::default());

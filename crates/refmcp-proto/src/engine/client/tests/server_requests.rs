@@ -1,9 +1,9 @@
-//! What the server asks for, by requests and in results.
+//! Server requests and results that require input.
 
 use super::*;
 
 #[test]
-fn questions_of_the_server_are_the_hosts() {
+fn server_requests_go_to_the_host() {
     let mut rig = Rig::session();
     assert_eq!(sent(&rig.hear(json!({ "id": "p", "method": "ping" })))["result"], json!({}));
     assert_eq!(
@@ -29,7 +29,7 @@ fn questions_of_the_server_are_the_hosts() {
 }
 
 #[test]
-fn a_question_that_is_called_off_is_answered_no_more() {
+fn a_cancelled_server_request_gets_no_response() {
     let mut rig = Rig::session();
     rig.hear(json!({ "id": 5, "method": "roots/list" }));
     let seen = rig.hear(json!({ "method": "notifications/cancelled", "params": { "requestId": 5 } }));
@@ -39,7 +39,7 @@ fn a_question_that_is_called_off_is_answered_no_more() {
 }
 
 #[test]
-fn an_open_question_stops_the_clock_but_not_the_total() {
+fn an_open_server_request_stops_the_idle_timeout_but_not_the_total() {
     let mut rig = Rig::session();
     let options = CallOptions {
         idle: Duration::from_secs(1),
@@ -57,7 +57,7 @@ fn an_open_question_stops_the_clock_but_not_the_total() {
 }
 
 #[test]
-fn a_call_that_needs_input_is_repeated_with_it() {
+fn an_input_required_call_is_repeated_with_the_responses() {
     let mut rig = Rig::stateless(TransportKind::Http);
     let call = rig.call("tools/call", r#"{"name":"t"}"#, CallOptions::default());
     rig.seen();
@@ -89,7 +89,7 @@ fn a_call_that_needs_input_is_repeated_with_it() {
 }
 
 #[test]
-fn rounds_have_an_end() {
+fn input_rounds_are_limited() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call("tools/call", "{}", CallOptions::default());
     let mut id = json!(call);
@@ -104,7 +104,7 @@ fn rounds_have_an_end() {
 }
 
 #[test]
-fn input_that_makes_no_sense_ends_the_call() {
+fn malformed_input_requests_end_the_call() {
     for (asked, why) in [
         (json!({}), "does not say which"),
         (json!({ "inputRequests": { "a": { "method": "tools/call" } } }), "tools/call"),
@@ -124,7 +124,7 @@ fn input_that_makes_no_sense_ends_the_call() {
 }
 
 #[test]
-fn whoever_wants_to_brings_the_input_by_hand() {
+fn manual_input_handling_returns_the_input_required_result() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     let call =
         rig.call("tools/call", "{}", CallOptions { input: InputHandling::Manual, ..CallOptions::default() });
@@ -134,7 +134,7 @@ fn whoever_wants_to_brings_the_input_by_hand() {
 }
 
 #[test]
-fn a_server_of_the_newest_revision_makes_no_requests() {
+fn server_requests_are_refused_in_the_newest_revision() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     let seen = rig.hear(json!({ "id": 1, "method": "roots/list" }));
     assert_eq!(sent(&seen)["error"]["code"], -32600);

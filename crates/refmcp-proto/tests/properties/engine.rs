@@ -256,7 +256,7 @@ fn pick(which: &Index, rig: &TestEngine) -> Option<refmcp_proto::engine::CallId>
 
 proptest! {
     #[test]
-    fn each_request_gets_one_answer_or_none_once_cancelled(
+    fn each_request_gets_one_response_or_none_once_cancelled(
         events in prop::collection::vec(event(), 0..60),
         served in any::<bool>(),
     ) {
