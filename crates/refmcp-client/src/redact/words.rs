@@ -105,7 +105,7 @@ impl Masking {
             ("-H" | "--header" | "--headers", _) => Next::Header,
             ("-u" | "--user", _) => Next::Login,
             (word, _) if word.starts_with('-') && is_name(word) && is_secret(word) => Next::Secret,
-            (word, _) if word.strip_suffix(':').is_some_and(|name| is_secret_member(name)) => Next::Secret,
+            (word, _) if word.strip_suffix(':').is_some_and(is_secret_member) => Next::Secret,
             // An option as Windows programs have them.
             (word, _) if word.strip_prefix('/').is_some_and(|name| is_name(name) && is_secret(name)) => {
                 Next::Secret

@@ -12,7 +12,7 @@ const MOST_MEMBERS: usize = 12;
 const LONGEST: usize = 400;
 
 /// What is expected, such as "an integer from 1 to 10" or "one of red, green".
-pub(crate) fn expected(root: &JsonObject, schema: &Value) -> String {
+pub(super) fn expected(root: &JsonObject, schema: &Value) -> String {
     at_depth(&SchemaWalk::new(root), schema, 0)
 }
 

@@ -22,6 +22,7 @@ pub(crate) struct ArgumentField {
     pub(crate) choices: Vec<String>,
     /// Whether it is hidden while it is typed.
     pub(crate) secret: bool,
+    pub(crate) required: bool,
 }
 
 /// The required arguments that are missing, in the order in which the schema requires them.
@@ -52,6 +53,7 @@ fn field(root: &JsonObject, name: &str) -> ArgumentField {
         description: says("description"),
         expected: expected(root, schema),
         default: default.cloned(),
+        required: required(root).any(|required| required == name),
         choices: resolved.map(choices).unwrap_or_default(),
         secret: says("format").as_deref() == Some("password")
             || resolved.is_some_and(|schema| schema.get("writeOnly") == Some(&Value::Bool(true))),

@@ -7,7 +7,6 @@ mod schema;
 mod source;
 mod value;
 
-pub(crate) use describe::expected;
 pub(crate) use field::{ArgumentField, all_fields, missing_fields};
 pub(crate) use parse::{json_document, parse_arguments};
 pub(crate) use source::ValueSource;

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
+use super::describe::expected;
 use super::parse::ArgumentErrors;
 use super::*;
 

@@ -1,6 +1,7 @@
 //! What is shown beside the line that is being typed: changes, log messages, what servers complain about. Whoever says
 //! something never waits; one thread shows it, above the line where there is one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,7 +76,11 @@ impl Asides {
 
     /// Shows a text without the secrets of targets; harmless already, with a line break at its end.
     pub(super) fn say(&self, text: String) {
-        let text = masked(&text).into_owned();
+        let masked = match masked(&text) {
+            Cow::Owned(masked) => Some(masked),
+            Cow::Borrowed(_) => None,
+        };
+        let text = masked.unwrap_or(text);
         if self.waiting.try_send(Aside::Text(text)).is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }

@@ -215,7 +215,7 @@ fn edited(shell: &Shell) -> Result<Lines> {
 /// Says what went wrong; an error may quote what a server said.
 fn complain(shared: &SharedOptions, what: &str, reason: ExitReason, rpc: Option<&RpcError>) {
     let line = if shared.output == OutputFormat::Text {
-        let paint = Paint::for_stderr(&io::stderr(), shared.no_color);
+        let paint = Paint::for_stream(&io::stderr(), shared.no_color);
         format!("{} {}\n", paint.wrong("error:"), multi_line(&masked(what)))
     } else {
         format!("{}\n", document(what, reason, rpc))

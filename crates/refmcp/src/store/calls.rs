@@ -28,15 +28,11 @@ const LONGEST_TEXT: usize = 1000;
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallEntry {
-    /// When it was made.
     pub(crate) time: String,
     /// Of which server, as it is shown.
     pub(crate) target: String,
-    /// Of which tool.
     pub(crate) tool: String,
-    /// With which arguments.
     pub(crate) arguments: Value,
-    /// What came of it.
     pub(crate) outcome: Outcome,
     /// What else there is to say: the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]

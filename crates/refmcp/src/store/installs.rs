@@ -83,47 +83,30 @@ impl Change {
     }
 }
 
-/// How to get from `after` to `before`. Where both have the same text in another layout, the edits are of the white space
-/// and the commas alone, from both ends up to what really differs.
+/// How to get from `after` to `before`. Both texts are compared without white space and commas, from both ends up to what
+/// really differs; of what both have, only a change of the layout is an edit.
 fn edits(before: &str, after: &str) -> Vec<Edit> {
-    let is_layout = |c: char| c.is_whitespace() || c == ',';
-    let edit = |start: usize, now: &str, text: &str| {
-        (now != text).then(|| Edit { start, length: now.len(), text: text.to_owned() })
+    let content = |text: &str| -> Vec<(usize, char)> {
+        text.char_indices().filter(|(_, c)| !c.is_whitespace() && *c != ',').collect()
     };
-    let (mut old, mut new) = (before, after);
-    let mut head = Vec::new();
-    loop {
-        let (old_rest, new_rest) = (old.trim_start_matches(is_layout), new.trim_start_matches(is_layout));
-        let (Some(next), true) =
-            (old_rest.chars().next(), old_rest.chars().next() == new_rest.chars().next())
-        else {
-            break;
-        };
-        let layout = |text: &'_ str, rest: &str| text.len() - rest.len();
-        let (old_layout, new_layout) =
-            (old.split_at(layout(old, old_rest)).0, new.split_at(layout(new, new_rest)).0);
-        head.extend(edit(after.len() - new.len(), new_layout, old_layout));
-        (old, new) = (old_rest.split_at(next.len_utf8()).1, new_rest.split_at(next.len_utf8()).1);
+    let (old, new) = (content(before), content(after));
+    let is_same = |pair: &(&(usize, char), &(usize, char))| pair.0.1 == pair.1.1;
+    let head = old.iter().zip(&new).take_while(is_same).count();
+    let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(is_same).count();
+    let common = |content: &[(usize, char)], end: usize| -> Vec<(usize, usize)> {
+        let (before_tail, all) = (content.len() - tail, content.iter().enumerate());
+        let common = all.filter(|(index, _)| *index < head || *index >= before_tail);
+        common.map(|(_, (at, c))| (*at, at + c.len_utf8())).chain([(end, end)]).collect()
+    };
+    let (mut old_end, mut new_end, mut edits) = (0, 0, Vec::new());
+    for (old, new) in common(&old, before.len()).into_iter().zip(common(&new, after.len())) {
+        let text = before.get(old_end..old.0).unwrap_or_default();
+        if after.get(new_end..new.0) != Some(text) {
+            edits.push(Edit { start: new_end, length: new.0 - new_end, text: text.to_owned() });
+        }
+        (old_end, new_end) = (old.1, new.1);
     }
-    let start = after.len() - new.len();
-    let mut tail = Vec::new();
-    loop {
-        let (old_rest, new_rest) = (old.trim_end_matches(is_layout), new.trim_end_matches(is_layout));
-        let (Some(last), true) =
-            (old_rest.chars().next_back(), old_rest.chars().next_back() == new_rest.chars().next_back())
-        else {
-            break;
-        };
-        tail.extend(edit(
-            start + new_rest.len(),
-            new.split_at(new_rest.len()).1,
-            old.split_at(old_rest.len()).1,
-        ));
-        let length = last.len_utf8();
-        (old, new) =
-            (old_rest.split_at(old_rest.len() - length).0, new_rest.split_at(new_rest.len() - length).0);
-    }
-    head.into_iter().chain(edit(start, new, old)).chain(tail.into_iter().rev()).collect()
+    edits
 }
 
 /// The changes of a file, the oldest first.

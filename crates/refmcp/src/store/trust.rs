@@ -21,21 +21,16 @@ const MOST: usize = 10_000;
 /// Everything that has been decided.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Trust {
-    /// About servers.
     pub(crate) servers: Vec<ServerEntry>,
-    /// About single tools.
     pub(crate) tools: Vec<ToolEntry>,
 }
 
 /// A decision about a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServerEntry {
-    /// Which server.
     #[serde(flatten)]
     pub(crate) server: ServerIdentity,
-    /// What was decided.
     pub(crate) decision: Decision,
-    /// When.
     pub(crate) time: String,
 }
 
@@ -44,11 +39,8 @@ pub(crate) struct ServerEntry {
 pub(crate) struct ToolEntry {
     /// The server, as it is shown.
     pub(crate) target: String,
-    /// The tool's name.
     pub(crate) tool: String,
-    /// What was decided.
     pub(crate) decision: Decision,
-    /// When.
     pub(crate) time: String,
 }
 
@@ -155,7 +147,6 @@ pub(crate) enum Subject {
     Tool {
         /// The server, as it is shown.
         target: String,
-        /// The tool's name.
         tool: String,
     },
 }

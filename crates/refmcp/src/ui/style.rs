@@ -1,7 +1,6 @@
 //! Colours, where there is a terminal that wants them.
 
-use std::io::{Stderr, Stdout};
-
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
@@ -15,14 +14,9 @@ impl Paint {
     /// No colours.
     pub(crate) const PLAIN: Self = Self { on: false };
 
-    /// As standard output and the environment want it; `no_color` rules them out.
-    pub(crate) fn for_stdout(stdout: &Stdout, no_color: bool) -> Self {
-        Self { on: !no_color && AutoStream::choice(stdout) != ColorChoice::Never }
-    }
-
-    /// As standard error and the environment want it; `no_color` rules them out.
-    pub(crate) fn for_stderr(stderr: &Stderr, no_color: bool) -> Self {
-        Self { on: !no_color && AutoStream::choice(stderr) != ColorChoice::Never }
+    /// As a stream and the environment want it; `no_color` rules them out.
+    pub(crate) fn for_stream(stream: &impl RawStream, no_color: bool) -> Self {
+        Self { on: !no_color && AutoStream::choice(stream) != ColorChoice::Never }
     }
 
     /// Names and headings.

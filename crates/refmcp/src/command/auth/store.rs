@@ -14,7 +14,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::args::LoginOptions;
-use crate::store::tokens::{TokenEntry, TokenEntryKind, TokenFile, Tokens};
+use crate::store::tokens::{TokenEntry, TokenFile, Tokens};
 
 /// What was kept for a server that is forgotten.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl UserStore {
     }
 
     fn grants_in(&self, kept: &TokenFile, server: Option<&str>) -> Result<Vec<(String, TokenSet)>> {
-        let entries = kept.all(TokenEntryKind::Grant).iter();
+        let entries = kept.grants.iter();
         let named = |entry: &TokenEntry| Ok((entry.server.clone(), self.read(entry)?));
         match server {
             Some(server) => entries.filter(|entry| entry.server == server).map(named).collect(),
@@ -76,8 +76,7 @@ impl UserStore {
     /// The port that browsers came back to the last time, which an authorization server has registered.
     pub(crate) fn usual_port(&self) -> Option<u16> {
         let kept = self.tokens.load().ok()?;
-        let uri =
-            kept.all(TokenEntryKind::Registration).last()?.value.get("redirect_uris")?.get(0)?.as_str()?;
+        let uri = kept.registrations.last()?.value.get("redirect_uris")?.get(0)?.as_str()?;
         Url::parse(uri).ok()?.port()
     }
 
@@ -97,7 +96,7 @@ impl UserStore {
     }
 
     fn manner_in(&self, kept: &TokenFile, server: &str) -> Result<Option<LoginOptions>> {
-        let found = kept.all(TokenEntryKind::LoginOptions).iter().rfind(|entry| entry.server == server);
+        let found = kept.logins.iter().rfind(|entry| entry.server == server);
         found.map(|entry| self.read(entry)).transpose()
     }
 
@@ -112,7 +111,7 @@ impl UserStore {
             members.retain(|_, value| !value.is_null());
         }
         self.tokens.keep(
-            TokenEntryKind::LoginOptions,
+            |file| &mut file.logins,
             TokenEntry { server: server.to_owned(), issuer: String::new(), value },
         )
     }
@@ -123,8 +122,8 @@ impl UserStore {
     ///
     /// The file cannot be read or written.
     pub(crate) fn forget(&self, server: &str) -> Result<Forgotten> {
-        let gone = self.tokens.forget(TokenEntryKind::Grant, |entry| entry.server == server)?;
-        self.tokens.forget(TokenEntryKind::LoginOptions, |entry| entry.server == server)?;
+        let gone = self.tokens.forget(|file| &mut file.grants, |entry| entry.server == server)?;
+        self.tokens.forget(|file| &mut file.logins, |entry| entry.server == server)?;
         let mut forgotten = Forgotten::default();
         for entry in gone {
             match self.read_as(&entry, "was forgotten") {
@@ -174,7 +173,7 @@ impl UserStore {
     fn known(&self, kept: &TokenFile, server: &str) -> Result<StoredState> {
         let mut grants = if self.has_new() { self.grants_in(kept, Some(server))? } else { Vec::new() };
         let mut registrations: BTreeMap<String, ClientRegistration> = BTreeMap::new();
-        for entry in kept.all(TokenEntryKind::Registration) {
+        for entry in &kept.registrations {
             // One that is broken is no reason to be known nowhere else.
             if let Some(registered) = told(self.read(entry)) {
                 registrations.insert(entry.issuer.clone(), registered);
@@ -201,18 +200,18 @@ impl UserStore {
             StoreUpdate::Registration { issuer, registered } => {
                 let value = value(serde_json::to_value(registered))?;
                 let entry = TokenEntry { server: String::new(), issuer: issuer.clone(), value };
-                self.tokens.keep(TokenEntryKind::Registration, entry)
+                self.tokens.keep(|file| &mut file.registrations, entry)
             }
             StoreUpdate::ForgetRegistration { issuer, client_id } => {
                 let meant = |entry: &TokenEntry| {
                     entry.issuer == *issuer && entry.value["client_id"] == client_id.as_str()
                 };
-                self.tokens.forget(TokenEntryKind::Registration, meant).map(drop)
+                self.tokens.forget(|file| &mut file.registrations, meant).map(drop)
             }
             StoreUpdate::Tokens(grant) => {
                 let (server, issuer) = (server.to_owned(), grant.issuer.clone());
                 let value = value(serde_json::to_value(grant))?;
-                self.tokens.keep(TokenEntryKind::Grant, TokenEntry { server, issuer, value })?;
+                self.tokens.keep(|file| &mut file.grants, TokenEntry { server, issuer, value })?;
                 self.anew.store(false, Ordering::Relaxed);
                 Ok(())
             }

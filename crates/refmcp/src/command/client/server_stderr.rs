@@ -61,7 +61,7 @@ impl LastLines {
 pub(crate) fn stderr_to(shared: &SharedOptions, bars: &Bars, last: &LastLines) -> Result<StderrTo> {
     Ok(StderrTo::Lines(match &shared.server_stderr {
         ServerStderr::Show => {
-            let paint = Paint::for_stderr(&std::io::stderr(), shared.no_color);
+            let paint = Paint::for_stream(&std::io::stderr(), shared.no_color);
             let bars = bars.clone();
             Arc::new(move |line| bars.say(&format!("{}\n", paint.faint(&one_line(&words(line))))))
         }

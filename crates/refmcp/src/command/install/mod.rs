@@ -102,7 +102,7 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
 /// Shows what would become of the file; whether it is to be done.
 fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, question: &str) -> Result<bool> {
     let before = file.text.as_deref();
-    let paint = Paint::for_stdout(&std::io::stdout(), false);
+    let paint = Paint::for_stream(&std::io::stdout(), false);
     let name = file.shown();
     let change = diff::unified(&name, before, after, paint);
     said(&change)?;

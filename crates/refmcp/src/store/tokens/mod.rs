@@ -39,11 +39,13 @@ pub(crate) struct Tokens {
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct TokenFile {
     #[serde(default)]
-    grants: Vec<TokenEntry>,
+    pub(crate) grants: Vec<TokenEntry>,
+    /// Clients that issuers know.
     #[serde(default)]
-    registrations: Vec<TokenEntry>,
-    #[serde(default)]
-    manners: Vec<TokenEntry>,
+    pub(crate) registrations: Vec<TokenEntry>,
+    /// The options of the last logins.
+    #[serde(default, rename = "manners")]
+    pub(crate) logins: Vec<TokenEntry>,
     #[serde(flatten)]
     more: Map<String, Value>,
 }
@@ -68,35 +70,8 @@ impl fmt::Debug for TokenEntry {
     }
 }
 
-/// One of the kinds of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokenEntryKind {
-    /// Tokens.
-    Grant,
-    /// A client that an issuer knows.
-    Registration,
-    /// The options of the last login.
-    LoginOptions,
-}
-
-impl TokenFile {
-    /// Everything of one kind, the newest last.
-    pub(crate) fn all(&self, kind: TokenEntryKind) -> &[TokenEntry] {
-        match kind {
-            TokenEntryKind::Grant => &self.grants,
-            TokenEntryKind::Registration => &self.registrations,
-            TokenEntryKind::LoginOptions => &self.manners,
-        }
-    }
-
-    fn entries(&mut self, kind: TokenEntryKind) -> &mut Vec<TokenEntry> {
-        match kind {
-            TokenEntryKind::Grant => &mut self.grants,
-            TokenEntryKind::Registration => &mut self.registrations,
-            TokenEntryKind::LoginOptions => &mut self.manners,
-        }
-    }
-}
+/// Selects a list of the file.
+type EntryList = fn(&mut TokenFile) -> &mut Vec<TokenEntry>;
 
 impl Tokens {
     /// Those in this folder.
@@ -123,9 +98,9 @@ impl Tokens {
     /// # Errors
     ///
     /// The file cannot be read or written; nothing has changed then.
-    pub(crate) fn keep(&self, kind: TokenEntryKind, entry: TokenEntry) -> Result<()> {
+    pub(crate) fn keep(&self, list: EntryList, entry: TokenEntry) -> Result<()> {
         self.change(|kept| {
-            let entries = kept.entries(kind);
+            let entries = list(kept);
             entries.retain(|known| (&known.server, &known.issuer) != (&entry.server, &entry.issuer));
             if entries.len() >= MAX_ENTRIES {
                 bail!("there are {MAX_ENTRIES} entries already; log out somewhere");
@@ -142,11 +117,11 @@ impl Tokens {
     /// The file cannot be read or written; nothing has changed then.
     pub(crate) fn forget(
         &self,
-        kind: TokenEntryKind,
+        list: EntryList,
         meant: impl Fn(&TokenEntry) -> bool,
     ) -> Result<Vec<TokenEntry>> {
         self.change(|kept| {
-            let entries = kept.entries(kind);
+            let entries = list(kept);
             let (gone, left) = std::mem::take(entries).into_iter().partition(|entry| meant(entry));
             *entries = left;
             Ok(gone)
@@ -221,7 +196,7 @@ mod tests {
 
     fn names(tokens: &Tokens) -> Vec<String> {
         let kept = tokens.load().unwrap();
-        kept.all(TokenEntryKind::Grant)
+        kept.grants
             .iter()
             .map(|entry| format!("{} {} {}", entry.server, entry.issuer, entry.value["token"]))
             .collect()
@@ -232,14 +207,14 @@ mod tests {
         let (_folder, tokens) = tokens();
         assert!(names(&tokens).is_empty());
         for (server, issuer, value) in [("s", "i", "1"), ("s", "j", "2"), ("t", "i", "3"), ("s", "i", "4")] {
-            tokens.keep(TokenEntryKind::Grant, entry(server, issuer, value)).unwrap();
+            tokens.keep(|file| &mut file.grants, entry(server, issuer, value)).unwrap();
         }
-        tokens.keep(TokenEntryKind::Registration, entry("", "i", "5")).unwrap();
+        tokens.keep(|file| &mut file.registrations, entry("", "i", "5")).unwrap();
         assert_eq!(names(&tokens), ["s j \"2\"", "t i \"3\"", "s i \"4\""]);
-        let gone = tokens.forget(TokenEntryKind::Grant, |entry| entry.server == "s").unwrap();
+        let gone = tokens.forget(|file| &mut file.grants, |entry| entry.server == "s").unwrap();
         assert_eq!(gone.len(), 2);
         assert_eq!(names(&tokens), ["t i \"3\""]);
-        assert_eq!(tokens.load().unwrap().all(TokenEntryKind::Registration).len(), 1);
+        assert_eq!(tokens.load().unwrap().registrations.len(), 1);
     }
 
     #[test]
@@ -250,14 +225,14 @@ mod tests {
     #[test]
     fn a_damaged_file_is_named_not_quoted_and_left_as_it_is() {
         let (_folder, tokens) = tokens();
-        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(|file| &mut file.grants, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         for damaged in ["", "{\"grants\": [\"hush", "[]", "{\"grants\": 3}", "\0\0\0\0"] {
             fs::write(&path, damaged).unwrap();
             for fault in [
                 tokens.load().err().unwrap(),
-                tokens.keep(TokenEntryKind::Grant, entry("s", "i", "2")).unwrap_err(),
-                tokens.forget(TokenEntryKind::Grant, |_| true).unwrap_err(),
+                tokens.keep(|file| &mut file.grants, entry("s", "i", "2")).unwrap_err(),
+                tokens.forget(|file| &mut file.grants, |_| true).unwrap_err(),
             ] {
                 let fault = format!("{fault:#}");
                 assert!(fault.contains("tokens.json is damaged"), "{fault}");
@@ -270,12 +245,12 @@ mod tests {
     #[test]
     fn what_a_later_version_keeps_is_kept() {
         let (_folder, tokens) = tokens();
-        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(|file| &mut file.grants, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         let mut content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         content["later"] = json!([1]);
         fs::write(&path, content.to_string()).unwrap();
-        tokens.keep(TokenEntryKind::Grant, entry("t", "i", "1")).unwrap();
+        tokens.keep(|file| &mut file.grants, entry("t", "i", "1")).unwrap();
         let content: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(content["later"], json!([1]));
     }
@@ -287,7 +262,7 @@ mod tests {
         use std::path::Path;
 
         let (_folder, tokens) = tokens();
-        tokens.keep(TokenEntryKind::Grant, entry("s", "i", "1")).unwrap();
+        tokens.keep(|file| &mut file.grants, entry("s", "i", "1")).unwrap();
         let path = tokens.folder.file(FILE);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -295,7 +270,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
             let fault = format!("{:#}", tokens.load().err().unwrap());
             assert!(fault.contains("others can get at") && fault.contains("tokens.json"), "{fault}");
-            assert!(tokens.keep(TokenEntryKind::Grant, entry("t", "i", "2")).is_err());
+            assert!(tokens.keep(|file| &mut file.grants, entry("t", "i", "2")).is_err());
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -314,7 +289,7 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..10 {
                         tokens
-                            .keep(TokenEntryKind::Grant, entry(&format!("{writer}.{number}"), "i", "1"))
+                            .keep(|file| &mut file.grants, entry(&format!("{writer}.{number}"), "i", "1"))
                             .unwrap();
                     }
                 });

@@ -1,10 +1,9 @@
 //! What a server offers.
 
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
-use serde_json::Value;
 
 use super::{View, hints};
-use crate::arguments::expected;
+use crate::arguments::{ArgumentField, all_fields};
 use crate::ui::render::table::Table;
 use crate::ui::text::wrap;
 use crate::ui::text::{first_line, one_line};
@@ -111,52 +110,31 @@ fn fitted(line: &str, view: &View) -> Vec<String> {
     view.width.map_or_else(|| vec![line.to_owned()], |width| wrap(line, width.saturating_sub(4)))
 }
 
-/// The arguments of a tool, those that are required first.
+/// The arguments of a tool on one line.
 fn arguments(tool: &Tool) -> String {
-    let named = named_arguments(&tool.input_schema);
-    let one = |argument: NamedArgument<'_>| format!("{}: {}", argument.label, argument.expected);
-    named.into_iter().map(one).collect::<Vec<_>>().join("; ")
+    let fields = fields(&tool.input_schema).into_iter();
+    fields
+        .map(|(label, field)| format!("{label}: {}", one_line(&field.expected)))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The arguments of a schema, each with what is expected and what is said about it.
 pub(super) fn schema_arguments(schema: &JsonObject) -> Vec<(String, String)> {
-    let described = |argument: NamedArgument<'_>| match argument.description {
-        Some(about) => (format!("{}:", argument.label), format!("{}. {about}", argument.expected)),
-        None => (format!("{}:", argument.label), argument.expected),
+    let described = |(label, field): (String, ArgumentField)| match field.description {
+        Some(about) => (format!("{label}:"), format!("{}. {about}", field.expected)),
+        None => (format!("{label}:"), field.expected),
     };
-    named_arguments(schema).into_iter().map(described).collect()
+    fields(schema).into_iter().map(described).collect()
 }
 
-struct NamedArgument<'a> {
-    /// The name, with a question mark where it can be left out.
-    label: String,
-    expected: String,
-    description: Option<&'a str>,
-}
-
-fn named_arguments(schema: &JsonObject) -> Vec<NamedArgument<'_>> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let is_required = |name: &str| required.contains(&name);
-    let mut names: Vec<&String> = properties.into_iter().flat_map(|all| all.keys()).collect();
-    names.sort_by_key(|name| !is_required(name));
-    let one = |name: &String| {
-        let schema_of = properties.and_then(|all| all.get(name));
-        let optional = if is_required(name) { "" } else { "?" };
-        let expected = schema_of.map_or_else(|| "any value".to_owned(), |it| expected(schema, it));
-        NamedArgument {
-            label: format!("{}{optional}", one_line(name)),
-            expected: one_line(&expected).into_owned(),
-            description: schema_of.and_then(|it| it.get("description")).and_then(Value::as_str),
-        }
-    };
-    names.into_iter().map(one).collect()
+/// The arguments of a schema, those that are required first; a question mark says which can be left out.
+fn fields(schema: &JsonObject) -> Vec<(String, ArgumentField)> {
+    let mut fields = all_fields(schema);
+    fields.sort_by_key(|field| !field.required);
+    let label =
+        |field: &ArgumentField| format!("{}{}", one_line(&field.name), if field.required { "" } else { "?" });
+    fields.into_iter().map(|field| (label(&field), field)).collect()
 }
 
 /// A number of bytes as people say it.

@@ -36,7 +36,7 @@ impl View {
     /// As standard output can show it.
     pub(crate) fn for_stdout(no_color: bool) -> Self {
         let stdout = io::stdout();
-        let paint = Paint::for_stdout(&stdout, no_color);
+        let paint = Paint::for_stream(&stdout, no_color);
         let seen = stdout.is_terminal();
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let inline = if seen { Inline::detect(env) } else { None };

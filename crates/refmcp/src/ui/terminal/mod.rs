@@ -58,7 +58,7 @@ impl Terminal {
         if !stderr.is_terminal() {
             return None;
         }
-        let paint = Paint::for_stderr(&stderr, no_color);
+        let paint = Paint::for_stream(&stderr, no_color);
         Self::own(paint).or_else(|| {
             io::stdin()
                 .is_terminal()
