@@ -92,9 +92,9 @@ impl Inner {
             guard::check_forwarded_host(hosts, local, host)
                 .map_err(|error| refuse(error).with_detail(excerpt(host)))?;
         }
-        let extra =
-            extra_routes.as_deref().filter(|_| self.extra_paths.iter().any(|path| path == uri.path()));
-        let service = route.map(Service::Route).or(extra.map(Service::Extra));
+        let is_extra = || self.extra_paths.iter().any(|path| path == uri.path());
+        let extra = || extra_routes.as_deref().filter(|_| is_extra()).map(Service::Extra);
+        let service = route.map(Service::Route).or_else(extra);
         let public = match &service {
             // The metadata of the resource is public.
             Some(Service::Route(route)) => route.target == Target::Metadata && resource_server.is_some(),
