@@ -235,7 +235,7 @@ fn words_that_make_no_sense_are_explained() {
         ("info a --protocol-version 1999", "neither auto, legacy, modern nor a revision: 2024-11-05"),
         ("info a --header x", "expected 'NAME: VALUE'"),
         ("info a --env x", "expected KEY=VALUE"),
-        ("info a --timeout x", "not a number of seconds"),
+        ("info a --timeout x", "expected a number of seconds"),
         ("info a --log-level loud", "possible values: debug"),
         ("trust allow", "required"),
         ("nonsense", "unrecognized subcommand"),

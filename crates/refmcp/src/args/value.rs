@@ -7,10 +7,21 @@ use std::time::Duration;
 use refmcp_client::redact::{self, MASK};
 use url::Url;
 
-/// A duration in seconds; fractions are fine.
+/// A duration: a number of seconds, or a number with its unit. Fractions are allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => f64::NAN,
+    };
+    let number: f64 = digits.parse().unwrap_or(f64::NAN);
+    if (number * unit).is_nan() {
+        return Err("expected a number of seconds, or a number with ms, s, m or h, such as 90s".to_owned());
+    }
+    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
 }
 
 /// A time to wait, in seconds: at least a millisecond, since what gets no time always fails.
@@ -79,6 +90,9 @@ pub(super) fn web_origin(text: &str) -> Result<String, String> {
 /// The URL by which clients know the server.
 pub(super) fn public_url(text: &str) -> Result<Url, String> {
     match Url::parse(text) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            Err("a public URL has no user and no password: every client sees it".to_owned())
+        }
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         _ if !text.is_empty() && Url::parse(&format!("https://{text}")).is_ok() && !text.contains("://") => {
             let url = redact::url(&format!("https://{text}"));
@@ -192,6 +206,7 @@ mod tests {
             ("mcp.example.com", "write https://mcp.example.com"),
             ("mcp.example.com:8443", "write https://mcp.example.com:8443"),
             ("ftp://mcp.example.com", "such as https://mcp.example.com"),
+            ("https://user:hush@mcp.example.com", "no user and no password"),
             ("", "such as https://mcp.example.com"),
         ] {
             let said = public_url(bad).unwrap_err();
@@ -200,9 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn seconds_may_have_a_fraction() {
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for bad in ["-1", "x", "NaN", "1e300"] {
+    fn durations_are_seconds_or_have_a_unit() {
+        for (good, millis) in
+            [("0.5", 500), ("250ms", 250), ("4s", 4000), ("1.5m", 90_000), ("2h", 7_200_000)]
+        {
+            assert_eq!(seconds(good), Ok(Duration::from_millis(millis)), "{good}");
+        }
+        for bad in ["-1", "x", "NaN", "1e300", "4 s", "s", "4d", ""] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
     }
