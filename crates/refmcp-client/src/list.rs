@@ -40,7 +40,7 @@ pub trait Listable: Sized + Send + 'static {
 }
 
 macro_rules! listable {
-    ($($item:ty: $page:ty, $member:ident, $method:literal;)*) => {
+    ($($item:ty: $page:ty, $member:ident, $method:literal $(, $usable:path)?;)*) => {
         $(
             impl Listable for $item {
                 type Page = $page;
@@ -49,28 +49,22 @@ macro_rules! listable {
                 fn into_items(page: $page) -> (Vec<Self>, Option<String>) {
                     (page.$member, page.next_cursor)
                 }
+
+                $(
+                    fn usable(client: &Client, items: Vec<Self>) -> Vec<Self> {
+                        $usable(client, items)
+                    }
+                )?
             }
         )*
     };
 }
 
 listable! {
+    Tool: ListToolsResult, tools, "tools/list", Client::usable_tools;
     Resource: ListResourcesResult, resources, "resources/list";
     ResourceTemplate: ListResourceTemplatesResult, resource_templates, "resources/templates/list";
     Prompt: ListPromptsResult, prompts, "prompts/list";
-}
-
-impl Listable for Tool {
-    type Page = ListToolsResult;
-    const METHOD: &'static str = "tools/list";
-
-    fn into_items(page: ListToolsResult) -> (Vec<Self>, Option<String>) {
-        (page.tools, page.next_cursor)
-    }
-
-    fn usable(client: &Client, items: Vec<Self>) -> Vec<Self> {
-        client.usable_tools(items)
-    }
 }
 
 /// A list that is being read.

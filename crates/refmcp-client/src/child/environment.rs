@@ -5,53 +5,17 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 /// Inherited variables: paths, users and locales. None is a secret.
-const NOT_SECRET: &[&str] = &[
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    #[cfg(windows)]
-    "APPDATA",
-    #[cfg(windows)]
-    "COMSPEC",
-    #[cfg(windows)]
-    "HOMEDRIVE",
-    #[cfg(windows)]
-    "HOMEPATH",
-    #[cfg(windows)]
-    "LOCALAPPDATA",
-    #[cfg(windows)]
-    "PATHEXT",
-    #[cfg(windows)]
-    "PROGRAMDATA",
-    #[cfg(windows)]
-    "PROGRAMFILES",
-    #[cfg(windows)]
-    "SYSTEMDRIVE",
-    #[cfg(windows)]
-    "SYSTEMROOT",
-    #[cfg(windows)]
-    "TEMP",
-    #[cfg(windows)]
-    "TMP",
-    #[cfg(windows)]
-    "USERNAME",
-    #[cfg(windows)]
-    "USERPROFILE",
-    #[cfg(windows)]
-    "WINDIR",
-];
+const NOT_SECRET: &str = "HOME LANG LANGUAGE LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME \
+                          XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME";
+
+/// The same on Windows.
+const NOT_SECRET_ON_WINDOWS: &str = "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES \
+                                     SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR";
+
+fn is_not_secret(name: &str) -> bool {
+    let is_in = |names: &str| names.split(' ').any(|listed| listed == name);
+    is_in(NOT_SECRET) || (cfg!(windows) && is_in(NOT_SECRET_ON_WINDOWS)) || name.starts_with("LC_")
+}
 
 /// Which variables are inherited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +74,7 @@ impl Environment {
 
     fn inherits(&self, name: &OsStr, value: &OsStr) -> bool {
         let not_secret = || {
-            name.to_str().is_some_and(|name| NOT_SECRET.contains(&name) || name.starts_with("LC_"))
+            name.to_str().is_some_and(is_not_secret)
                 // Shells run functions that are in variables.
                 && !value.as_encoded_bytes().starts_with(b"()")
         };
