@@ -35,10 +35,9 @@ mod stream;
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 
@@ -53,8 +52,8 @@ pub use stream::{
     Epoch, Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader,
 };
 
-/// What a backplane answers, once it has.
-pub type BackplaneFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>;
+/// What a method of a backplane returns.
+pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
 
 /// The state cannot be reached now. Whether the change was made is unknown; making it again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -76,162 +75,131 @@ impl Unavailable {
 /// Every method that names a session is use of it, and one that waits is use for as long as it waits: a session does
 /// not end while its client reads or a call in it runs. Only [`post`](Self::post) and [`detach`](Self::detach) are
 /// none. Servers tell all sessions of their changes, and that must not keep those open whose clients have left.
+#[async_trait]
 pub trait Backplane: fmt::Debug + Send + Sync {
     /// Opens a session under an id that nobody can guess. It ends when it is not used for the idle time.
-    fn create_session<'a>(
-        &'a self,
-        id: &'a SessionId,
+    async fn create_session(
+        &self,
+        id: &SessionId,
         session: NewSession,
         idle: Duration,
-    ) -> BackplaneFuture<'a, CreateOutcome>;
+    ) -> Result<CreateOutcome>;
 
     /// The session of this id.
-    fn session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, Option<SessionRecord>>;
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>>;
 
     /// Replaces the facts of a session, if it still has the version that the caller has seen.
-    fn update_session<'a>(
-        &'a self,
-        id: &'a SessionId,
-        version: u64,
-        facts: Bytes,
-    ) -> BackplaneFuture<'a, UpdateOutcome>;
+    async fn update_session(&self, id: &SessionId, version: u64, facts: Bytes) -> Result<UpdateOutcome>;
 
     /// Ends a session, its streams, questions and waiting calls; whoever waits for one of them is woken. `false` when
     /// there was none.
-    fn close_session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, bool>;
+    async fn close_session(&self, id: &SessionId) -> Result<bool>;
 
     /// Opens a stream for what is said about a request, and counts the request as running until the stream ends or is
     /// forgotten.
     ///
     /// A call whose messages go elsewhere (to the standing stream, into a batch) can have a stream all the same: it is
     /// then what [`cancel`](Self::cancel) finds.
-    fn open_stream<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: Option<RequestId>,
-    ) -> BackplaneFuture<'a, OpenStreamOutcome>;
+    async fn open_stream(&self, session: &SessionId, request: Option<RequestId>)
+    -> Result<OpenStreamOutcome>;
 
     /// Adds an event to a stream. Its number must be the next one; the same number again, from the same writer, is a
     /// retry and changes nothing.
     ///
     /// The standing stream has no single writer and so no epoch: see [`post`](Self::post).
-    fn append<'a>(
-        &'a self,
-        stream: &'a StreamKey,
+    async fn append(
+        &self,
+        stream: &StreamKey,
         epoch: Epoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
-    ) -> BackplaneFuture<'a, AppendOutcome>;
+    ) -> Result<AppendOutcome>;
 
     /// Adds an event to the standing stream. Any replica may, so the backplane numbers these events itself, and a
     /// retry is known by its key: for as long as the event is kept, the same key is the same event.
-    fn post<'a>(
-        &'a self,
-        session: &'a SessionId,
-        key: PostKey,
-        event: Bytes,
-    ) -> BackplaneFuture<'a, PostOutcome>;
+    async fn post(&self, session: &SessionId, key: PostKey, event: Bytes) -> Result<PostOutcome>;
 
     /// Becomes the writer of a stream in place of whoever was. `None` when the stream is not kept.
-    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, Option<TakeOver>>;
+    async fn take_over(&self, stream: &StreamKey) -> Result<Option<TakeOver>>;
 
     /// Forgets a stream that nobody needs, since its answer goes another way.
     ///
     /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
     /// cancelled, another writer has taken over, the stream has ended or is unknown. A caller that tries again after
     /// [`Unavailable`] may be told `false` for what it did itself: an answer can be lost so, but never given twice.
-    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, bool>;
+    async fn forget(&self, stream: &StreamKey, epoch: Epoch) -> Result<bool>;
 
     /// Waits until the writer should stop.
-    fn writer_stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, WriterStop>;
+    async fn writer_stopped(&self, stream: &StreamKey, epoch: Epoch) -> Result<WriterStop>;
 
     /// Cancels whatever runs under this id of the client's: clients repeat ids, so that may be several. Their streams
     /// end here and now, without a final event. Tells how many.
-    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> BackplaneFuture<'a, usize>;
+    async fn cancel(&self, session: &SessionId, request: &RequestId) -> Result<usize>;
 
     /// Becomes the reader of a stream; whoever read before is replaced.
-    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> BackplaneFuture<'a, AttachOutcome>;
+    async fn attach(&self, stream: &StreamKey, from: ReadFrom) -> Result<AttachOutcome>;
 
     /// What follows this event, without waiting. There may be more than is given at once.
-    fn read<'a>(
-        &'a self,
-        stream: &'a StreamKey,
-        reader: ReaderToken,
-        after: u64,
-    ) -> BackplaneFuture<'a, ReadOutcome>;
+    async fn read(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<ReadOutcome>;
 
     /// Waits until [`read`](Self::read) may say something other than [`ReadOutcome::Nothing`], which is at once when it already
     /// may: a reader that has caught up waits before it looks.
-    fn readable<'a>(
-        &'a self,
-        stream: &'a StreamKey,
-        reader: ReaderToken,
-        after: u64,
-    ) -> BackplaneFuture<'a, ()>;
+    async fn readable(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<()>;
 
     /// Sends the reader of a stream away; the stream itself goes on, and the next reader is welcome.
-    fn detach<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, ()>;
+    async fn detach(&self, stream: &StreamKey) -> Result<()>;
 
     /// Says that an answer to this request of ours is expected, for so long. Saying it again changes nothing.
-    fn expect_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
+    async fn expect_response(
+        &self,
+        session: &SessionId,
+        request: &RequestId,
         within: Duration,
-    ) -> BackplaneFuture<'a, ExpectOutcome>;
+    ) -> Result<ExpectOutcome>;
 
     /// Hands in the client's answer, wherever it arrived. The first one counts.
-    fn deliver_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
+    async fn deliver_response(
+        &self,
+        session: &SessionId,
+        request: &RequestId,
         body: Bytes,
-    ) -> BackplaneFuture<'a, DeliverOutcome>;
+    ) -> Result<DeliverOutcome>;
 
     /// Waits for the answer. It is given once, to whoever asks first.
-    fn wait_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
-    ) -> BackplaneFuture<'a, ResponseOutcome>;
+    async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome>;
 
     /// Puts away a call that waits for somebody, until it is claimed, the time is over or the session ends.
     ///
     /// A key is good for one call: parking again under it changes nothing, also after the call was claimed, so that a
     /// retry does not run a call twice.
-    fn park<'a>(
-        &'a self,
-        session: &'a SessionId,
-        call: &'a str,
-        state: Bytes,
-        ttl: Duration,
-    ) -> BackplaneFuture<'a, ParkOutcome>;
+    async fn park(&self, session: &SessionId, call: &str, state: Bytes, ttl: Duration)
+    -> Result<ParkOutcome>;
 
     /// Takes a waiting call, to go on with it. Of all who try, one gets it.
-    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> BackplaneFuture<'a, Option<Bytes>>;
+    async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
 
     /// The keys of the calls that wait in a session, in no order.
-    fn waiting<'a>(&'a self, session: &'a SessionId) -> BackplaneFuture<'a, Vec<Box<str>>>;
+    async fn waiting(&self, session: &SessionId) -> Result<Vec<Box<str>>>;
 
     /// Says that something has changed; gives the topic's new generation.
     ///
     /// All topics share one count, so the generation of a topic rises with each change, by one or by more.
-    fn bump<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64>;
+    async fn bump(&self, topic: &str) -> Result<u64>;
 
     /// The generation of a topic: never lower than before, higher after each change, and sometimes higher without one.
-    fn generation<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64>;
+    async fn generation(&self, topic: &str) -> Result<u64>;
 
     /// The newest generation of all: where to begin with [`changes`](Self::changes).
-    fn latest(&self) -> BackplaneFuture<'_, u64>;
+    async fn latest(&self) -> Result<u64>;
 
     /// Waits for changes after a generation. Each topic that has changed is named once, however often it has.
-    fn changes(&self, after: u64) -> BackplaneFuture<'_, TopicChanges>;
+    async fn changes(&self, after: u64) -> Result<TopicChanges>;
 
     /// Uses up a key that is good for one time. It is remembered for so long.
-    fn once(&self, key: [u8; 32], ttl: Duration) -> BackplaneFuture<'_, OnceOutcome>;
+    async fn once(&self, key: [u8; 32], ttl: Duration) -> Result<OnceOutcome>;
 
     /// Gives back the memory of what is over. Nothing is ever *answered* from what is over; this is for its owner to
     /// call now and then.
-    fn sweep(&self) -> BackplaneFuture<'_, ()>;
+    async fn sweep(&self) -> Result<()>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{AttachOutcome, Backplane, ReadOutcome, SessionId, Unavailable};
+use super::{AttachOutcome, Backplane, ReadOutcome, Result, SessionId};
 
 /// The number of a stream within its session, given out by the backplane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,7 +96,7 @@ impl StreamReader {
         backplane: Arc<dyn Backplane>,
         stream: StreamKey,
         from: ReadFrom,
-    ) -> Result<Result<Self, AttachOutcome>, Unavailable> {
+    ) -> Result<Result<Self, AttachOutcome>> {
         Ok(match backplane.attach(&stream, from).await? {
             AttachOutcome::Reading { reader, after, missed } => {
                 Ok(Self { backplane, stream, reader, after, missed, caught_up: false })
@@ -106,7 +106,7 @@ impl StreamReader {
     }
 
     /// What is next, without waiting.
-    pub async fn try_next(&mut self) -> Result<ReadOutcome, Unavailable> {
+    pub async fn try_next(&mut self) -> Result<ReadOutcome> {
         let read = self.backplane.read(&self.stream, self.reader, self.after).await?;
         if let ReadOutcome::Events(events) = &read {
             self.after = events.last().map_or(self.after, |event: &Event| event.seq);
@@ -115,7 +115,7 @@ impl StreamReader {
     }
 
     /// What is next. It is not lost when this is dropped before it has returned.
-    pub async fn next(&mut self) -> Result<ReadOutcome, Unavailable> {
+    pub async fn next(&mut self) -> Result<ReadOutcome> {
         loop {
             if self.caught_up {
                 self.backplane.readable(&self.stream, self.reader, self.after).await?;

@@ -23,6 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use refmcp_proto::jsonrpc::RequestId;
@@ -31,10 +32,10 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneFuture, BackplaneSettings, CreateOutcome,
-    DeliverOutcome, Epoch, EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome,
-    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, SessionId, SessionRecord,
-    StreamKey, TakeOver, TopicChanges, UpdateOutcome, WriterStop,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, Epoch,
+    EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome,
+    ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey,
+    TakeOver, TopicChanges, UpdateOutcome, WriterStop,
 };
 use pending_requests::Collected;
 use store::Sessions;
@@ -89,311 +90,245 @@ impl fmt::Debug for MemoryBackplane {
     }
 }
 
+#[async_trait]
 impl Backplane for MemoryBackplane {
-    fn create_session<'a>(
-        &'a self,
-        id: &'a SessionId,
+    async fn create_session(
+        &self,
+        id: &SessionId,
         session: NewSession,
         idle: Duration,
-    ) -> BackplaneFuture<'a, CreateOutcome> {
-        Box::pin(async move { Ok(self.sessions.create(id, session, idle)) })
+    ) -> Result<CreateOutcome> {
+        Ok(self.sessions.create(id, session, idle))
     }
 
-    fn session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, Option<SessionRecord>> {
-        Box::pin(async move { Ok(self.sessions.used(id, |session, _| session.record())) })
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRecord>> {
+        Ok(self.sessions.used(id, |session, _| session.record()))
     }
 
-    fn update_session<'a>(
-        &'a self,
-        id: &'a SessionId,
-        version: u64,
-        facts: Bytes,
-    ) -> BackplaneFuture<'a, UpdateOutcome> {
-        Box::pin(async move {
-            let updated = self
-                .sessions
-                .with_room(id, UpdateOutcome::Full, |session, _| session.update(version, &facts));
-            Ok(updated.unwrap_or(UpdateOutcome::Unknown))
-        })
+    async fn update_session(&self, id: &SessionId, version: u64, facts: Bytes) -> Result<UpdateOutcome> {
+        let updated =
+            self.sessions.with_room(id, UpdateOutcome::Full, |session, _| session.update(version, &facts));
+        Ok(updated.unwrap_or(UpdateOutcome::Unknown))
     }
 
-    fn close_session<'a>(&'a self, id: &'a SessionId) -> BackplaneFuture<'a, bool> {
-        Box::pin(async move { Ok(self.sessions.close(id)) })
+    async fn close_session(&self, id: &SessionId) -> Result<bool> {
+        Ok(self.sessions.close(id))
     }
 
-    fn open_stream<'a>(
-        &'a self,
-        session: &'a SessionId,
+    async fn open_stream(
+        &self,
+        session: &SessionId,
         request: Option<RequestId>,
-    ) -> BackplaneFuture<'a, OpenStreamOutcome> {
-        Box::pin(async move {
-            let opened = self.sessions.with_room(session, OpenStreamOutcome::Full, |session, _| {
-                session.open_stream(request.as_ref())
-            });
-            Ok(opened.unwrap_or(OpenStreamOutcome::Unknown))
-        })
+    ) -> Result<OpenStreamOutcome> {
+        let opened = self
+            .sessions
+            .with_room(session, OpenStreamOutcome::Full, |session, _| session.open_stream(request.as_ref()));
+        Ok(opened.unwrap_or(OpenStreamOutcome::Unknown))
     }
 
-    fn append<'a>(
-        &'a self,
-        stream: &'a StreamKey,
+    async fn append(
+        &self,
+        stream: &StreamKey,
         epoch: Epoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
-    ) -> BackplaneFuture<'a, AppendOutcome> {
-        Box::pin(async move {
-            let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
-                session.append(stream.number, (epoch, seq), &event, kind, now)
-            });
-            Ok(appended.unwrap_or(AppendOutcome::Unknown))
-        })
+    ) -> Result<AppendOutcome> {
+        let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
+            session.append(stream.number, (epoch, seq), &event, kind, now)
+        });
+        Ok(appended.unwrap_or(AppendOutcome::Unknown))
     }
 
-    fn post<'a>(
-        &'a self,
-        session: &'a SessionId,
-        key: PostKey,
-        event: Bytes,
-    ) -> BackplaneFuture<'a, PostOutcome> {
-        Box::pin(async move {
-            let posted = self
-                .sessions
-                .with_room_unused(session, PostOutcome::Full, |session, now| session.post(key, &event, now));
-            Ok(posted.unwrap_or(PostOutcome::Unknown))
-        })
+    async fn post(&self, session: &SessionId, key: PostKey, event: Bytes) -> Result<PostOutcome> {
+        let posted = self
+            .sessions
+            .with_room_unused(session, PostOutcome::Full, |session, now| session.post(key, &event, now));
+        Ok(posted.unwrap_or(PostOutcome::Unknown))
     }
 
-    fn take_over<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, Option<TakeOver>> {
-        Box::pin(async move {
-            Ok(self.sessions.used(&stream.session, |session, _| session.take_over(stream.number)).flatten())
-        })
+    async fn take_over(&self, stream: &StreamKey) -> Result<Option<TakeOver>> {
+        Ok(self.sessions.used(&stream.session, |session, _| session.take_over(stream.number)).flatten())
     }
 
-    fn forget<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, bool> {
-        Box::pin(async move {
-            let forgotten =
-                self.sessions.used(&stream.session, |session, _| session.forget(stream.number, epoch));
-            Ok(forgotten.unwrap_or(false))
-        })
+    async fn forget(&self, stream: &StreamKey, epoch: Epoch) -> Result<bool> {
+        let forgotten =
+            self.sessions.used(&stream.session, |session, _| session.forget(stream.number, epoch));
+        Ok(forgotten.unwrap_or(false))
     }
 
-    fn writer_stopped<'a>(&'a self, stream: &'a StreamKey, epoch: Epoch) -> BackplaneFuture<'a, WriterStop> {
-        Box::pin(async move {
-            loop {
-                let found = self.sessions.awaited(&stream.session, |session, _| {
-                    let Some(log) = session.stream(stream.number) else { return Ok(WriterStop::Unknown) };
-                    log.stop(epoch).ok_or_else(|| hear(&log.stop))
-                });
-                match found.unwrap_or(Ok(WriterStop::Unknown)) {
-                    Ok(stop) => return Ok(stop),
-                    Err((news, _waiting)) => news.await,
-                }
-            }
-        })
-    }
-
-    fn cancel<'a>(&'a self, session: &'a SessionId, request: &'a RequestId) -> BackplaneFuture<'a, usize> {
-        Box::pin(async move {
-            Ok(self.sessions.used(session, |session, now| session.cancel(request, now)).unwrap_or(0))
-        })
-    }
-
-    fn attach<'a>(&'a self, stream: &'a StreamKey, from: ReadFrom) -> BackplaneFuture<'a, AttachOutcome> {
-        Box::pin(async move {
-            let attached =
-                self.sessions.used(&stream.session, |session, _| session.attach(stream.number, from));
-            Ok(attached.unwrap_or(AttachOutcome::Unknown))
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        stream: &'a StreamKey,
-        reader: ReaderToken,
-        after: u64,
-    ) -> BackplaneFuture<'a, ReadOutcome> {
-        Box::pin(async move {
-            let read =
-                self.sessions.used(&stream.session, |session, _| session.read(stream.number, reader, after));
-            Ok(read.unwrap_or(ReadOutcome::Unknown))
-        })
-    }
-
-    fn readable<'a>(
-        &'a self,
-        stream: &'a StreamKey,
-        reader: ReaderToken,
-        after: u64,
-    ) -> BackplaneFuture<'a, ()> {
-        Box::pin(async move {
+    async fn writer_stopped(&self, stream: &StreamKey, epoch: Epoch) -> Result<WriterStop> {
+        loop {
             let found = self.sessions.awaited(&stream.session, |session, _| {
-                let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after));
-                log.map_or(Ok(()), |log| Err(hear(&log.news)))
+                let Some(log) = session.stream(stream.number) else { return Ok(WriterStop::Unknown) };
+                log.stop(epoch).ok_or_else(|| hear(&log.stop))
             });
-            if let Some(Err((news, _waiting))) = found {
-                news.await;
+            match found.unwrap_or(Ok(WriterStop::Unknown)) {
+                Ok(stop) => return Ok(stop),
+                Err((news, _waiting)) => news.await,
             }
-            Ok(())
-        })
+        }
     }
 
-    fn detach<'a>(&'a self, stream: &'a StreamKey) -> BackplaneFuture<'a, ()> {
-        Box::pin(async move {
-            self.sessions.found(&stream.session, |session, _| session.detach(stream.number));
-            Ok(())
-        })
+    async fn cancel(&self, session: &SessionId, request: &RequestId) -> Result<usize> {
+        Ok(self.sessions.used(session, |session, now| session.cancel(request, now)).unwrap_or(0))
     }
 
-    fn expect_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
+    async fn attach(&self, stream: &StreamKey, from: ReadFrom) -> Result<AttachOutcome> {
+        let attached = self.sessions.used(&stream.session, |session, _| session.attach(stream.number, from));
+        Ok(attached.unwrap_or(AttachOutcome::Unknown))
+    }
+
+    async fn read(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<ReadOutcome> {
+        let read =
+            self.sessions.used(&stream.session, |session, _| session.read(stream.number, reader, after));
+        Ok(read.unwrap_or(ReadOutcome::Unknown))
+    }
+
+    async fn readable(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<()> {
+        let found = self.sessions.awaited(&stream.session, |session, _| {
+            let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after));
+            log.map_or(Ok(()), |log| Err(hear(&log.news)))
+        });
+        if let Some(Err((news, _waiting))) = found {
+            news.await;
+        }
+        Ok(())
+    }
+
+    async fn detach(&self, stream: &StreamKey) -> Result<()> {
+        self.sessions.found(&stream.session, |session, _| session.detach(stream.number));
+        Ok(())
+    }
+
+    async fn expect_response(
+        &self,
+        session: &SessionId,
+        request: &RequestId,
         within: Duration,
-    ) -> BackplaneFuture<'a, ExpectOutcome> {
-        Box::pin(async move {
-            let expected = self.sessions.with_room(session, ExpectOutcome::Full, |session, now| {
-                if session.pending.knows(request, now) {
-                    return Ok(ExpectOutcome::Expected);
-                }
-                let (free, freed) = session.pending.place(request, self.settings.questions, now);
-                session.give(freed);
-                if !free {
-                    return Ok(ExpectOutcome::Full);
-                }
-                session.take(pending_requests::cost(request))?;
-                session.pending.ask(request, within, self.settings.late, now);
-                Ok(ExpectOutcome::Expected)
-            });
-            Ok(expected.unwrap_or(ExpectOutcome::Unknown))
-        })
+    ) -> Result<ExpectOutcome> {
+        let expected = self.sessions.with_room(session, ExpectOutcome::Full, |session, now| {
+            if session.pending.knows(request, now) {
+                return Ok(ExpectOutcome::Expected);
+            }
+            let (free, freed) = session.pending.place(request, self.settings.questions, now);
+            session.give(freed);
+            if !free {
+                return Ok(ExpectOutcome::Full);
+            }
+            session.take(pending_requests::cost(request))?;
+            session.pending.ask(request, within, self.settings.late, now);
+            Ok(ExpectOutcome::Expected)
+        });
+        Ok(expected.unwrap_or(ExpectOutcome::Unknown))
     }
 
-    fn deliver_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
+    async fn deliver_response(
+        &self,
+        session: &SessionId,
+        request: &RequestId,
         body: Bytes,
-    ) -> BackplaneFuture<'a, DeliverOutcome> {
-        Box::pin(async move {
-            let answer = self.sessions.with_room(session, DeliverOutcome::Full, |session, now| {
-                if let Some(refusal) = session.pending.refusal(request, now) {
-                    return Ok(refusal);
-                }
-                session.take(body.len())?;
-                session.pending.answer(request, body.clone());
-                Ok(DeliverOutcome::Taken)
-            });
-            Ok(answer.unwrap_or(DeliverOutcome::Unknown))
-        })
+    ) -> Result<DeliverOutcome> {
+        let answer = self.sessions.with_room(session, DeliverOutcome::Full, |session, now| {
+            if let Some(refusal) = session.pending.refusal(request, now) {
+                return Ok(refusal);
+            }
+            session.take(body.len())?;
+            session.pending.answer(request, body.clone());
+            Ok(DeliverOutcome::Taken)
+        });
+        Ok(answer.unwrap_or(DeliverOutcome::Unknown))
     }
 
-    fn wait_response<'a>(
-        &'a self,
-        session: &'a SessionId,
-        request: &'a RequestId,
-    ) -> BackplaneFuture<'a, ResponseOutcome> {
-        Box::pin(async move {
-            loop {
-                let found = self.sessions.awaited(session, |session, now| {
-                    match session.pending.collect(request, now) {
-                        Collected::Is(answered, freed) => {
-                            session.give(freed);
-                            Ok(answered)
-                        }
-                        Collected::Not(deadline, news) => Err((deadline, hear(&news))),
+    async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome> {
+        loop {
+            let found =
+                self.sessions.awaited(session, |session, now| match session.pending.collect(request, now) {
+                    Collected::Is(answered, freed) => {
+                        session.give(freed);
+                        Ok(answered)
                     }
+                    Collected::Not(deadline, news) => Err((deadline, hear(&news))),
                 });
-                match found.unwrap_or(Ok(ResponseOutcome::Unknown)) {
-                    Ok(answered) => return Ok(answered),
-                    Err(((deadline, news), _waiting)) => {
-                        // Which of the two it was is found out by looking again.
-                        let _ = timeout_at(deadline, news).await;
-                    }
+            match found.unwrap_or(Ok(ResponseOutcome::Unknown)) {
+                Ok(answered) => return Ok(answered),
+                Err(((deadline, news), _waiting)) => {
+                    // Which of the two it was is found out by looking again.
+                    let _ = timeout_at(deadline, news).await;
                 }
             }
-        })
+        }
     }
 
-    fn park<'a>(
-        &'a self,
-        session: &'a SessionId,
-        call: &'a str,
+    async fn park(
+        &self,
+        session: &SessionId,
+        call: &str,
         state: Bytes,
         ttl: Duration,
-    ) -> BackplaneFuture<'a, ParkOutcome> {
-        Box::pin(async move {
-            let parked = self.sessions.with_room(session, ParkOutcome::Full, |session, now| {
-                if session.parked.knows(call, now) {
-                    return Ok(ParkOutcome::Already);
-                }
-                let (free, freed) = session.parked.place(call, self.settings.waiting, now);
-                session.give(freed);
-                if !free {
-                    return Ok(ParkOutcome::Full);
-                }
-                session.take(parked_calls::cost(call, &state))?;
-                session.parked.park(call, state.clone(), ttl, now);
-                Ok(ParkOutcome::Parked)
-            });
-            Ok(parked.unwrap_or(ParkOutcome::Unknown))
-        })
-    }
-
-    fn claim<'a>(&'a self, session: &'a SessionId, call: &'a str) -> BackplaneFuture<'a, Option<Bytes>> {
-        Box::pin(async move {
-            let claimed = self.sessions.used(session, |session, now| {
-                let state = session.parked.claim(call, now)?;
-                session.give(state.len());
-                Some(state)
-            });
-            Ok(claimed.flatten())
-        })
-    }
-
-    fn waiting<'a>(&'a self, session: &'a SessionId) -> BackplaneFuture<'a, Vec<Box<str>>> {
-        Box::pin(async move {
-            Ok(self.sessions.used(session, |session, now| session.parked.waiting(now)).unwrap_or_default())
-        })
-    }
-
-    fn bump<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
-        Box::pin(async move { Ok(self.topics.lock().bump(topic, self.settings.topics)) })
-    }
-
-    fn generation<'a>(&'a self, topic: &'a str) -> BackplaneFuture<'a, u64> {
-        Box::pin(async move { Ok(self.topics.lock().generation(topic)) })
-    }
-
-    fn latest(&self) -> BackplaneFuture<'_, u64> {
-        Box::pin(async move { Ok(self.topics.lock().latest()) })
-    }
-
-    fn changes(&self, after: u64) -> BackplaneFuture<'_, TopicChanges> {
-        Box::pin(async move {
-            loop {
-                let news = {
-                    let topics = self.topics.lock();
-                    if let Some(changes) = topics.changes(after) {
-                        return Ok(changes);
-                    }
-                    hear(&topics.news)
-                };
-                news.await;
+    ) -> Result<ParkOutcome> {
+        let parked = self.sessions.with_room(session, ParkOutcome::Full, |session, now| {
+            if session.parked.knows(call, now) {
+                return Ok(ParkOutcome::Already);
             }
-        })
+            let (free, freed) = session.parked.place(call, self.settings.waiting, now);
+            session.give(freed);
+            if !free {
+                return Ok(ParkOutcome::Full);
+            }
+            session.take(parked_calls::cost(call, &state))?;
+            session.parked.park(call, state.clone(), ttl, now);
+            Ok(ParkOutcome::Parked)
+        });
+        Ok(parked.unwrap_or(ParkOutcome::Unknown))
     }
 
-    fn once(&self, key: [u8; 32], ttl: Duration) -> BackplaneFuture<'_, OnceOutcome> {
-        Box::pin(async move { Ok(self.keys.lock().once(key, ttl, self.settings.keys, Instant::now())) })
+    async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
+        let claimed = self.sessions.used(session, |session, now| {
+            let state = session.parked.claim(call, now)?;
+            session.give(state.len());
+            Some(state)
+        });
+        Ok(claimed.flatten())
     }
 
-    fn sweep(&self) -> BackplaneFuture<'_, ()> {
-        Box::pin(async move {
-            self.sessions.sweep();
-            self.keys.lock().sweep(Instant::now());
-            Ok(())
-        })
+    async fn waiting(&self, session: &SessionId) -> Result<Vec<Box<str>>> {
+        Ok(self.sessions.used(session, |session, now| session.parked.waiting(now)).unwrap_or_default())
+    }
+
+    async fn bump(&self, topic: &str) -> Result<u64> {
+        Ok(self.topics.lock().bump(topic, self.settings.topics))
+    }
+
+    async fn generation(&self, topic: &str) -> Result<u64> {
+        Ok(self.topics.lock().generation(topic))
+    }
+
+    async fn latest(&self) -> Result<u64> {
+        Ok(self.topics.lock().latest())
+    }
+
+    async fn changes(&self, after: u64) -> Result<TopicChanges> {
+        loop {
+            let news = {
+                let topics = self.topics.lock();
+                if let Some(changes) = topics.changes(after) {
+                    return Ok(changes);
+                }
+                hear(&topics.news)
+            };
+            news.await;
+        }
+    }
+
+    async fn once(&self, key: [u8; 32], ttl: Duration) -> Result<OnceOutcome> {
+        Ok(self.keys.lock().once(key, ttl, self.settings.keys, Instant::now()))
+    }
+
+    async fn sweep(&self) -> Result<()> {
+        self.sessions.sweep();
+        self.keys.lock().sweep(Instant::now());
+        Ok(())
     }
 }
 
