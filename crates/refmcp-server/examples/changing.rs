@@ -1,6 +1,6 @@
 //! A server whose lists and contents change while clients look at them: notes that can be written and thrown away.
 //!
-//! Clients that want to know are told of every new note, and whoever subscribed to one is told when it is rewritten.
+//! Clients are notified of every new note, and subscribers of a note when it is rewritten.
 
 use std::collections::BTreeMap;
 

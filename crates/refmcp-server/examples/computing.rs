@@ -37,11 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tool(Tool::new("primes", "Counts primes", primes).read_only())
         // Done at once, so it needs no thread of the handlers.
         .tool(Tool::new("hello", "Greets", hello).read_only().inline())
-        // Whoever computes when the client leaves is told to stop soon.
+        // Handlers that run when the client leaves have this long.
         .grace(Duration::from_millis(500))
         .build()?;
     messages.block_on(server.stdio_with_handlers_on(handlers.handle().clone()))?;
-    // Whoever still computes is left behind.
+    // Handlers that still compute are not waited for.
     handlers.shutdown_background();
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::server_request::{ElicitOutcome, ServerRequest};
 use crate::session::{Connection, Session};
 use crate::trace_context::TraceContext;
 
-/// One call: who asks, what earlier rounds brought, and the ways to ask, to tell and to notice a cancellation.
+/// One call: the client, results of earlier rounds, requests to the client, progress, logs and cancellation.
 ///
 /// Cheap to clone; handlers may hand it to whatever they start.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ struct Inner {
 /// What this run of the handler has found.
 #[derive(Default)]
 struct Notes {
-    /// Every question of this run, with whether its answer was there.
+    /// Every server request of this run, with whether its result was there.
     asked: BTreeMap<String, (InputRequest, bool)>,
     conflict: Option<String>,
     once: BTreeMap<String, Value>,
@@ -190,7 +190,7 @@ impl Call {
     /// client did not ask for progress.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: impl Into<String>) {
         if self.inner.dispatch.progress_token.is_none() {
-            // A loop that does nothing but report must be one that can be cancelled, also where nobody listens.
+            // A loop that does nothing but report must yield, to be cancelled.
             return consume_budget().await;
         }
         let message = Some(message.into()).filter(|message| !message.is_empty());
@@ -210,8 +210,8 @@ impl Call {
         self.inner.handle.log(Some(self.inner.dispatch.call), note).await;
     }
 
-    /// Waits until nobody wants the result any more. The handler is dropped at its next await anyway; this is for
-    /// work that has to be told.
+    /// Waits until the call is cancelled. The handler is dropped at its next await anyway; this is for work that it has
+    /// started.
     pub async fn cancelled(&self) {
         self.inner.cancel.cancelled().await;
     }
@@ -226,7 +226,7 @@ impl Call {
         &self.inner.dispatch.peer
     }
 
-    /// Who was authenticated, if anybody.
+    /// The authenticated principal.
     pub fn principal(&self) -> Option<&str> {
         self.inner.session.connection().principal.as_deref()
     }
@@ -280,7 +280,7 @@ impl Call {
         self.inner.dispatch.log_level
     }
 
-    /// Tells the call's session alone that something has changed; a call without a session tells nobody.
+    /// Tells the call's session alone that something has changed; without a session this does nothing.
     pub async fn changed(&self, change: Change) {
         self.inner.handle.changed(change).await;
     }
@@ -291,7 +291,7 @@ impl Call {
         self.inner.handle.detach(self.inner.dispatch.call).await;
     }
 
-    /// Looks at the state of the conversation; `None` when it is over.
+    /// Looks at the engine; `None` when the session is over.
     pub async fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&ServerEngine) -> T + Send + 'static,

@@ -29,7 +29,7 @@ impl Server {
         method == CALL
     }
 
-    /// The scopes that a request takes; parameters that make no sense take none, and are refused by whoever reads them.
+    /// The scopes that a request requires; invalid parameters require none, and are refused later.
     pub fn scopes_needed(&self, method: &str, params: Option<&str>) -> Vec<Arc<str>> {
         let Some(name) = tool(method, params) else { return Vec::new() };
         self.catalog().tools.get(&name).map(|tool| tool.scopes.clone()).unwrap_or_default()

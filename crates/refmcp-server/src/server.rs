@@ -50,7 +50,7 @@ struct Inner {
     clock: Clock,
 }
 
-/// A conversation that nobody moves yet.
+/// The parts of a session that has no driver yet.
 #[derive(Debug)]
 pub struct SessionParts {
     /// Its rules.
@@ -74,7 +74,7 @@ impl Default for Settings {
     }
 }
 
-/// Somebody who hears of every call.
+/// The function that gets a record of every call.
 #[derive(Clone)]
 pub(crate) struct OnCall(pub(crate) Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>);
 
@@ -152,8 +152,8 @@ impl Server {
         far
     }
 
-    /// The parts of a conversation, for whoever moves its messages: an engine, and what runs its calls. The session
-    /// wants to be told the way to the engine with [`Session::connect`].
+    /// The parts of a session, for a driver of its own: the engine, and the service that runs its calls. The driver
+    /// gives the session a handle to the engine with [`Session::connect`].
     pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> SessionParts {
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
@@ -209,7 +209,7 @@ impl Server {
         &self.inner.config
     }
 
-    /// What the server offers to everybody.
+    /// The items of the server, without those of single sessions.
     pub fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
         self.inner.catalog.read()
     }

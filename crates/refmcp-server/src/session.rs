@@ -25,10 +25,10 @@ pub struct Connection {
     pub transport: &'static str,
     /// Whether the client is on this machine.
     pub local: bool,
-    /// Who was authenticated, if anybody.
+    /// The authenticated principal.
     pub principal: Option<Arc<str>>,
-    /// What the token is good for that was presented, where one connection is one token's. Where each request presents
-    /// its own, whoever takes them in has looked already, and there is nothing here.
+    /// The scopes of the token, where a connection has one. Over HTTP each request has its own, and they are checked
+    /// before.
     pub scopes: Option<Arc<[Box<str>]>>,
     /// The scheme and the host by which the client called, as in `https://mcp.example`, where a proxy that is trusted says
     /// so.
@@ -37,7 +37,7 @@ pub struct Connection {
     pub headers: Headers,
 }
 
-/// Headers, to be read by whoever wants to know.
+/// Headers, read when a handler wants them.
 #[derive(Clone, Default)]
 pub struct Headers(HeaderSource);
 
@@ -52,7 +52,7 @@ enum HeaderSource {
 type ReadHeaders = dyn Fn() -> Vec<(String, String)> + Send + Sync;
 
 impl Headers {
-    /// Headers that are read in this way. Most requests are served without anybody looking.
+    /// Headers that this function reads. Most requests are served without.
     pub fn read_by(read: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static) -> Self {
         Self(HeaderSource::Read(Arc::new(read)))
     }
@@ -77,7 +77,7 @@ impl Headers {
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // TypeMap may be nobody's business.
+        // Values may be secret.
         f.debug_list().entries(self.read().iter().map(|(name, _)| name)).finish()
     }
 }
@@ -89,7 +89,7 @@ pub struct Session {
     connection: Connection,
     started: Instant,
     values: TypeMap,
-    /// What this session has besides what everybody has; few sessions ever do.
+    /// The session's own items; few sessions have any.
     catalog: OnceLock<Box<RwLock<Catalog>>>,
     handle: OnceLock<EngineHandle>,
     roots_changes: AtomicU64,
@@ -141,7 +141,7 @@ impl Session {
         self.values.get()
     }
 
-    /// What this session has besides what everybody has.
+    /// The session's own items.
     pub(crate) fn catalog(&self) -> Option<RwLockReadGuard<'_, Catalog>> {
         Some(self.catalog.get()?.read())
     }

@@ -1,4 +1,4 @@
-//! Telling work that nobody wants its outcome any more.
+//! Cancellation of calls.
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use refmcp_proto::time::Timestamp;
 use tokio::sync::Notify;
 
-/// A cancellation: seen by whoever works on a call, with the time it came.
+/// A cancellation token with the time of the cancellation.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
     inner: Arc<Inner>,
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn is_noticed_before_and_after_waiting() {
+    async fn cancellation_before_and_after_waiting() {
         let cancel = Cancellation::default();
         let waiting = tokio::spawn({
             let cancel = cancel.clone();

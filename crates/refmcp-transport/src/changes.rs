@@ -1,5 +1,5 @@
-//! News for every connection. What a slow connection has not read yet is merged, so it costs no more memory than
-//! there are things that can change, and nothing is lost.
+//! Changes of lists and resources, broadcast to every connection. What a slow connection has not read is merged: it
+//! costs no more memory than there are things that can change, and nothing is lost.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 use refmcp_proto::engine::Change;
 use tokio::sync::Notify;
 
-/// Where changes are announced.
+/// Sends changes to every receiver.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeSender {
     feeds: Arc<Mutex<Vec<Weak<Inner>>>>,
 }
 
-/// What one connection has not been told yet.
+/// The changes that one connection has not read yet.
 #[derive(Debug)]
 pub struct ChangeReceiver {
     inner: Arc<Inner>,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn repeated_news_are_merged_and_none_is_lost() {
+    async fn repeated_changes_are_merged_and_none_is_lost() {
         let hub = ChangeSender::default();
         let feed = hub.subscribe();
         for _ in 0..1000 {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn feeds_that_are_gone_are_forgotten() {
+    async fn dropped_receivers_are_forgotten() {
         let hub = ChangeSender::default();
         drop(hub.subscribe());
         hub.publish(&Change::Prompts);

@@ -29,7 +29,7 @@ use crate::service::{CallService, EngineCommand, EngineHandle, RunningCall};
 /// Bytes in the write queue above which nothing more is taken in.
 const HIGH_WATER: usize = 1 << 20;
 
-/// How a conversation ended; none of these is an error.
+/// How a connection ended; none of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
     /// The peer closed its side, and every call was answered.
@@ -42,7 +42,7 @@ pub enum ConnectionEnd {
     Stale,
 }
 
-/// Drives one conversation over one pipe.
+/// Drives one connection over one pipe.
 #[derive(Debug)]
 pub struct Driver<R, W, S> {
     reader: R,
@@ -87,7 +87,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         }
     }
 
-    /// Goes by this clock, so that whoever else does sees the same times.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -108,14 +108,14 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         self
     }
 
-    /// How long calls may go on once the conversation ends.
+    /// How long calls may go on once the connection ends.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// A way to speak to this conversation's engine.
+    /// A handle to the engine.
     pub fn handle(&self) -> EngineHandle {
         self.handle.clone()
     }
@@ -308,7 +308,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
 }
 
 impl<R, W, S> Drop for Driver<R, W, S> {
-    /// Work that is still going on has nobody left to report to.
+    /// Running calls are cancelled with their driver.
     fn drop(&mut self) {
         for cancel in self.running.values() {
             cancel.cancel(self.clock.now());
@@ -338,7 +338,7 @@ async fn next_changes(feed: Option<&ChangeReceiver>) -> BTreeSet<Change> {
     }
 }
 
-/// Polls once. What is not ready is polled again by whoever awaits it later, with a waker of its own.
+/// Polls once. What is not ready is awaited later, with another waker.
 fn poll_now<F: Future>(future: F) -> Poll<F::Output> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -7,9 +7,9 @@
 //! | `websocket` | text frames, one message each; with the feature of that name |
 //! | [`memory`] | two ends in one process |
 //! | [`driver`] | the loop around a server engine; it holds no protocol rule |
-//! | [`service`] | what runs the calls, and how running calls speak to the engine |
-//! | [`cancel`] | telling work that nobody wants it any more |
-//! | [`changes`] | news for every connection, merged while a connection is slow |
+//! | [`service`] | the service that runs calls, and the handle of running calls to the engine |
+//! | [`cancel`] | cancellation of calls |
+//! | [`changes`] | list changes and resource updates for every connection, merged while it is slow |
 //! | [`clock`] | the time that engines are told |
 //! | [`file`] | reading files of limited size |
 

@@ -1,4 +1,4 @@
-//! What runs the calls that an engine hands out, and how running calls speak to the engine.
+//! The service that runs calls, and the handle of running calls to the engine.
 
 use std::fmt;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio::task::coop::consume_budget;
 
 use crate::cancel::Cancellation;
 
-/// Runs the calls of one conversation.
+/// Runs the calls of one connection.
 pub trait CallService: Send + Sync + 'static {
     /// Makes the work for a call; it starts when it is first polled.
     fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall;
@@ -34,7 +34,7 @@ pub struct RunningCall {
     /// Whether it is likely done at once: then it is first polled where the request was read, with no task and no
     /// channel in between. Work that blocks must not say so.
     pub inline: bool,
-    /// Tells the work that nobody wants its outcome any more; it is dropped right after.
+    /// Cancels the work, which is dropped right after.
     pub cancel: Cancellation,
     /// The work.
     pub work: Pin<Box<dyn Future<Output = HandlerOutcome> + Send>>,
@@ -46,7 +46,7 @@ impl fmt::Debug for RunningCall {
     }
 }
 
-/// What a running call, or anybody else beside the driver, can tell an engine.
+/// What running calls, and others beside the driver, tell an engine.
 pub enum EngineCommand {
     /// A call has ended.
     Finished(CallId, HandlerOutcome),
@@ -56,7 +56,7 @@ pub enum EngineCommand {
     Log(Option<CallId>, LogMessage),
     /// Something has changed, for this session alone.
     Changed(Change),
-    /// Whoever asks wants to look at the engine.
+    /// Calls a function with the engine.
     Inspect(Box<dyn FnOnce(&ServerEngine) + Send>),
     /// ConnectionEnd the connection that the call's messages travel on, if it has one of its own; the client comes back.
     Detach(CallId),
@@ -75,8 +75,8 @@ impl fmt::Debug for EngineCommand {
     }
 }
 
-/// Whoever takes commands for an engine. Telling waits while the peer is slow to read; once the conversation is over
-/// it does nothing.
+/// Takes commands for an engine. Sending waits while the peer is slow to read; once the connection is over it does
+/// nothing.
 pub trait CommandSink: Send + Sync {
     /// Tells the engine.
     fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
@@ -85,13 +85,13 @@ pub trait CommandSink: Send + Sync {
 impl CommandSink for mpsc::Sender<EngineCommand> {
     fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            // The only failure is that the conversation is over, and then there is nobody to tell.
+            // The only failure is that the connection is over.
             let _ = self.send(command).await;
         })
     }
 }
 
-/// A way to the engine of one conversation, for running calls.
+/// A handle to the engine of one connection, for running calls.
 #[derive(Clone)]
 pub struct EngineHandle {
     sink: Arc<dyn CommandSink>,
@@ -107,7 +107,7 @@ impl fmt::Debug for EngineHandle {
 const QUEUE: usize = 256;
 
 impl EngineHandle {
-    /// A way that leads here.
+    /// A handle that sends to this sink.
     pub fn new(sink: Arc<dyn CommandSink>) -> Self {
         Self { sink }
     }
@@ -117,8 +117,7 @@ impl EngineHandle {
         (Self::new(Arc::new(commands)), receiver)
     }
 
-    /// Tells the engine. Whoever does nothing but talk gives way now and then, also where nothing makes it wait and
-    /// where nobody listens any more: it could never be cancelled otherwise.
+    /// Sends a command, and yields now and then: a call that does nothing else could never be cancelled otherwise.
     async fn send(&self, command: EngineCommand) {
         self.sink.send_command(command).await;
         consume_budget().await;
@@ -144,14 +143,14 @@ impl EngineHandle {
         self.send(EngineCommand::Detach(call)).await;
     }
 
-    /// Looks at the engine; `None` when the conversation is over.
+    /// Looks at the engine; `None` when the connection is over.
     pub async fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&ServerEngine) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, seen) = oneshot::channel();
         let look = move |engine: &ServerEngine| {
-            // Whoever asked may have been cancelled meanwhile.
+            // The caller may have been cancelled meanwhile.
             let _ = answer.send(look(engine));
         };
         self.send(EngineCommand::Inspect(Box::new(look))).await;

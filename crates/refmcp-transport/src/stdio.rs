@@ -96,7 +96,7 @@ pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
     Ok(())
 }
 
-/// The same, and also when the process that started this one is gone: whoever serves it alone has nobody left.
+/// The same, and also when the parent process is gone.
 pub async fn told_to_stop_or_alone(stop: CancellationToken) -> io::Result<()> {
     tokio::select! {
         told = told_to_stop(stop.clone()) => told?,
@@ -120,7 +120,7 @@ async fn parent_gone() {
     use std::os::unix::process::parent_id;
     const LOOK_EVERY: Duration = Duration::from_secs(1);
     let parent = parent_id();
-    // Started by the first process there is nobody to outlive.
+    // The first process is never outlived.
     if parent <= 1 {
         std::future::pending::<()>().await;
     }

@@ -1,7 +1,7 @@
 //! WebSocket: text frames, one message each. The protocol does not define it; it behaves as lines of text do.
 //!
-//! Whoever breaks the rules of WebSocket itself is told with which code the socket closes: 1003 for a binary frame,
-//! 1009 for one that is too long, 1007 for text that is none, 1002 for the rest.
+//! Close codes of protocol errors: 1003 for a binary frame, 1009 for one that is too long, 1007 for invalid UTF-8, 1002
+//! for the rest.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -70,7 +70,7 @@ where
     (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience, stops })
 }
 
-/// Why a socket closes when it is told to stop: the server does, unless somebody has said something else by then.
+/// Why a socket closes when it is stopped: because the server stops, unless another reason is set.
 #[derive(Debug, Clone, Default)]
 pub struct StopReason(Arc<OnceLock<(u16, &'static str)>>);
 
@@ -132,7 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 {}
             }
         };
-        // Whoever does not close in time is left.
+        // A peer that does not close in time is not waited for.
         let _ = timeout(FAREWELL, drained).await;
     }
 }
@@ -151,7 +151,7 @@ pub struct SocketReader<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
-    /// Ends the conversation and tells the peer why.
+    /// Closes the socket with this code.
     async fn refuse(&self, code: CloseCode, reason: &'static str) -> io::Result<bool> {
         self.socket.farewell(code, reason).await;
         Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason))
@@ -229,7 +229,7 @@ pub struct SocketWriter<S> {
 }
 
 impl<S> SocketWriter<S> {
-    /// Where somebody who makes it stop says why.
+    /// Sets why the socket is stopped.
     pub fn stop_reason(&self) -> StopReason {
         self.stops.clone()
     }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_breaks_the_rules_is_told_which() {
+    async fn protocol_errors_have_their_close_codes() {
         assert_eq!(code_for(Message::Binary(vec![1].into())).await, CloseCode::Unsupported);
         assert_eq!(code_for(Message::Text("x".repeat(101).into())).await, CloseCode::Size);
     }
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_makes_it_stop_can_say_why() {
+    async fn stop_reasons_are_sent_on_close() {
         for (said, told) in
             [(&[][..], (1001, "the server stops")), (&[(3000, "a"), (3001, "b")], (3000, "a"))]
         {

@@ -29,7 +29,7 @@ pub(crate) struct Client {
     next: u64,
     /// What a request says about its sender, where there is no session.
     envelope: Option<Map<String, Value>>,
-    /// Notifications that nobody has asked for yet.
+    /// Notifications that no test has read yet.
     pub(crate) heard: Vec<Value>,
     /// Questions of the server, in order.
     pub(crate) asked: Vec<Value>,

@@ -264,7 +264,7 @@ async fn watching_keeps_no_server_alive() {
     let mut tries = 0;
     while weak.upgrade().is_some() {
         tries += 1;
-        assert!(tries < 100, "somebody holds on to it");
+        assert!(tries < 100, "it is still open");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -68,7 +68,7 @@ async fn what_was_always_there_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_sessions_additions_are_everybodys_and_expire() {
+async fn without_sessions_added_items_are_shared_and_expire() {
     let server = server();
     let (mut client, mut other) =
         (Client::new(&server, STATELESS).await, Client::new(&server, STATELESS).await);

@@ -1,4 +1,4 @@
-//! Tools that ask nobody.
+//! Tools without server requests.
 
 use refmcp_reference::Options;
 use refmcp_server::Policy;
@@ -150,7 +150,7 @@ async fn every_revision_understands_every_tool() {
     let server = server();
     for revision in SESSIONS.into_iter().chain([STATELESS]) {
         let mut client = Client::new(&server, revision).await;
-        // Whoever reads the answers checks them against the schema of the revision.
+        // The client checks results against the schema of the revision.
         let tools = client.list("tools").await;
         for tool in tools.iter().filter(|tool| tool["name"] != "protocol_error") {
             let name = &tool["name"];
@@ -245,7 +245,7 @@ async fn logs_follow_the_level() {
 
     let mut stateless = Client::new(&server, STATELESS).await;
     stateless.call("log_all", json!({})).await;
-    assert_eq!(stateless.count("notifications/message"), 0, "nobody asked for any");
+    assert_eq!(stateless.count("notifications/message"), 0, "none were requested");
     stateless.meta("io.modelcontextprotocol/logLevel", json!("error"));
     stateless.call("log_all", json!({})).await;
     assert_eq!(stateless.count("notifications/message"), 4);

@@ -1,26 +1,21 @@
-//! The shared state behind the HTTP endpoint: what one replica writes, every other can go on with.
+//! The state that replicas of an HTTP server share.
 //!
 //! A replica is a process that serves clients. Several that share one [`Backplane`] are one server: a client may send
-//! each request to another of them, lose a stream here and take it up there. One alone keeps the same state in
-//! [`MemoryBackplane`], which is also the model that every other implementation is compared with
-//! (`refmcp_testkit::backplane`).
+//! each request to another one, and resume a stream there. A single process keeps the state in [`MemoryBackplane`],
+//! which is also the model of other implementations (`refmcp_testkit::backplane`).
 //!
-//! State is the truth, and whatever wakes somebody is a hint: each method that waits may return early, and a hint that
-//! gets lost costs time and nothing else.
+//! Every implementation guarantees:
 //!
-//! What holds of every implementation:
-//!
-//! - **Append, then send.** An event is stored under its number before anybody is given it; numbers of a stream begin
-//!   at 1 and have no holes.
-//! - **Exactly on, or an error.** A reader behind event `k` gets `k+1`, `k+2` and so on, once each and in order, or is
-//!   told that they are gone. It is never left with silence.
-//! - **One writer.** Each stream has an [`Epoch`]; whoever takes a stream over gets the next one, and what comes from
-//!   an earlier one is refused. So a replica that was taken for dead and wakes up again changes nothing.
+//! - **Append, then send.** An event is stored under its number before it is read; the numbers of a stream begin at 1 and
+//!   have no gaps.
+//! - **Exactly once, or an error.** A reader after event `k` gets `k+1`, `k+2` and so on, or the error that they are gone.
+//! - **One writer.** Each stream has an [`Epoch`]; taking a stream over increments it, and writes of an earlier epoch are
+//!   refused. So a replica that was taken for dead and wakes up again changes nothing.
 //! - **One end.** A stream ends with its final event or by cancellation, whichever comes first, never both.
-//! - **Saying it twice is saying it once.** A caller that does not know whether a change got through makes it again:
-//!   events have numbers, postings, calls and questions have keys.
-//! - **Everything has a limit** ([`BackplaneSettings`]), and reaching one has an answer of its own.
-//! - **Waiting can be given up.** Dropping a future that waits loses nothing.
+//! - **Idempotent changes.** A caller that does not know whether a change was made makes it again: events have numbers,
+//!   posts, calls and server requests have keys.
+//! - **Everything has a limit** ([`BackplaneSettings`]), and reaching one has an outcome of its own.
+//! - **Cancel safety.** Dropping a future that waits loses nothing. Methods that wait may return early.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -77,7 +72,7 @@ impl Unavailable {
 /// none. Servers tell all sessions of their changes, and that must not keep those open whose clients have left.
 #[async_trait]
 pub trait Backplane: fmt::Debug + Send + Sync {
-    /// Opens a session under an id that nobody can guess. It ends when it is not used for the idle time.
+    /// Opens a session under an unguessable id. It ends when it is not used for the idle time.
     async fn create_session(
         &self,
         id: &SessionId,
@@ -91,7 +86,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Replaces the facts of a session, if it still has the version that the caller has seen.
     async fn update_session(&self, id: &SessionId, version: u64, facts: Bytes) -> Result<UpdateOutcome>;
 
-    /// Ends a session, its streams, questions and waiting calls; whoever waits for one of them is woken. `false` when
+    /// Ends a session with its streams, server requests and parked calls, and wakes all that wait for them. `false` when
     /// there was none.
     async fn close_session(&self, id: &SessionId) -> Result<bool>;
 
@@ -120,10 +115,10 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// retry is known by its key: for as long as the event is kept, the same key is the same event.
     async fn post(&self, session: &SessionId, key: PostKey, event: Bytes) -> Result<PostOutcome>;
 
-    /// Becomes the writer of a stream in place of whoever was. `None` when the stream is not kept.
+    /// Becomes the writer of a stream in place of the current one. `None` when the stream is not kept.
     async fn take_over(&self, stream: &StreamKey) -> Result<Option<TakeOver>>;
 
-    /// Forgets a stream that nobody needs, since its answer goes another way.
+    /// Forgets a stream that is not needed, since the response goes another way.
     ///
     /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
     /// cancelled, another writer has taken over, the stream has ended or is unknown. A caller that tries again after
@@ -137,20 +132,19 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// end here and now, without a final event. Tells how many.
     async fn cancel(&self, session: &SessionId, request: &RequestId) -> Result<usize>;
 
-    /// Becomes the reader of a stream; whoever read before is replaced.
+    /// Becomes the reader of a stream, in place of the current one.
     async fn attach(&self, stream: &StreamKey, from: ReadFrom) -> Result<AttachOutcome>;
 
     /// What follows this event, without waiting. There may be more than is given at once.
     async fn read(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<ReadOutcome>;
 
-    /// Waits until [`read`](Self::read) may say something other than [`ReadOutcome::Nothing`], which is at once when it already
-    /// may: a reader that has caught up waits before it looks.
+    /// Waits until [`read`](Self::read) may have another outcome than [`ReadOutcome::Nothing`], if it has not already.
     async fn readable(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<()>;
 
-    /// Sends the reader of a stream away; the stream itself goes on, and the next reader is welcome.
+    /// Detaches the reader of a stream; the stream goes on, and can be attached to again.
     async fn detach(&self, stream: &StreamKey) -> Result<()>;
 
-    /// Says that an answer to this request of ours is expected, for so long. Saying it again changes nothing.
+    /// Registers a request of the server whose response is expected within this time. Idempotent.
     async fn expect_response(
         &self,
         session: &SessionId,
@@ -158,7 +152,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         within: Duration,
     ) -> Result<ExpectOutcome>;
 
-    /// Hands in the client's answer, wherever it arrived. The first one counts.
+    /// Delivers the client's response, at whichever replica it arrived. The first one counts.
     async fn deliver_response(
         &self,
         session: &SessionId,
@@ -166,10 +160,10 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         body: Bytes,
     ) -> Result<DeliverOutcome>;
 
-    /// Waits for the answer. It is given once, to whoever asks first.
+    /// Waits for the response. It is given once, to the first caller.
     async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome>;
 
-    /// Puts away a call that waits for somebody, until it is claimed, the time is over or the session ends.
+    /// Parks a call that waits for the client, until it is claimed, it expires or the session ends.
     ///
     /// A key is good for one call: parking again under it changes nothing, also after the call was claimed, so that a
     /// retry does not run a call twice.

@@ -25,7 +25,7 @@ pub enum CreateOutcome {
 pub enum UpdateOutcome {
     /// It was made; this is the new version.
     Updated(u64),
-    /// Somebody else was faster; this is what the session is now.
+    /// The session has another version; this is its record.
     Conflict(SessionRecord),
     /// There is no such session.
     Unknown,
@@ -122,8 +122,7 @@ pub enum AttachOutcome {
         reader: ReaderToken,
         /// Behind which event it begins.
         after: u64,
-        /// How many events nobody has read and nobody can any more. Only readers of what is unread can miss some; those
-        /// who name an event are told [`AttachOutcome::Gone`].
+        /// How many events were dropped unread. Readers that name an event get [`AttachOutcome::Gone`] instead.
         missed: u64,
     },
     /// What follows is no longer kept.
@@ -181,7 +180,7 @@ pub enum DeliverOutcome {
     Late,
     /// No room is left for it.
     Full,
-    /// Nobody has asked, or that was long ago.
+    /// No such request is registered, or no longer.
     Unknown,
 }
 
@@ -192,7 +191,7 @@ pub enum ResponseOutcome {
     Body(Bytes),
     /// There was none in time.
     Overdue,
-    /// Nobody has asked, the answer was given to somebody else, or the session is over.
+    /// No such request is registered, its response was given to another caller, or the session is over.
     Unknown,
 }
 

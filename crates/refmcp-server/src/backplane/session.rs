@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// The id of a session. Whoever knows it may use the session, so it is never shown.
+/// The id of a session. It is a secret, and never shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SessionId(Arc<str>);
 
@@ -38,7 +38,7 @@ impl fmt::Debug for SessionId {
 /// What a session begins with.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
-    /// Who has opened it, if somebody was authenticated. Nobody else may use it; callers compare.
+    /// The authenticated principal that has opened it. No other may use it; callers compare.
     pub principal: Option<Arc<str>>,
     /// The revision that was agreed on.
     pub revision: Arc<str>,

@@ -142,7 +142,7 @@ impl Tool {
         self
     }
 
-    /// Only for clients whose tokens are good for all of these. Where nobody asks for tokens, it is for everybody.
+    /// The scopes that a client's token must have to call it. They are not checked where no token is required.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();

@@ -62,7 +62,7 @@ impl CallOutcome {
     }
 }
 
-/// Whether anybody wants to know more of calls than their number.
+/// Whether calls are logged, beside being counted.
 pub(super) fn is_wanted(call: &Call) -> bool {
     tracing::enabled!(target: "refmcp::calls", Level::INFO) || call.server().settings().on_call.is_some()
 }
@@ -114,7 +114,7 @@ impl Recording {
             ending = record.outcome.name(),
         );
         if let Some(on_call) = &self.call.server().settings().on_call {
-            // Whoever listens must not take the call's answer down with them.
+            // A panic there must not lose the call's response.
             let _ = catch_unwind(AssertUnwindSafe(|| (on_call.0)(&record)));
         }
     }

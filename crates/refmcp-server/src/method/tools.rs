@@ -111,7 +111,7 @@ fn repeat_as_text(result: &mut CallToolResult) {
     }
 }
 
-/// What a tool promises about its output is kept before anybody sees it.
+/// Checks the output against the schema before it is sent.
 fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
     let Some(schema) = &tool.output else { return Ok(()) };
     if result.is_error == Some(true) {

@@ -1,4 +1,4 @@
-//! Work that nobody wants any more ends.
+//! Cancelled calls end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -102,7 +102,7 @@ async fn a_handler_sees_its_cancellation_before_it_is_dropped() {
             let _count = CountWhenDropped(dropped);
             call.cancelled().await;
             tidied.fetch_add(1, Ordering::SeqCst);
-            Err::<String, _>(CallError::new("nobody hears this"))
+            Err::<String, _>(CallError::new("never sent"))
         }
     });
     let mut client = TestClient::open(&server([tool]), SESSION).await;

@@ -52,7 +52,7 @@ async fn suggestions_follow_what_was_typed_and_what_is_known() {
         let told = client.result("completion/complete", city).await;
         assert_eq!(told["completion"]["values"], json!(["Paris", "Lyon"]), "{revision}");
         let told = client.result("completion/complete", prompt("means", "tr")).await;
-        assert_eq!(told["completion"]["values"], json!([]), "nobody suggests anything for it");
+        assert_eq!(told["completion"]["values"], json!([]), "it has no completer");
     }
 }
 
@@ -70,7 +70,7 @@ async fn no_more_than_a_hundred_at_once() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_cannot_be_completed() {
+async fn unknown_references_cannot_be_completed() {
     let mut client = TestClient::open(&suggesting(), SESSION).await;
     let unknown =
         json!({ "ref": { "type": "ref/prompt", "name": "x" }, "argument": { "name": "a", "value": "" } });

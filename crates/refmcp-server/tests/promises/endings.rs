@@ -1,4 +1,4 @@
-//! How conversations end: the client goes, or the server is told to stop.
+//! How connections end: the client disconnects, or the server is stopped.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A handler that computes without a pause delays nobody else.
+//! A handler that computes without a pause delays no other call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

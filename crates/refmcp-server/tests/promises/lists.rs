@@ -1,4 +1,4 @@
-//! Lists that change while clients look at them, for everybody or for one session.
+//! Lists that change while clients look at them, for all clients or for one session.
 
 use refmcp_server::model::{PromptMessage, ResourceContents};
 use refmcp_server::{Call, CallError, Change, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool};
@@ -31,7 +31,7 @@ async fn mine(call: Call, _: NoArguments) -> Result<String, CallError> {
     Ok("added".to_owned())
 }
 
-/// Replaces something that everybody has by something of the session's own.
+/// Replaces an item of the server by one of the session.
 async fn replace(call: Call, _: NoArguments) -> Result<String, CallError> {
     let own = Tool::new("shared", "The session's own", |_: Call, _: NoArguments| async { Ok("own") });
     call.session().unwrap().change_lists(|catalog| catalog.add_tool(own)).await;
@@ -61,7 +61,7 @@ fn changing() -> Server {
 const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
 
 #[tokio::test]
-async fn what_is_added_for_everybody_is_there_for_everybody() {
+async fn items_of_the_server_are_listed_for_all_clients() {
     let server = changing();
     let mut clients = Vec::new();
     for revision in BOTH {
@@ -86,7 +86,7 @@ async fn what_is_added_for_everybody_is_there_for_everybody() {
         assert_eq!(client.tool_error("new", json!({})).await["code"], -32602);
         client.catch_up().await;
     }
-    assert!(clients[1].notifications.is_empty(), "nobody listens there: {:?}", clients[1].notifications);
+    assert!(clients[1].notifications.is_empty(), "no subscription there: {:?}", clients[1].notifications);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A panic in a handler is -32603 for its call, and nobody else notices.
+//! A panic in a handler is -32603 for its call, and affects no other.
 
 use std::future::Ready;
 

@@ -1,4 +1,4 @@
-//! Whoever listens to calls hears of every one, how it ended, and nothing of what was in it.
+//! Records of calls: every call, how it ended, and nothing of its arguments.
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ fn recorded(gate: &Gate) -> (Server, Heard) {
         }))
         .on_call(move |record| {
             let told = format!("{record:?}");
-            assert!(!told.contains("hunter2"), "arguments are nobody's business: {told}");
+            assert!(!told.contains("hunter2"), "arguments are not logged: {told}");
             let subject = record.subject.map(str::to_owned);
             hear.lock().unwrap().push((record.method.to_owned(), subject, record.outcome));
         })

@@ -162,7 +162,7 @@ async fn a_step_that_fails_is_not_kept() {
 }
 
 #[tokio::test]
-async fn nobody_who_did_not_ask_hears_of_progress_or_small_matters() {
+async fn progress_and_logs_are_sent_on_request_only() {
     let server = server([Tool::new("deploy", "Deploys", |call: Call, _: NoArguments| async move {
         let wanted = call.wants_progress();
         call.progress(1.0, None, "").await;

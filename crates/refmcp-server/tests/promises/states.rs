@@ -91,12 +91,12 @@ async fn a_state_is_good_for_its_own_call_only() {
     let server = bank();
     let mut alice = Pair::of(&server, "alice").start(STATELESS).await.client;
     let mut mallory = Pair::of(&server, "mallory").start(STATELESS).await.client;
-    let mut nobody = TestClient::open(&server, STATELESS).await;
+    let mut anonymous = TestClient::open(&server, STATELESS).await;
     let hers = state(&mut alice, "pay").await;
     refused(&mut alice, answered("donate", 5, &hers)).await;
     refused(&mut alice, answered("pay", 5000, &hers)).await;
     refused(&mut mallory, answered("pay", 5, &hers)).await;
-    refused(&mut nobody, answered("pay", 5, &hers)).await;
+    refused(&mut anonymous, answered("pay", 5, &hers)).await;
     refused(&mut alice, answered("pay", 5, &json!(format!("{}A", hers.as_str().unwrap())))).await;
     refused(&mut alice, answered("pay", 5, &json!(""))).await;
     let other_server = &mut Pair::of(&bank(), "alice").start(STATELESS).await.client;

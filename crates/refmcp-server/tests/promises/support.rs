@@ -32,7 +32,7 @@ pub(crate) fn names(items: &[Value]) -> Vec<String> {
     items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Waits until everybody else is idle; needs a paused clock.
+/// Waits until all other tasks are idle; needs a paused clock.
 pub(crate) async fn idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

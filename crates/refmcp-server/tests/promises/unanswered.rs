@@ -54,7 +54,7 @@ async fn a_client_that_does_not_answer_is_not_waited_for_longer_than_agreed() {
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         assert_eq!(asked.elapsed().as_secs(), 30);
         assert_eq!(text(&client.answer(id).await["result"]), told);
-        // Too late, and nobody's fault.
+        // A late response is ignored.
         client.reply(&question, json!({ "action": "decline" })).await;
     }
     client.catch_up().await;

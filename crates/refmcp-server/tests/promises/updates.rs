@@ -1,4 +1,4 @@
-//! Contents that change: whoever subscribed hears of it, and nobody else.
+//! Resource updates: subscribers are notified, and no others.
 
 use refmcp_server::model::ResourceContents;
 use refmcp_server::{Resource, Server};
@@ -47,7 +47,7 @@ async fn subscribers_are_told() {
 }
 
 #[tokio::test]
-async fn nobody_subscribes_to_what_is_not_there() {
+async fn subscribing_to_an_unknown_resource_fails() {
     let mut client = TestClient::open(&news(), SESSION).await;
     let error = client.error("resources/subscribe", uri("news://gossip")).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The end of a conversation: everything that was asked is answered, or its work is stopped in time.
+//! The end of a connection: every request is answered, or its work is stopped in time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -45,7 +45,7 @@ async fn an_answer_at_the_very_end_is_still_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_will_answer_ends_its_call() {
+async fn a_server_request_that_cannot_be_answered_ends_its_call() {
     let mut peer = Peer::of_width(64).await;
     peer.call(1, "ask", json!({})).await;
     peer.read().await.unwrap();
@@ -110,7 +110,7 @@ async fn a_peer_that_is_gone_while_there_is_something_to_write_is_noticed_at_onc
     assert_eq!(begin.elapsed(), Duration::ZERO);
     idle().await;
     assert_eq!(peer.gate.begun.load(Ordering::SeqCst), peer.gate.dropped.load(Ordering::SeqCst));
-    assert_eq!(peer.handle.inspect(|_| ()).await, None, "nobody is left to look at");
+    assert_eq!(peer.handle.inspect(|_| ()).await, None, "the connection is over");
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,7 +30,7 @@ async fn nothing_more_is_read_while_nothing_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_talks_waits_until_somebody_listens() {
+async fn backpressure_stops_calls_that_send() {
     let mut peer = Peer::of_width(256).await;
     peer.call(1, "shout", json!({ "bytes": SIZE })).await;
     idle().await;

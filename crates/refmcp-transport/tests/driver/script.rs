@@ -199,7 +199,7 @@ pub(crate) fn line(message: &Value) -> String {
     format!("{message}\n")
 }
 
-/// Waits until everybody else is idle; needs a paused clock.
+/// Waits until all other tasks are idle; needs a paused clock.
 pub(crate) async fn idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

@@ -177,7 +177,7 @@ impl Log {
         let cost = event_cost(&oldest.bytes);
         self.bytes -= cost;
         self.gone += 1;
-        // Nobody needs to be woken: a reader who waits has had all events.
+        // A reader that waits has read all events, so none is woken.
         Some(cost)
     }
 
@@ -211,7 +211,7 @@ impl Log {
         }
     }
 
-    /// Wakes everybody.
+    /// Wakes the reader and the writer.
     pub(super) fn wake(&self) {
         self.news.notify_waiters();
         self.stop.notify_waiters();

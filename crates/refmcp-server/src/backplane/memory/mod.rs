@@ -1,13 +1,11 @@
 //! The state of one process: the default, and the model that other implementations are compared with.
 //!
-//! Nothing runs in the background. What is over is found out when somebody asks for it, and given back then or by
-//! [`Backplane::sweep`]. The clock is tokio's, so tests can stop it and move it on.
+//! Nothing runs in the background. What has expired is found at the next access, and freed then or by [`Backplane::sweep`]. The clock is tokio's, so tests can stop it and move it on.
 //!
 //! Each session has a lock of its own, held for a few instructions and never while waiting. All sessions share the
 //! count of bytes; when it is full, the session that keeps most makes room.
 //!
-//! What is looked up with every event is hashed quickly: those keys are made here or by whoever serves, and nobody else
-//! can choose them badly.
+//! Keys that are looked up with every event have a fast hash: clients cannot choose them.
 
 mod budget;
 mod log;
@@ -332,8 +330,7 @@ impl Backplane for MemoryBackplane {
     }
 }
 
-/// Begins to listen: whatever happens from here on is heard, also before anybody waits. Called under the lock that
-/// those who have news hold.
+/// A future of the next notification, from now on. Called under the lock that notifiers hold.
 fn hear(news: &Arc<Notify>) -> OwnedNotified {
     news.clone().notified_owned()
 }

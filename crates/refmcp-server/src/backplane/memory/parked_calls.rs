@@ -1,4 +1,4 @@
-//! Calls that wait for somebody.
+//! Parked calls: those that wait for the client.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Answers that are expected from the client.
+//! Server requests whose responses are pending.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ const REQUEST: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests {
     asked: HashMap<RequestId, PendingRequest>,
-    /// Made when somebody first waits; most sessions are never asked anything.
+    /// Made at the first wait; most sessions have no server requests.
     answered: OnceLock<Arc<Notify>>,
 }
 
@@ -137,7 +137,7 @@ impl PendingRequests {
         }
     }
 
-    /// Forgets what nobody needs to know any more; gives what that freed.
+    /// Forgets expired requests; returns the bytes that this freed.
     pub(super) fn sweep(&mut self, now: Instant) -> usize {
         let mut freed = 0;
         self.asked.retain(|id, pending| {

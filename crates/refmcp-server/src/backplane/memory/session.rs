@@ -87,16 +87,16 @@ impl Session {
     }
 
     pub(super) fn touch(&mut self, now: Instant) {
-        // Whoever had to wait for the lock has looked at the clock before whoever held it.
+        // A caller that waited for the lock has read the clock before the one that held it.
         self.used = self.used.max(now);
     }
 
-    /// Somebody begins to wait for something in it: it does not end meanwhile.
+    /// A caller begins to wait in it: it does not end meanwhile.
     pub(super) fn begin_wait(&mut self) {
         self.waiters += 1;
     }
 
-    /// Somebody has waited; that was use of it until now.
+    /// A caller has waited, which counts as use until now.
     pub(super) fn end_wait(&mut self, now: Instant) {
         self.waiters -= 1;
         self.touch(now);

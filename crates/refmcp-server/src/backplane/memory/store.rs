@@ -22,7 +22,7 @@ pub(super) struct Sessions {
     settings: Arc<BackplaneSettings>,
     open: RwLock<HashMap<SessionId, Arc<Entry>>>,
     total: Arc<TotalBudget>,
-    /// Held by whoever makes room, so that others do not make the same room twice.
+    /// Held while room is made, so that it is not made twice.
     turn: Mutex<()>,
 }
 
@@ -32,7 +32,7 @@ struct Entry {
     session: Mutex<Session>,
 }
 
-/// Somebody waits for something in a session. Nobody may drop one who holds the session's lock.
+/// Keeps a session open while a caller waits in it. Must not be dropped under the session's lock.
 #[derive(Debug)]
 pub(super) struct Waiting(Arc<Entry>);
 

@@ -44,7 +44,7 @@ async fn read_out(memory: &MemoryBackplane, key: &StreamKey) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_given_back() {
+async fn all_bytes_are_freed() {
     let memory = MemoryBackplane::default();
     let session = session(&memory, "a").await;
     let empty = memory.bytes();
@@ -77,7 +77,7 @@ async fn everything_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_uses_is_given_back() {
+async fn idle_sessions_are_freed() {
     let memory = MemoryBackplane::default();
     for name in ["looked up", "swept"] {
         let session = session(&memory, name).await;
@@ -92,7 +92,7 @@ async fn a_session_that_nobody_uses_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_session_that_keeps_most_makes_room() {
+async fn the_largest_session_is_evicted_first() {
     let settings = BackplaneSettings { total_bytes: 100_000, ..BackplaneSettings::default() };
     let memory = MemoryBackplane::new(settings);
     let (large, small) = (session(&memory, "large").await, session(&memory, "small").await);
@@ -110,7 +110,7 @@ async fn the_session_that_keeps_most_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ends_that_nobody_has_read_do_not_make_room() {
+async fn unread_stream_ends_are_not_evicted() {
     let memory =
         MemoryBackplane::new(BackplaneSettings { session_bytes: 20_000, ..BackplaneSettings::default() });
     let session = session(&memory, "a").await;
@@ -138,7 +138,7 @@ async fn ends_that_nobody_has_read_do_not_make_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_topic_looks_changed_and_the_numbers_of_tombstones_stay_known() {
+async fn forgotten_topics_look_changed_and_tombstones_stay_known() {
     let memory =
         MemoryBackplane::new(BackplaneSettings { topics: 2, tombstones: 1, ..BackplaneSettings::default() });
     let before = memory.bump("a").await.unwrap();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::later;
 use crate::backplane::{OnceOutcome, TopicChanges};
 
-/// All topics. They share one count, so one number says how much of all of them somebody has heard of.
+/// All topics. They share one count, so one number says which changes of all of them are known.
 #[derive(Debug, Default)]
 pub(super) struct Topics {
     latest: u64,
@@ -52,7 +52,7 @@ impl Topics {
 
     /// What has changed after a generation, if anything has.
     pub(super) fn changes(&self, after: u64) -> Option<TopicChanges> {
-        // A number from the future was not given out here: whoever has it knows nothing about this state.
+        // A number from the future was not given out here: its caller knows nothing about this state.
         let (after, missed) = if after > self.latest { (0, true) } else { (after, after < self.floor) };
         let changed = self.newest_last.range(after.saturating_add(1)..);
         let topics: Vec<_> = changed.map(|(generation, name)| (name.clone(), *generation)).collect();
