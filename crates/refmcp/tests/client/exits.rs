@@ -1,17 +1,12 @@
 //! Exit codes: of signals, and of servers that do not speak the protocol.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::Server;
+use crate::support::{Server, signal};
 use crate::{REFMCP, User, scripted};
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
 
 /// Starts a command, waits for this on its standard output or error, sends the signal, and gives the exit code.
 fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &str) -> (i32, String) {
@@ -31,7 +26,7 @@ fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &s
             assert!(out.read_line(&mut line).unwrap() > 0, "{words:?} did not say {wait_for:?}");
         }
     }
-    signal(&child, name);
+    signal(name, child.id());
     let code = child.wait().unwrap().code().unwrap_or(-1);
     let mut said = String::new();
     err.read_to_string(&mut said).unwrap();

@@ -11,7 +11,8 @@ mod several_servers;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{REFMCP, Terminal};
@@ -45,4 +46,14 @@ fn shell_with_server(folder: &Path, options: &[&str]) -> Terminal {
     let mut terminal = shell(folder, &[options, &["--", REFMCP, "stdio"]].concat());
     terminal.expect("refmcp> ");
     terminal
+}
+
+/// A shell with a server that is a script and speaks an older version. Its argument is a pipe, in which it can wait for
+/// the test.
+fn shell_with_script(folder: &Path, options: &[&str], script: &str) -> (Terminal, PathBuf) {
+    let (file, pipe) = (folder.join("server.sh"), folder.join("pipe"));
+    fs::write(&file, script).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let server = ["--protocol-version", "legacy", "--", "sh", file.to_str().unwrap(), pipe.to_str().unwrap()];
+    (shell(folder, &[options, &server].concat()), pipe)
 }

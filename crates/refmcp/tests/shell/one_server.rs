@@ -6,10 +6,8 @@ use std::process::Command;
 
 use tempfile::tempdir;
 
-use crate::support::Server;
-use crate::support::{children_of, is_running};
-use crate::{REFMCP, in_folder, total};
-use crate::{shell, shell_with_server};
+use crate::support::{Server, children_of, is_running, signal};
+use crate::{REFMCP, in_folder, shell, shell_with_script, shell_with_server, total};
 
 #[test]
 fn words_are_completed_and_tools_are_called() {
@@ -163,7 +161,7 @@ fn sigterm_ends_the_server_too() {
     let mut terminal = shell_with_server(folder.path(), &[]);
     let children = children_of(terminal.id());
     assert!(!terminal.is_cooked(), "keys are read one by one");
-    send("TERM", terminal.id());
+    signal("TERM", terminal.id());
     assert_eq!(terminal.ended().code(), Some(143));
     assert!(terminal.is_cooked());
     assert!(!children.into_iter().any(is_running), "nothing is left behind");
@@ -174,7 +172,7 @@ fn a_server_that_dies_can_be_connected_again() {
     let folder = tempdir().unwrap();
     let mut terminal = shell_with_server(folder.path(), &[]);
     for child in children_of(terminal.id()) {
-        send("KILL", child);
+        signal("KILL", child);
     }
     terminal.expect("[refmcp] is gone");
     terminal.enter("sum a=1 b=2");
@@ -184,11 +182,6 @@ fn a_server_that_dies_can_be_connected_again() {
     terminal.expect("refmcp> ");
     terminal.enter("sum a=1 b=2");
     terminal.expect(&total(3));
-}
-
-fn send(signal: &str, process: u32) {
-    let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
-    assert!(sent.unwrap().success());
 }
 
 /// A server that sends a response without a request, once a line is written to a pipe.
@@ -205,20 +198,15 @@ cat > /dev/null
 #[test]
 fn what_is_logged_is_shown_above_the_line_that_is_typed() {
     let folder = tempdir().unwrap();
-    let (script, pipe) = (folder.path().join("muddled.sh"), folder.path().join("pipe"));
-    std::fs::write(&script, MUDDLED).unwrap();
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let options = ["--log", "info", "--protocol-version", "legacy", "--", "sh", words[0], words[1]];
-    let mut terminal = shell(folder.path(), &options);
-    terminal.expect("muddled> ");
+    let (mut terminal, pipe) = shell_with_script(folder.path(), &["--log", "info"], MUDDLED);
+    terminal.expect("server> ");
     terminal.press("servers");
     terminal.expect("servers");
     std::fs::write(&pipe, "go").unwrap();
     terminal.expect("INFO");
     terminal.expect("the server: ");
     // The line is drawn again below.
-    terminal.expect("muddled> servers");
+    terminal.expect("server> servers");
     terminal.enter("");
     terminal.expect("connected");
 }

@@ -1,12 +1,10 @@
 //! Questions that come up while something is typed.
 
 use std::fs;
-use std::process::Command;
 
 use tempfile::tempdir;
 
-use crate::total;
-use crate::{shell, shell_with_server};
+use crate::{shell_with_script, shell_with_server, total};
 
 #[test]
 fn a_form_is_filled_in() {
@@ -128,13 +126,8 @@ cat > /dev/null
 #[test]
 fn a_question_waits_for_the_line_that_is_being_typed() {
     let folder = tempdir().unwrap();
-    let (script, pipe) = (folder.path().join("asker.sh"), folder.path().join("pipe"));
-    fs::write(&script, ASKER).unwrap();
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut terminal =
-        shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
-    terminal.expect("asker> ");
+    let (mut terminal, pipe) = shell_with_script(folder.path(), &[], ASKER);
+    terminal.expect("server> ");
     terminal.press("servers");
     terminal.expect("servers");
     fs::write(&pipe, "ask").unwrap();
@@ -148,7 +141,7 @@ fn a_question_waits_for_the_line_that_is_being_typed() {
     terminal.enter("Ada");
     terminal.expect("Send it?");
     terminal.enter("y");
-    terminal.expect("[asker] heard ");
+    terminal.expect("[server] heard ");
     terminal.expect("\"name\":\"Ada\"");
     terminal.enter("servers");
     terminal.expect("connected");
@@ -186,13 +179,8 @@ done
 #[test]
 fn a_bar_is_out_of_the_way_while_something_is_asked() {
     let folder = tempdir().unwrap();
-    let (script, pipe) = (folder.path().join("busy.sh"), folder.path().join("pipe"));
-    fs::write(&script, BUSY).unwrap();
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let words = [script.to_str().unwrap(), pipe.to_str().unwrap()];
-    let mut terminal =
-        shell(folder.path(), &["--protocol-version", "legacy", "--", "sh", words[0], words[1]]);
-    terminal.expect("busy> ");
+    let (mut terminal, pipe) = shell_with_script(folder.path(), &[], BUSY);
+    terminal.expect("server> ");
     terminal.enter("work");
     terminal.expect("Answer?");
     fs::write(&pipe, "say something").unwrap();

@@ -8,7 +8,7 @@ use refmcp_testkit::ports::free_port;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::support::children_of;
+use crate::support::{children_of, signal};
 use crate::{REFMCP, in_folder, total};
 use crate::{shell, shell_with_server};
 
@@ -78,7 +78,7 @@ fn without_targets_the_usual_files_name_the_servers() {
     terminal.expect("refmcp> ");
     // It dies, that is told at once, and it can be brought back by its name.
     let child = children_of(terminal.id())[0];
-    assert!(Command::new("kill").args(["-s", "KILL", &child.to_string()]).status().unwrap().success());
+    signal("KILL", child);
     terminal.expect("[one] is gone: ");
     terminal.enter("servers");
     terminal.expect("failed: ");

@@ -13,7 +13,7 @@ mod user;
 
 pub(crate) use client::{Client, STATELESS, Version, text_of};
 pub(crate) use process::{
-    Exit, Process, children_of, is_running, kill, program, wait_for, wait_until, wait_until_gone,
+    Exit, Process, children_of, is_running, kill, program, signal, wait_for, wait_until, wait_until_gone,
 };
 pub(crate) use server::{INITIALIZE, Server};
 #[cfg(target_os = "linux")]

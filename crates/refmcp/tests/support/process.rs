@@ -154,8 +154,7 @@ impl Process {
 
     /// Sends the child a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
-        assert!(sent.expect("kill runs").success());
+        signal(name, self.id());
     }
 
     /// The child's memory in MiB: now (`VmRSS`) or at its highest (`VmHWM`).
@@ -218,10 +217,15 @@ pub(crate) fn is_running(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != "Z")
 }
 
+/// Sends a process a signal by its name.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(sent.expect("kill runs").success(), "{name}");
+}
+
 /// Ends a process at once, and waits until it has ended.
 pub(crate) fn kill(pid: u32) {
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
-    assert!(killed.expect("kill runs").success());
+    signal("KILL", pid);
     wait_until_gone(pid);
 }
 

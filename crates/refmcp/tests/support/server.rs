@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
-use super::{PATIENCE, REFMCP, wait_for};
+use super::{PATIENCE, REFMCP, signal, wait_for};
 
 /// What opens a session.
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -22,9 +22,7 @@ pub(crate) struct Server {
 impl Server {
     /// Sends it a signal, by the name that `kill` has for it.
     pub(crate) fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
-        assert!(sent.success(), "{name}");
+        signal(name, self.child.id());
     }
 
     /// How it ended.
