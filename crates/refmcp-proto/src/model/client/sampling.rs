@@ -14,7 +14,7 @@ json_object! {
     /// Parameters of `sampling/createMessage`.
     #[derive(Default)]
     pub struct CreateMessageParams {
-        /// The conversation so far.
+        /// The messages so far.
         messages: Vec<SamplingMessage>,
         /// How long the answer may become.
         max_tokens: u64,
@@ -40,14 +40,14 @@ json_object! {
 }
 
 impl CreateMessageParams {
-    /// A conversation to continue, and how long the answer may become.
+    /// Messages to continue, and the most tokens of the response.
     pub fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
         Self { messages, max_tokens, ..Self::default() }
     }
 }
 
 json_object! {
-    /// One message of a conversation.
+    /// One message.
     pub struct SamplingMessage {
         /// Whose turn it is.
         role: Role,

@@ -205,7 +205,7 @@ json_object! {
 }
 
 impl BooleanSchema {
-    /// A question for yes or no.
+    /// A field for yes or no.
     pub fn new() -> Self {
         Self::default()
     }

@@ -74,7 +74,7 @@ json_object! {
 }
 
 impl ElicitFormParams {
-    /// A question with its form.
+    /// A message with its form.
     pub fn new(message: impl Into<String>, requested_schema: FormSchema) -> Self {
         Self { message: message.into(), requested_schema, ..Self::default() }
     }
