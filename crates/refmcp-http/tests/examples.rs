@@ -86,7 +86,7 @@ fn mounted() {
         "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let answer = whole(example.send("POST /mcp", headers, call));
     assert!(answer.contains("Hello, Ada!"), "{answer}");
-    // A stream that nobody ends must not keep it from ending.
+    // An open stream must not keep it from ending.
     let mut events = example.send("GET /sse", "", "");
     let mut beginning = [0; 12];
     events.read_exact(&mut beginning).unwrap();
