@@ -1,11 +1,11 @@
 //! The commands, one file each.
 
 pub(crate) mod auth;
-pub(crate) mod beside;
 pub(crate) mod client;
 pub(crate) mod configured;
 pub(crate) mod install;
 pub(crate) mod log;
+pub(crate) mod scoped_fetch;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod stdio;

@@ -25,7 +25,7 @@ pub(crate) fn run(options: ServerOptions) -> Result<()> {
         .block_on(async { server.stdio_with_handlers_on(handlers.handle().clone()).await.context("stdio") });
     // A handler that still computes must not keep the process alive.
     handlers.shutdown_background();
-    // Neither must a terminal that nobody types into: reading it cannot be called off.
+    // Neither must a terminal: reading it cannot be cancelled.
     messages.shutdown_background();
     served.map(drop)
 }

@@ -1,4 +1,4 @@
-//! How a line may go on: from what the servers offer, without asking them; and from what they answer when they are
+//! How a line may go on: from what the servers catalog, without asking them; and from what they answer when they are
 //! asked, for a short time.
 
 use std::path::Path;
@@ -8,18 +8,18 @@ use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
 use refmcp_proto::uri_template::variables;
 use rustyline::completion::Pair;
 
+use super::catalog::{self, Catalog, Catalogs};
 use super::commands::names;
-use super::offer::{self, Offer, Offers};
-use super::servers::Roster;
+use super::servers::ServerRegistry;
 use crate::args::{CompletionReference, join_words, split_words};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::ui::text::one_line;
 
-/// How long somebody who presses tab waits for a server.
+/// How long Tab waits for a server.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Suggestions that are shown; nobody reads more.
+/// Suggestions that are shown at most.
 const MOST: usize = 500;
 
 /// What could stand in place of the last word.
@@ -53,13 +53,13 @@ pub(super) struct Ask {
 }
 
 /// How the line may go on at this place.
-pub(super) async fn complete(line: &str, position: usize, roster: &Roster) -> (usize, Vec<Pair>) {
+pub(super) async fn complete(line: &str, position: usize, registry: &ServerRegistry) -> (usize, Vec<Pair>) {
     let until = tokio::time::Instant::now() + PATIENCE;
-    let offers = tokio::time::timeout_at(until, roster.offers()).await.unwrap_or_default();
-    let mut found = suggest(line.get(..position).unwrap_or(line), &offers);
+    let catalogs = tokio::time::timeout_at(until, registry.catalogs()).await.unwrap_or_default();
+    let mut found = suggest(line.get(..position).unwrap_or(line), &catalogs);
     if let Some(ask) = &found.ask {
         // A server that is slow or does not know has nothing to say.
-        let values = tokio::time::timeout_at(until, values(ask, roster)).await.unwrap_or_default();
+        let values = tokio::time::timeout_at(until, values(ask, registry)).await.unwrap_or_default();
         let word = |value: String| Word { text: format!("{}={value}", ask.argument), open: false };
         found.words.extend(values.into_iter().map(word));
     }
@@ -70,8 +70,8 @@ pub(super) async fn complete(line: &str, position: usize, roster: &Roster) -> (u
 }
 
 /// What a server would complete an argument with.
-pub(super) async fn values(ask: &Ask, roster: &Roster) -> Vec<String> {
-    let Ok(server) = roster.named(&ask.server) else { return Vec::new() };
+pub(super) async fn values(ask: &Ask, registry: &ServerRegistry) -> Vec<String> {
+    let Ok(server) = registry.named(&ask.server) else { return Vec::new() };
     let argument = CompletionArgument {
         name: ask.argument.clone(),
         value: ask.prefix.clone(),
@@ -87,12 +87,12 @@ pub(super) async fn values(ask: &Ask, roster: &Roster) -> Vec<String> {
     }
 }
 
-/// What is known to fit behind this, which is the line up to where somebody types.
-pub(super) fn suggest(typed: &str, offers: &Offers) -> Suggestions {
+/// What is known to fit behind this, the line up to the cursor.
+pub(super) fn suggest(typed: &str, catalogs: &Catalogs) -> Suggestions {
     let (words, start, partial) = cut(typed);
     let mut found = match words.split_first() {
-        None => first(&partial, offers),
-        Some((first, rest)) => further(first, rest, &partial, offers),
+        None => first(&partial, catalogs),
+        Some((first, rest)) => further(first, rest, &partial, catalogs),
     };
     found.start = start;
     found.words.retain(|word| word.text.starts_with(&partial));
@@ -119,31 +119,35 @@ fn cut(typed: &str) -> (Vec<String>, usize, String) {
     (words, start, partial.unwrap_or_default())
 }
 
-fn first(partial: &str, offers: &Offers) -> Suggestions {
+fn first(partial: &str, catalogs: &Catalogs) -> Suggestions {
     if partial.starts_with('/') {
-        return closed(qualified(offers, offer::prompts).map(|name| format!("/{name}")));
+        return closed(qualified(catalogs, catalog::prompts).map(|name| format!("/{name}")));
     }
-    closed(names().into_iter().chain(qualified(offers, offer::tools)))
+    closed(names().into_iter().chain(qualified(catalogs, catalog::tools)))
 }
 
-fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Suggestions {
-    let servers = || closed(offers.servers.iter().map(|(server, _)| server.clone()));
+fn further(first: &str, rest: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
+    let servers = || closed(catalogs.servers.iter().map(|(server, _)| server.clone()));
     if let Some(name) = first.strip_prefix('/') {
-        return of_prompt(name, rest, partial, offers);
+        return of_prompt(name, rest, partial, catalogs);
     }
     match (first, rest) {
-        ("call", []) => closed(qualified(offers, offer::tools)),
-        ("call", [tool, given @ ..]) => of_tool(tool, given, partial, offers),
-        ("prompt", []) => closed(qualified(offers, offer::prompts)),
-        ("prompt", [name, given @ ..]) => of_prompt(name, given, partial, offers),
-        ("read", []) => closed(qualified(offers, offer::resources).chain(qualified(offers, template_names))),
-        ("read", [name, given @ ..]) => of_template(name, given, partial, offers),
-        ("subscribe" | "unsubscribe", []) => closed(qualified(offers, offer::resources)),
+        ("call", []) => closed(qualified(catalogs, catalog::tools)),
+        ("call", [tool, given @ ..]) => of_tool(tool, given, partial, catalogs),
+        ("prompt", []) => closed(qualified(catalogs, catalog::prompts)),
+        ("prompt", [name, given @ ..]) => of_prompt(name, given, partial, catalogs),
+        ("read", []) => {
+            closed(qualified(catalogs, catalog::resources).chain(qualified(catalogs, template_names)))
+        }
+        ("read", [name, given @ ..]) => of_template(name, given, partial, catalogs),
+        ("subscribe" | "unsubscribe", []) => closed(qualified(catalogs, catalog::resources)),
         ("level", []) => closed(LogLevel::ALL.iter().map(|level| level.as_str().to_owned())),
         ("list", []) => closed(
             ["tools", "resources", "templates", "prompts", "models", "all"].map(str::to_owned).into_iter(),
         ),
-        ("model", []) => closed(offers.servers.iter().flat_map(|(_, offer)| offer.models.iter().cloned())),
+        ("model", []) => {
+            closed(catalogs.servers.iter().flat_map(|(_, catalog)| catalog.models.iter().cloned()))
+        }
         (
             "tools" | "resources" | "templates" | "prompts" | "models" | "metadata" | "ping" | "info" | "use"
             | "disconnect",
@@ -151,15 +155,15 @@ fn further(first: &str, rest: &[String], partial: &str, offers: &Offers) -> Sugg
         )
         | ("list", [_]) => servers(),
         ("connect", []) => {
-            let more = offers.configured.iter().filter(|name| !offers.absent.contains(name));
-            closed(offers.absent.iter().chain(more).cloned())
+            let more = catalogs.configured.iter().filter(|name| !catalogs.absent.contains(name));
+            closed(catalogs.absent.iter().chain(more).cloned())
         }
         ("roots", _) => {
             Suggestions { file: Some((String::new(), partial.to_owned())), ..Suggestions::default() }
         }
         ("servers" | "history" | "help" | "exit" | "raw", _) => Suggestions::default(),
         (word, _) if names().iter().any(|command| command == word) => Suggestions::default(),
-        (tool, given) => of_tool(tool, given, partial, offers),
+        (tool, given) => of_tool(tool, given, partial, catalogs),
     }
 }
 
@@ -168,17 +172,20 @@ fn closed(words: impl Iterator<Item = String>) -> Suggestions {
     Suggestions { words, ..Suggestions::default() }
 }
 
-fn template_names(offer: &Offer) -> Vec<&str> {
-    offer.templates.iter().map(|template| template.name.as_str()).collect()
+fn template_names(catalog: &Catalog) -> Vec<&str> {
+    catalog.templates.iter().map(|template| template.name.as_str()).collect()
 }
 
 /// The names that lead to one server each: alone where that is clear, with the server's name where there are several.
-fn qualified(offers: &Offers, names: impl Fn(&Offer) -> Vec<&str> + Copy) -> impl Iterator<Item = String> {
+fn qualified(
+    catalogs: &Catalogs,
+    names: impl Fn(&Catalog) -> Vec<&str> + Copy,
+) -> impl Iterator<Item = String> {
     let mut all = Vec::new();
-    let several = offers.servers.len() > 1;
-    for (server, offer) in &offers.servers {
-        for name in names(offer) {
-            if offers.find(name, names).is_ok_and(|(found, _)| found == *server) {
+    let several = catalogs.servers.len() > 1;
+    for (server, catalog) in &catalogs.servers {
+        for name in names(catalog) {
+            if catalogs.find(name, names).is_ok_and(|(found, _)| found == *server) {
                 all.push(name.to_owned());
             }
             if several {
@@ -189,10 +196,10 @@ fn qualified(offers: &Offers, names: impl Fn(&Offer) -> Vec<&str> + Copy) -> imp
     all.into_iter()
 }
 
-fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
-    let Ok((server, name)) = offers.find(word, offer::tools) else { return Suggestions::default() };
-    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
-    let tool = offer.and_then(|offer| offer.tools.iter().find(|tool| tool.name == name));
+fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
+    let Ok((server, name)) = catalogs.find(word, catalog::tools) else { return Suggestions::default() };
+    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
+    let tool = catalog.and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
     let Some(tool) = tool else { return Suggestions::default() };
     let fields = all_fields(&tool.input_schema);
     match partial.split_once('=') {
@@ -214,19 +221,21 @@ fn of_tool(word: &str, given: &[String], partial: &str, offers: &Offers) -> Sugg
     }
 }
 
-fn of_prompt(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
-    let Ok((server, name)) = offers.find(word, offer::prompts) else { return Suggestions::default() };
-    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
-    let prompt = offer.and_then(|offer| offer.prompts.iter().find(|prompt| prompt.name == name));
+fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
+    let Ok((server, name)) = catalogs.find(word, catalog::prompts) else { return Suggestions::default() };
+    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
+    let prompt = catalog.and_then(|catalog| catalog.prompts.iter().find(|prompt| prompt.name == name));
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
     let names: Vec<String> = all_fields(&schema).into_iter().map(|field| field.name).collect();
     asked_of_server(&names, server, CompletionReference::Prompt(name), given, partial)
 }
 
-fn of_template(word: &str, given: &[String], partial: &str, offers: &Offers) -> Suggestions {
-    let Ok((server, name)) = offers.find(word, offer::templates) else { return Suggestions::default() };
-    let offer = offers.servers.iter().find(|(known, _)| *known == server).map(|(_, offer)| offer);
-    let Some(template) = offer.and_then(|offer| offer.template(&name)) else { return Suggestions::default() };
+fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
+    let Ok((server, name)) = catalogs.find(word, catalog::templates) else { return Suggestions::default() };
+    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
+    let Some(template) = catalog.and_then(|catalog| catalog.template(&name)) else {
+        return Suggestions::default();
+    };
     let names: Vec<String> =
         variables(&template.uri_template).into_iter().map(|variable| variable.name).collect();
     let of = CompletionReference::Template(template.uri_template.clone());

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::commands::target;
 use super::run::{Shell, leave};
 use super::servers::{Connected, Entry};
-use super::state::{State, described};
+use super::servers::{ServerState, described};
 use crate::args::{ExitReason, Target};
 use crate::command::client::output::Printer;
 use crate::ui::redact::masked;
@@ -23,31 +23,31 @@ impl Shell {
     /// Connects: again to a server of the session, where the word is its name, or else to another one.
     pub(super) async fn connect_typed(&self, words: &[String]) -> Result<()> {
         if let [word] = words
-            && let Some(entry) = self.roster.entry(word)
+            && let Some(entry) = self.registry.entry(word)
         {
             return self.connect_again(&entry).await;
         }
         let target = target(words)?;
-        let before = self.roster.entries().into_iter().find(|entry| entry.target == target);
+        let before = self.registry.entries().into_iter().find(|entry| entry.target == target);
         // One that is connected gets company; one that is not is meant to be.
-        if let Some(entry) = before.filter(|entry| !matches!(entry.state, State::Connected(_))) {
+        if let Some(entry) = before.filter(|entry| !matches!(entry.state, ServerState::Connected(_))) {
             return self.connect_again(&entry).await;
         }
-        let name = self.roster.add(&target);
+        let name = self.registry.add(&target);
         let connected = self.connect(&name, &target).await;
         if let Err(fault) = &connected
             && matches!(target, Target::Named(_))
             && ExitReason::of(fault) == ExitReason::Usage
         {
             // There is no such server, or it may not be started: nothing that a session could have.
-            self.roster.remove(&name);
+            self.registry.remove(&name);
         }
         connected
     }
 
     async fn connect_again(&self, entry: &Entry) -> Result<()> {
-        self.roster.set(&entry.name, State::Connecting { again: true });
-        if let State::Connected(server) = &entry.state {
+        self.registry.set(&entry.name, ServerState::Connecting { again: true });
+        if let ServerState::Connected(server) = &entry.state {
             leave(server).await;
         }
         self.connect(&entry.name, &entry.target).await
@@ -55,8 +55,8 @@ impl Shell {
 
     /// Leaves a server.
     pub(super) async fn disconnect(&self, name: &str) -> Result<()> {
-        let server = self.roster.named(name)?;
-        self.roster.set(name, State::Disconnected);
+        let server = self.registry.named(name)?;
+        self.registry.set(name, ServerState::Disconnected);
         leave(&server).await;
         Ok(())
     }
@@ -65,12 +65,12 @@ impl Shell {
     pub(super) async fn servers(&self) -> Result<()> {
         let mut table = Table::new(&["SERVER", "REVISION", "STATE", "TARGET"]);
         let mut document = Vec::new();
-        let used = self.roster.used();
-        let entries = self.roster.entries();
+        let used = self.registry.used();
+        let entries = self.registry.entries();
         let conditions = futures_util::future::join_all(entries.iter().map(condition)).await;
         for (entry, (word, reason)) in entries.iter().zip(conditions) {
             let revision = match &entry.state {
-                State::Connected(server) => server.client().server().revision.as_str(),
+                ServerState::Connected(server) => server.client().server().revision.as_str(),
                 _ => "",
             };
             let target = entry.target.to_string();
@@ -97,12 +97,12 @@ impl Shell {
 /// How a server is. One over HTTP has no connection that could end, so it is asked; the end of any other is noticed.
 async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
     let server = match &entry.state {
-        State::Connected(server) if is_over_http(server) => server,
+        ServerState::Connected(server) if is_over_http(server) => server,
         state => return (state.word(), state.reason().map(|why| masked(why).into_owned())),
     };
     match answers(server.client()).await {
         Ok(()) => ("connected", None),
-        Err(Some(why)) => ("unreachable", Some(masked(&server.trouble.why().unwrap_or(why)).into_owned())),
+        Err(Some(why)) => ("unreachable", Some(masked(&server.outage.why().unwrap_or(why)).into_owned())),
         Err(None) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
     }
 }

@@ -15,8 +15,8 @@ use rustyline::history::{History as _, MemHistory};
 use rustyline::validate::Validator;
 use rustyline::{Behavior, CompletionType, Config, Editor, Helper};
 
-use super::aside::Above;
 use super::history::History;
+use super::notices::Above;
 use crate::command::client::Person;
 
 /// Bytes of one line of a script.
@@ -115,7 +115,7 @@ impl Lines {
 }
 
 fn editor(complete: Complete, history: &Mutex<History>) -> rustyline::Result<Editor<Completing, MemHistory>> {
-    // Whoever sends the results elsewhere types at the terminal nevertheless.
+    // The terminal is used for typing also where results go elsewhere.
     let behavior = if io::stdout().is_terminal() { Behavior::Stdio } else { Behavior::PreferTerm };
     let config = Config::builder()
         .behavior(behavior)

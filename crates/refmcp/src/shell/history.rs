@@ -1,4 +1,4 @@
-//! What was typed, in this session and in those before: a file of lines, for nobody else to read, with an end.
+//! What was typed, in this session and in those before: a private file of lines, of limited size.
 
 use std::collections::VecDeque;
 

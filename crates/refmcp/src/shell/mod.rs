@@ -4,19 +4,18 @@
 //! here, one after the other. The terminal belongs to the line while it is typed: questions of servers wait until it
 //! is entered.
 
-mod aside;
+mod catalog;
 mod commands;
 mod complete;
 mod connect;
 mod editor;
 mod history;
-mod offer;
+mod monitor;
+mod notices;
 mod resources;
 mod run;
 mod servers;
 pub(crate) mod signals;
-mod state;
-mod watching;
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -36,28 +35,28 @@ use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 use crate::ui::style::Paint;
 use crate::ui::text::multi_line;
-use aside::Asides;
 use commands::{Command, parse};
 use editor::{Lines, Typed};
 use history::History;
+use notices::Notices;
 use run::Shell;
-use servers::Roster;
-use signals::{Heard, Signals, TerminalKept};
+use servers::ServerRegistry;
+use signals::{Heard, Signals, TerminalGuard};
 
 /// The names of the variables of a resource template.
 pub(crate) fn template_variables(template: &str) -> Vec<String> {
     variables(template).into_iter().map(|variable| variable.name).collect()
 }
 
-/// Runs until somebody leaves. A script ends as the last of its commands that failed.
+/// Runs until the user leaves. A script ends as the last of its commands that failed.
 pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<ExitReason> {
     let mut signals = Signals::new()?;
-    let _kept = TerminalKept::now();
+    let _kept = TerminalGuard::now();
     let mut shell = new_shell(shared)?;
-    let beside = shell.asides.clone();
+    let beside = shell.notices.clone();
     let _log = logging::redirect(move |line| beside.say(line.to_owned()));
     let known = configured(shared, &shell.person, targets.is_empty())?;
-    shell.roster.set_configured(known.clone());
+    shell.registry.set_configured(known.clone());
     let from_files: Vec<Target> = known.into_iter().map(Target::Named).collect();
     let connected = tokio::select! {
         connected = connect_all(&shell, if targets.is_empty() { &from_files } else { targets }) => Ok(connected),
@@ -74,14 +73,14 @@ pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<Ex
         Ok(Err(fault)) => Err(fault),
     };
     shell.close().await;
-    shell.asides.shown().await;
+    shell.notices.shown().await;
     ended
 }
 
 fn new_shell(shared: &SharedOptions) -> Result<Shell> {
     let bars = Bars::on_stderr();
-    let asides = Asides::start(bars.clone())?;
-    let beside = asides.clone();
+    let notices = Notices::start(bars.clone())?;
+    let beside = notices.clone();
     let person = Person::typing(shared, &bars, move || {
         if beside.is_typing() {
             beside.say("A server asks something: press Enter to see it.\n".to_owned());
@@ -89,7 +88,7 @@ fn new_shell(shared: &SharedOptions) -> Result<Shell> {
     });
     let shared = SharedOptions { roots_may_come: true, ..shared.clone() };
     let history = Arc::new(Mutex::new(History::default()));
-    Ok(Shell { roster: Roster::default(), shared, person, bars, asides, history })
+    Ok(Shell { registry: ServerRegistry::default(), shared, person, bars, notices, history })
 }
 
 /// All servers that configuration files name; where they are all there is, there must be one.
@@ -128,7 +127,7 @@ fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<V
 /// Connects to all at once; one that fails does not stop the others.
 async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
     let attempts = targets.iter().map(|target| async {
-        let name = shell.roster.add(target);
+        let name = shell.registry.add(target);
         let connected = shell.connect(&name, target).await;
         connected.map_err(|fault| (name, fault))
     });
@@ -138,7 +137,7 @@ async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
         complain(&shell.shared, &format!("{name}: {fault:#}"), ExitReason::of(fault), rpc_of(fault));
     }
     match faults.last() {
-        Some((_, fault)) if shell.roster.connected().is_empty() => {
+        Some((_, fault)) if shell.registry.connected().is_empty() => {
             Err(ExitError::new(ExitReason::of(fault), "no server could be connected").into())
         }
         _ => Ok(()),
@@ -151,12 +150,12 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
     let mut lines = if is_typed { edited(shell)? } else { Lines::plain()? };
     let mut failure = ExitReason::Done;
     loop {
-        shell.asides.shown().await;
+        shell.notices.shown().await;
         lines.ask(shell.prompt());
         let line = loop {
             tokio::select! {
                 typed = lines.typed() => break typed,
-                // Somebody who types has other means to be heard.
+                // The line editor handles ctrl-c itself.
                 heard = signals.next() => if !is_typed || heard != Heard::Interrupt {
                     return Err(fault::stopped(heard));
                 },
@@ -204,11 +203,12 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
 /// Lines that are edited, with completion.
 fn edited(shell: &Shell) -> Result<Lines> {
     *shell.history.lock() = History::load();
-    let (runtime, roster) = (Handle::current(), shell.roster.clone());
-    let complete = move |line: &str, position| runtime.block_on(complete::complete(line, position, &roster));
-    let (person, typing) = (shell.person.clone(), shell.asides.typing());
+    let (runtime, registry) = (Handle::current(), shell.registry.clone());
+    let complete =
+        move |line: &str, position| runtime.block_on(complete::complete(line, position, &registry));
+    let (person, typing) = (shell.person.clone(), shell.notices.typing());
     let (lines, above) = Lines::edited(Box::new(complete), shell.history.clone(), person, typing)?;
-    shell.asides.show_by(above);
+    shell.notices.show_by(above);
     Ok(lines)
 }
 

@@ -8,11 +8,11 @@ use anyhow::Result;
 use refmcp_client::model::ResourceTemplate;
 use refmcp_proto::uri_template::{expand, variables};
 
+use super::catalog::{self, Unresolved};
 use super::complete::{Ask, values};
-use super::offer::{self, Unresolved};
-use super::run::{Shell, several};
+use super::monitor::is_stateless;
+use super::run::{Shell, ambiguous};
 use super::servers::Connected;
-use super::watching::is_stateless;
 use crate::args::{CompletionReference, UsageError};
 use crate::command::client::{fault, requests, watch};
 use crate::ui::terminal::{AskError, Terminal};
@@ -31,27 +31,27 @@ async fn read(server: &Connected, uri: &str) -> Result<()> {
 impl Shell {
     /// Reads a resource, or one that a template and these variables lead to.
     pub(super) async fn read(&self, what: &str, given: Vec<(String, String)>) -> Result<()> {
-        let offers = self.roster.offers().await;
-        match offers.find(what, offer::resources) {
+        let catalogs = self.registry.catalogs().await;
+        match catalogs.find(what, catalog::resources) {
             Ok((server, uri)) if given.is_empty() => {
-                return read(&*self.roster.named(&server)?, &uri).await;
+                return read(&*self.registry.named(&server)?, &uri).await;
             }
-            Err(Unresolved::Several(names)) => return Err(several(&names)),
+            Err(Unresolved::Several(names)) => return Err(ambiguous(&names)),
             _ => {}
         }
-        match offers.find(what, offer::templates) {
+        match catalogs.find(what, catalog::templates) {
             Ok((server, name)) => {
-                let server = self.roster.named(&server)?;
-                let known = offers.servers.iter().find(|(known, _)| *known == server.name);
-                let uri = match known.and_then(|(_, offer)| offer.template(&name)) {
+                let server = self.registry.named(&server)?;
+                let known = catalogs.servers.iter().find(|(known, _)| *known == server.name);
+                let uri = match known.and_then(|(_, catalog)| catalog.template(&name)) {
                     Some(template) => self.fill_in(&server, template, given).await?,
                     None => name,
                 };
                 read(&server, &uri).await
             }
-            Err(Unresolved::Several(names)) => Err(several(&names)),
+            Err(Unresolved::Several(names)) => Err(ambiguous(&names)),
             Err(Unresolved::Unknown) if given.is_empty() => {
-                let (server, uri) = self.place_of(what).await?;
+                let (server, uri) = self.server_of(what).await?;
                 read(&server, &uri).await
             }
             Err(Unresolved::Unknown) => {
@@ -61,26 +61,26 @@ impl Shell {
     }
 
     /// The server that an address belongs to: the one that lists it, or has a template that begins like it.
-    async fn place_of(&self, what: &str) -> Result<(Arc<Connected>, String)> {
-        let offers = self.roster.offers().await;
-        match offers.find(what, offer::resources) {
-            Ok((server, uri)) => return Ok((self.roster.named(&server)?, uri)),
-            Err(Unresolved::Several(names)) => return Err(several(&names)),
+    async fn server_of(&self, what: &str) -> Result<(Arc<Connected>, String)> {
+        let catalogs = self.registry.catalogs().await;
+        match catalogs.find(what, catalog::resources) {
+            Ok((server, uri)) => return Ok((self.registry.named(&server)?, uri)),
+            Err(Unresolved::Several(names)) => return Err(ambiguous(&names)),
             Err(Unresolved::Unknown) => {}
         }
-        if let Some(server) = offers.absent_of(what) {
-            self.roster.named(server)?;
+        if let Some(server) = catalogs.absent_of(what) {
+            self.registry.named(server)?;
         }
-        if let Some((server, uri)) = offers.only(what) {
-            return Ok((self.roster.named(&server)?, uri));
+        if let Some((server, uri)) = catalogs.only(what) {
+            return Ok((self.registry.named(&server)?, uri));
         }
         let begins = |one: &ResourceTemplate| {
             let text = one.uri_template.split('{').next().unwrap_or_default();
             !text.is_empty() && what.starts_with(text)
         };
-        let mut servers = offers.servers.iter().filter(|(_, offer)| offer.templates.iter().any(begins));
+        let mut servers = catalogs.servers.iter().filter(|(_, catalog)| catalog.templates.iter().any(begins));
         match (servers.next(), servers.next()) {
-            (Some((server, _)), None) => Ok((self.roster.named(server)?, what.to_owned())),
+            (Some((server, _)), None) => Ok((self.registry.named(server)?, what.to_owned())),
             _ => Err(UsageError::new("which server has it? write SERVER.URI, or use SERVER first").into()),
         }
     }
@@ -115,7 +115,7 @@ impl Shell {
                 context: known.clone().into_iter().collect(),
             };
             let offered =
-                tokio::time::timeout(PATIENCE, values(&ask, &self.roster)).await.unwrap_or_default();
+                tokio::time::timeout(PATIENCE, values(&ask, &self.registry)).await.unwrap_or_default();
             let name = variable.name.clone();
             match self.person.ask(move |terminal| ask_for(terminal, &name, &offered)).await {
                 Some(Ok(value)) => drop(known.insert(variable.name.clone(), value)),
@@ -128,7 +128,7 @@ impl Shell {
 
     /// Lets a server tell of the changes of a resource.
     pub(super) async fn subscribe(&self, uri: &str) -> Result<()> {
-        let (server, uri) = self.place_of(uri).await?;
+        let (server, uri) = self.server_of(uri).await?;
         let checked = watch::check(&server.session, std::slice::from_ref(&uri)).await;
         checked.map_err(|fault| server.hinted(fault))?;
         if !is_stateless(server.client()) {
@@ -141,7 +141,7 @@ impl Shell {
 
     /// Lets it tell of them no more.
     pub(super) async fn unsubscribe(&self, uri: &str) -> Result<()> {
-        let (server, uri) = self.place_of(uri).await?;
+        let (server, uri) = self.server_of(uri).await?;
         if !server.subscriptions.send_if_modified(|uris| uris.remove(&uri)) {
             return Err(UsageError::new(format!("{} was not told to tell of it", server.name)).into());
         }
@@ -153,7 +153,7 @@ impl Shell {
     }
 }
 
-/// Asks for the value of a variable: one of those that the server offers, by its number, or any other.
+/// Asks for the value of a variable: one of those that the server catalogs, by its number, or any other.
 fn ask_for(terminal: &mut Terminal, name: &str, offered: &[String]) -> Result<String, AskError> {
     for (number, value) in (1..).zip(offered.iter().take(MOST_VALUES)) {
         terminal.say(&format!("  {number:>2}  {}", one_line(value)))?;

@@ -11,90 +11,90 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::aside::Asides;
+use super::catalog::{self, Catalog, Unresolved};
 use super::commands::{Command, OfServer};
 use super::history::History;
-use super::offer::{self, Offer, Unresolved};
-use super::servers::{Connected, Roster, nobody};
-use super::state::{State, Trouble};
-use super::watching::Watching;
+use super::monitor::ServerMonitor;
+use super::notices::Notices;
+use super::servers::{Connected, ServerRegistry, no_server};
+use super::servers::{Outage, ServerState};
 use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::auth;
-use crate::command::client::declared::Family;
+use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::output::{Printer, write};
-use crate::command::client::{Person, Session, call, fault, list, metadata, models, requests, root};
+use crate::command::client::{Person, Session, call, fault, list, models, requests, root};
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
 /// A session.
 #[derive(Debug)]
 pub(super) struct Shell {
-    pub(super) roster: Roster,
+    pub(super) registry: ServerRegistry,
     pub(super) shared: SharedOptions,
     pub(super) person: Person,
     pub(super) bars: Bars,
-    pub(super) asides: Asides,
+    pub(super) notices: Notices,
     pub(super) history: Arc<Mutex<History>>,
 }
 
 impl Shell {
     /// What stands before the line: the server that is meant where none is named.
     pub(super) fn prompt(&self) -> String {
-        let only = || match self.roster.entries().as_slice() {
+        let only = || match self.registry.entries().as_slice() {
             [one] => Some(one.name.clone()),
             _ => None,
         };
-        let name = self.roster.used().or_else(only).unwrap_or_else(|| "refmcp".to_owned());
+        let name = self.registry.used().or_else(only).unwrap_or_else(|| "refmcp".to_owned());
         format!("{}> ", one_line(&name))
     }
 
     /// Connects to a server that the session knows by this name.
     pub(super) async fn connect(&self, name: &str, target: &Target) -> Result<()> {
-        let (asides, label) = (self.asides.clone(), name.to_owned());
-        let bars = self.bars.saying(move |text| asides.say(format!("[{label}] {text}")));
+        let (notices, label) = (self.notices.clone(), name.to_owned());
+        let bars = self.bars.saying(move |text| notices.say(format!("[{label}] {text}")));
         let session = match Box::pin(Session::open(target, &self.shared, &self.person, &bars)).await {
             Ok(session) => session,
             Err(fault) => {
                 let fault = auth::hinted(fault, Some(target));
-                self.roster.set(name, State::Failed(one_line(&format!("{fault:#}")).into_owned()));
+                self.registry.set(name, ServerState::Failed(one_line(&format!("{fault:#}")).into_owned()));
                 return Err(fault);
             }
         };
-        let offer: Arc<watch::Sender<Option<Arc<Offer>>>> = Arc::default();
+        let catalog: Arc<watch::Sender<Option<Arc<Catalog>>>> = Arc::default();
         let subscriptions = Arc::new(watch::Sender::default());
-        let trouble = Trouble::default();
-        let watching = Watching {
+        let outage = Outage::default();
+        let monitor = ServerMonitor {
             name: name.to_owned(),
             client: session.client.clone(),
             events: session.events.subscribe(),
-            offer: offer.clone(),
+            catalog: catalog.clone(),
             subscriptions: subscriptions.subscribe(),
-            asides: self.asides.clone(),
-            roster: self.roster.clone(),
-            trouble: trouble.clone(),
+            notices: self.notices.clone(),
+            registry: self.registry.clone(),
+            outage: outage.clone(),
         };
-        let watching = AbortOnDropHandle::new(tokio::spawn(watching.run()));
+        let monitor = AbortOnDropHandle::new(tokio::spawn(monitor.run()));
         let (name, target) = (name.to_owned(), target.clone());
         let connected =
-            Connected { name: name.clone(), target, session, offer, subscriptions, trouble, watching };
-        self.roster.set(&name, State::Connected(Arc::new(connected)));
+            Connected { name: name.clone(), target, session, catalog, subscriptions, outage, monitor };
+        self.registry.set(&name, ServerState::Connected(Arc::new(connected)));
         Ok(())
     }
 
     /// Leaves all servers.
     pub(super) async fn close(&self) {
-        let all = self.roster.connected();
+        let all = self.registry.connected();
         futures_util::future::join_all(all.iter().map(|server| leave(server))).await;
     }
 
     /// Carries out a command.
     pub(super) async fn run(&mut self, command: Command) -> Result<ExitReason> {
-        for server in self.roster.connected() {
+        for server in self.registry.connected() {
             server.session.budget.restart();
         }
         match command {
             Command::Call { tool, arguments } => {
-                let (server, tool) = self.find("tool", &tool, offer::tools).await?;
+                let (server, tool) = self.find("tool", &tool, catalog::tools).await?;
                 let called = call::call(&server.session, &tool, &arguments).await;
                 return called.map_err(|fault| server.hinted(fault));
             }
@@ -106,7 +106,7 @@ impl Shell {
             Command::List { what, of } => return self.list(what, &of).await,
             Command::Read { what, variables } => self.read(&what, variables).await?,
             Command::Prompt { name, arguments } => {
-                let (server, name) = self.find("prompt", &name, offer::prompts).await?;
+                let (server, name) = self.find("prompt", &name, catalog::prompts).await?;
                 let got = requests::prompt(&server.session, &name, &arguments).await;
                 got.map_err(|fault| server.hinted(fault))?;
             }
@@ -115,35 +115,35 @@ impl Shell {
             Command::Level { level } => self.level(level).await?,
             Command::Ping(of) => self.ping(&of).await?,
             Command::Info(of) => {
-                for server in self.roster.chosen(of.server.as_deref())? {
+                for server in self.registry.chosen(of.server.as_deref())? {
                     requests::info(&server.session)?;
                 }
             }
             Command::Model { name } => self.model(&name).await?,
             Command::Metadata(of) => {
-                for server in self.roster.chosen(of.server.as_deref())? {
-                    let shown = metadata::metadata(&server.session).await;
+                for server in self.registry.chosen(of.server.as_deref())? {
+                    let shown = requests::metadata(&server.session).await;
                     shown.map_err(|fault| server.hinted(fault))?;
                 }
             }
             Command::Raw { method, params } => {
-                let server = self.roster.one()?;
+                let server = self.registry.one()?;
                 let answered = requests::raw(&server.session, &method, params.as_deref()).await;
                 answered.map_err(|fault| server.hinted(fault))?;
             }
             Command::Servers => self.servers().await?,
             Command::Use(OfServer { server }) => {
                 if let Some(name) = &server {
-                    self.roster.named(name)?;
+                    self.registry.named(name)?;
                 }
-                self.roster.set_used(server);
+                self.registry.set_used(server);
             }
             Command::Connect { words } => self.connect_typed(&words).await?,
             Command::Disconnect { server } => self.disconnect(&server).await?,
             Command::Roots { paths } => self.roots(paths)?,
             Command::History => self.show_history()?,
             Command::Help(text) => write(text.as_bytes())?,
-            // Whoever reads the lines leaves.
+            // Handled where lines are read.
             Command::Exit => {}
         }
         Ok(ExitReason::Done)
@@ -154,35 +154,35 @@ impl Shell {
         &self,
         what: &str,
         word: &str,
-        names: impl Fn(&Offer) -> Vec<&str> + Copy,
+        names: impl Fn(&Catalog) -> Vec<&str> + Copy,
     ) -> Result<(Arc<Connected>, String)> {
-        let offers = self.roster.offers().await;
-        let mut found = offers.find(word, names);
+        let catalogs = self.registry.catalogs().await;
+        let mut found = catalogs.find(word, names);
         if found == Err(Unresolved::Unknown) {
-            if let Some(server) = offers.absent_of(word) {
-                self.roster.named(server)?;
+            if let Some(server) = catalogs.absent_of(word) {
+                self.registry.named(server)?;
             }
             if what == "tool"
-                && let Some(command) = offers.command_like(word)
+                && let Some(command) = catalogs.command_like(word)
                 && {
-                    self.roster.refresh().await;
-                    self.roster.offers().await.find(word, names) == Err(Unresolved::Unknown)
+                    self.registry.refresh().await;
+                    self.registry.catalogs().await.find(word, names) == Err(Unresolved::Unknown)
                 }
             {
                 let what = format!("there is no command and no tool {word:?}; did you mean {command}?");
                 return Err(UsageError::new(what).into());
             }
             // Its own server says best what is wrong with a name.
-            if let Some((server, name)) = offers.only(word) {
-                return Ok((self.roster.named(&server)?, name));
+            if let Some((server, name)) = catalogs.only(word) {
+                return Ok((self.registry.named(&server)?, name));
             }
-            self.roster.refresh().await;
-            found = self.roster.offers().await.find(word, names);
+            self.registry.refresh().await;
+            found = self.registry.catalogs().await.find(word, names);
         }
         match found {
-            Ok((server, name)) => Ok((self.roster.named(&server)?, name)),
-            Err(Unresolved::Several(names)) => Err(several(&names)),
-            Err(Unresolved::Unknown) if self.roster.connected().is_empty() => Err(nobody().into()),
+            Ok((server, name)) => Ok((self.registry.named(&server)?, name)),
+            Err(Unresolved::Several(names)) => Err(ambiguous(&names)),
+            Err(Unresolved::Unknown) if self.registry.connected().is_empty() => Err(no_server().into()),
             Err(Unresolved::Unknown) => {
                 Err(UsageError::new(format!("no server has a {what} {word:?}")).into())
             }
@@ -190,7 +190,7 @@ impl Shell {
     }
 
     async fn list(&self, what: ListKind, of: &OfServer) -> Result<ExitReason> {
-        let servers = self.roster.chosen(of.server.as_deref())?;
+        let servers = self.registry.chosen(of.server.as_deref())?;
         let several = servers.len() > 1;
         let mut reason = ExitReason::Done;
         for server in servers {
@@ -202,7 +202,7 @@ impl Shell {
                 // One that has no such list does not keep the others from being shown.
                 Err(fault) if several => {
                     reason = ExitReason::of(&fault);
-                    self.asides.say(format!("[{}] {}\n", server.name, one_line(&format!("{fault:#}"))));
+                    self.notices.say(format!("[{}] {}\n", server.name, one_line(&format!("{fault:#}"))));
                 }
                 done => match done? {
                     ExitReason::Done => {}
@@ -214,7 +214,7 @@ impl Shell {
     }
 
     async fn level(&self, level: LogLevel) -> Result<()> {
-        for server in self.roster.chosen(None)? {
+        for server in self.registry.chosen(None)? {
             server.session.set_level(level).await.map_err(|fault| server.hinted(fault))?;
         }
         Ok(())
@@ -222,8 +222,9 @@ impl Shell {
 
     /// Selects a model at the servers that know models; if none does, the error says so.
     async fn model(&self, name: &str) -> Result<()> {
-        let servers = self.roster.chosen(None)?;
-        let knows = |server: &&Arc<Connected>| Family::Models.is_in(&server.client().server().capabilities);
+        let servers = self.registry.chosen(None)?;
+        let knows =
+            |server: &&Arc<Connected>| ExtraMethods::Models.is_in(&server.client().server().capabilities);
         let any = servers.iter().any(|server| knows(&server));
         for server in servers.iter().filter(|server| knows(server) || !any) {
             let selected = models::select_quietly(&server.session, name).await;
@@ -233,7 +234,7 @@ impl Shell {
     }
 
     async fn ping(&self, of: &OfServer) -> Result<()> {
-        for server in self.roster.chosen(of.server.as_deref())? {
+        for server in self.registry.chosen(of.server.as_deref())? {
             let began = Instant::now();
             let answered = server.client().ping().await;
             answered.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
@@ -260,7 +261,7 @@ impl Shell {
                 return Err(UsageError::new(format!("{} is no folder", path.display())).into());
             }
         }
-        for server in self.roster.connected() {
+        for server in self.registry.connected() {
             let roots = paths.iter().map(|path| root(path)).collect();
             server.client().set_roots(roots).map_err(|fault| fault::of_request(&fault))?;
         }
@@ -278,11 +279,11 @@ impl Shell {
 
 /// Leaves a server; its end is nothing to be told of.
 pub(super) async fn leave(server: &Connected) {
-    server.watching.abort();
+    server.monitor.abort();
     server.session.close().await;
 }
 
 /// Says which names would be clear.
-pub(super) fn several(names: &[String]) -> anyhow::Error {
+pub(super) fn ambiguous(names: &[String]) -> anyhow::Error {
     UsageError::new(format!("several servers have it: write {}", names.join(" or "))).into()
 }

@@ -9,18 +9,17 @@ use refmcp_client::{Client, redact};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::offer::{Offer, Offers};
-use super::state::{State, Trouble};
+use super::catalog::{Catalog, Catalogs};
 use crate::args::{Target, UsageError};
 use crate::command::auth;
 use crate::command::client::Session;
 
-/// How long to wait for what a server offers to be known.
+/// How long to wait for what a server catalogs to be known.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// All servers of the session, shared by whoever needs them.
+/// All servers of the session; clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Roster(Arc<Mutex<Inner>>);
+pub(super) struct ServerRegistry(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -35,7 +34,7 @@ struct Inner {
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) target: Target,
-    pub(super) state: State,
+    pub(super) state: ServerState,
 }
 
 /// A connected server.
@@ -44,13 +43,13 @@ pub(super) struct Connected {
     pub(super) name: String,
     pub(super) target: Target,
     pub(super) session: Session,
-    /// What it offers, once that is known.
-    pub(super) offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
+    /// What it catalogs, once that is known.
+    pub(super) catalog: Arc<watch::Sender<Option<Arc<Catalog>>>>,
     /// The resources whose changes are of interest.
     pub(super) subscriptions: Arc<watch::Sender<BTreeSet<String>>>,
     /// Why it does not answer at the moment.
-    pub(super) trouble: Trouble,
-    pub(super) watching: AbortOnDropHandle<()>,
+    pub(super) outage: Outage,
+    pub(super) monitor: AbortOnDropHandle<()>,
 }
 
 impl Connected {
@@ -65,19 +64,84 @@ impl Connected {
 
     /// Asks for its lists again.
     pub(super) async fn refresh(&self) {
-        self.offer.send_replace(Some(Arc::new(Offer::of(self.client()).await)));
+        self.catalog.send_replace(Some(Arc::new(Catalog::of(self.client()).await)));
     }
 
-    async fn known(&self) -> Arc<Offer> {
-        let mut offer = self.offer.subscribe();
-        match offer.wait_for(Option::is_some).await {
-            Ok(offer) => offer.clone().unwrap_or_default(),
+    async fn known(&self) -> Arc<Catalog> {
+        let mut catalog = self.catalog.subscribe();
+        match catalog.wait_for(Option::is_some).await {
+            Ok(catalog) => catalog.clone().unwrap_or_default(),
             Err(_) => Arc::default(),
         }
     }
 }
 
-impl Roster {
+/// Whether a server is connected.
+#[derive(Debug, Clone)]
+pub(super) enum ServerState {
+    /// Not yet; or not again, where it was before.
+    Connecting {
+        again: bool,
+    },
+    Connected(Arc<Connected>),
+    /// It was left.
+    Disconnected,
+    /// It could not be connected or has gone, and why.
+    Failed(String),
+}
+
+impl ServerState {
+    /// The state in one word.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Connecting { again: false } => "connecting",
+            Self::Connecting { again: true } => "reconnecting",
+            Self::Connected(_) => "connected",
+            Self::Disconnected => "disconnected",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// What went wrong, if something did.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// The state for people.
+    pub(super) fn text(&self) -> String {
+        described(self.word(), self.reason())
+    }
+}
+
+/// A state in one word, and the reason for it.
+pub(super) fn described(word: &str, reason: Option<&str>) -> String {
+    reason.map_or_else(|| word.to_owned(), |why| format!("{word}: {why}"))
+}
+
+/// Why a server that has no connection of its own to lose does not answer at the moment, as far as that is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outage(Arc<Mutex<Option<String>>>);
+
+impl Outage {
+    /// It does not answer; whether that is new.
+    pub(super) fn begins(&self, why: String) -> bool {
+        self.0.lock().replace(why).is_none()
+    }
+
+    /// It answers; whether it did not before.
+    pub(super) fn ends(&self) -> bool {
+        self.0.lock().take().is_some()
+    }
+
+    pub(super) fn why(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
+}
+
+impl ServerRegistry {
     /// Adds a server that is not connected yet; its name is made unlike all others.
     pub(super) fn add(&self, target: &Target) -> String {
         let mut inner = self.0.lock();
@@ -89,7 +153,7 @@ impl Roster {
             name = format!("{wanted}-{number}");
             number += 1;
         }
-        let state = State::Connecting { again: false };
+        let state = ServerState::Connecting { again: false };
         inner.entries.push(Entry { name: name.clone(), target: target.clone(), state });
         name
     }
@@ -104,8 +168,8 @@ impl Roster {
         self.0.lock().configured = names;
     }
 
-    pub(super) fn set(&self, name: &str, state: State) {
-        // What was connected before is dropped when nobody holds the lock: that may take a while.
+    pub(super) fn set(&self, name: &str, state: ServerState) {
+        // What was connected before is dropped without the lock: that may take a while.
         let mut before = None;
         if let Some(entry) = self.0.lock().entries.iter_mut().find(|entry| entry.name == name) {
             before = Some(std::mem::replace(&mut entry.state, state));
@@ -123,7 +187,7 @@ impl Roster {
 
     pub(super) fn connected(&self) -> Vec<Arc<Connected>> {
         let connected = |entry: &Entry| match &entry.state {
-            State::Connected(connected) => Some(connected.clone()),
+            ServerState::Connected(connected) => Some(connected.clone()),
             _ => None,
         };
         self.0.lock().entries.iter().filter_map(connected).collect()
@@ -140,7 +204,7 @@ impl Roster {
     /// The connected server of this name.
     pub(super) fn named(&self, name: &str) -> Result<Arc<Connected>, UsageError> {
         match self.entry(name).map(|entry| entry.state) {
-            Some(State::Connected(connected)) => Ok(connected),
+            Some(ServerState::Connected(connected)) => Ok(connected),
             Some(state) => Err(UsageError::new(format!(
                 "{name} is not connected: {}; to connect: connect {name}",
                 state.text()
@@ -159,7 +223,7 @@ impl Roster {
             Some(name) => vec![self.named(&name)?],
             None => self.connected(),
         };
-        if all.is_empty() { Err(nobody()) } else { Ok(all) }
+        if all.is_empty() { Err(no_server()) } else { Ok(all) }
     }
 
     /// The server that is preferred, or the only one.
@@ -167,26 +231,26 @@ impl Roster {
         let mut all = self.chosen(None)?;
         match (all.pop(), all.is_empty()) {
             (Some(one), true) => Ok(one),
-            (None, _) => Err(nobody()),
+            (None, _) => Err(no_server()),
             (Some(_), false) => Err(UsageError::new("there are several servers: say which with use SERVER")),
         }
     }
 
-    /// What all servers offer; those that are slow to say so are waited for.
-    pub(super) async fn offers(&self) -> Offers {
-        let mut offers = Offers { used: self.used(), ..Offers::default() };
+    /// What all servers catalog; those that are slow to say so are waited for.
+    pub(super) async fn catalogs(&self) -> Catalogs {
+        let mut catalogs = Catalogs { used: self.used(), ..Catalogs::default() };
         let until = tokio::time::Instant::now() + PATIENCE;
         for entry in self.entries() {
             match entry.state {
-                State::Connected(connected) => {
-                    let offer = tokio::time::timeout_at(until, connected.known()).await;
-                    offers.servers.push((entry.name, offer.unwrap_or_default()));
+                ServerState::Connected(connected) => {
+                    let catalog = tokio::time::timeout_at(until, connected.known()).await;
+                    catalogs.servers.push((entry.name, catalog.unwrap_or_default()));
                 }
-                _ => offers.absent.push(entry.name),
+                _ => catalogs.absent.push(entry.name),
             }
         }
-        offers.configured = self.0.lock().configured.clone();
-        offers
+        catalogs.configured = self.0.lock().configured.clone();
+        catalogs
     }
 
     /// Asks all servers for their lists again.
@@ -197,7 +261,7 @@ impl Roster {
 }
 
 /// No server is there to be asked.
-pub(super) fn nobody() -> UsageError {
+pub(super) fn no_server() -> UsageError {
     UsageError::new("no server is connected: connect TARGET")
 }
 
@@ -259,14 +323,14 @@ mod tests {
 
     #[test]
     fn equal_names_are_numbered() {
-        let roster = Roster::default();
+        let registry = ServerRegistry::default();
         let target = Target::Command(vec!["refmcp".to_owned()]);
-        let names: Vec<String> = (0..3).map(|_| roster.add(&target)).collect();
+        let names: Vec<String> = (0..3).map(|_| registry.add(&target)).collect();
         assert_eq!(names, ["refmcp", "refmcp-2", "refmcp-3"]);
-        assert!(roster.connected().is_empty());
-        let fault = roster.named("refmcp-2").unwrap_err().to_string();
+        assert!(registry.connected().is_empty());
+        let fault = registry.named("refmcp-2").unwrap_err().to_string();
         assert!(fault.contains("not connected: connecting; to connect: connect refmcp-2"), "{fault}");
-        let fault = roster.named("x").unwrap_err().to_string();
+        let fault = registry.named("x").unwrap_err().to_string();
         assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
     }
 }

@@ -7,7 +7,7 @@ use crate::args::ExitReason;
 /// What was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// Somebody has had enough of what is going on.
+    /// SIGINT, or ctrl-c.
     Interrupt,
     /// The process is to end.
     Terminate,
@@ -83,22 +83,22 @@ impl Signals {
     }
 }
 
-/// Sets the terminal back to how it was when this is dropped: whoever reads keys from it may not get to do so.
+/// Restores the terminal's settings when this is dropped: the line editor may not get to do so.
 #[derive(Debug)]
-pub(super) struct TerminalKept {
+pub(super) struct TerminalGuard {
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,
 }
 
 #[cfg(unix)]
-impl TerminalKept {
+impl TerminalGuard {
     pub(super) fn now() -> Self {
         Self { before: rustix::termios::tcgetattr(std::io::stdin()).ok() }
     }
 }
 
 #[cfg(unix)]
-impl Drop for TerminalKept {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
 
@@ -110,7 +110,7 @@ impl Drop for TerminalKept {
 }
 
 #[cfg(not(unix))]
-impl TerminalKept {
+impl TerminalGuard {
     pub(super) fn now() -> Self {
         Self {}
     }

@@ -19,7 +19,7 @@ pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Re
             Some(Some(CredentialHelper::try_from(name).map_err(|fault| UsageError::new(fault.to_string()))?))
         }
     };
-    // Somebody may have to unlock the keyring.
+    // The user may have to unlock the keyring.
     let helper = tokio::task::spawn_blocking(move || {
         match wanted {
             Some(wanted) if tokens.file.helper()? != wanted => tokens.file.seal(wanted.as_ref())?,

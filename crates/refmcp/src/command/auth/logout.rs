@@ -1,4 +1,4 @@
-//! `refmcp auth logout`: tokens are given back to whoever issued them (RFC 7009), where that can be done, and forgotten
+//! `refmcp auth logout`: tokens are revoked at their authorization server (RFC 7009), where that can be done, and forgotten
 //! in any case.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,9 +13,9 @@ use url::Url;
 use super::opened_store;
 use super::store::UserStore;
 use crate::args::{ExitReason, SharedOptions, Target};
-use crate::command::beside::Beside;
 use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
+use crate::command::scoped_fetch::ScopedFetcher;
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -25,12 +25,12 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
     let server = store_key(&place.url);
     let store = opened_store().await?;
     let identity = identity_of(&store, &server);
-    // Nobody renews meanwhile what is given back.
+    // The lock keeps other processes from refreshing what is revoked.
     let held = store.locked(&server).await?;
     let forgotten = store.forget(&server)?;
     drop(held);
     // The name is an address of HTTP, whatever is spoken there.
-    let fetcher = Beside::stranger(&Url::parse(&server)?);
+    let fetcher = ScopedFetcher::stranger(&Url::parse(&server)?);
     let mut kept: Vec<String> = Vec::new();
     for grant in &forgotten.grants {
         if let Err(fault) = give_back(grant, &identity, &fetcher).await {

@@ -5,8 +5,8 @@ mod browser;
 mod callback;
 mod keyring;
 mod login;
+mod login_options;
 mod logout;
-mod manner;
 mod status;
 mod store;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(command: AuthCommand, shared: &SharedOptions) -> Result<
     }
 }
 
-/// How every other command gets in: with the tokens that are kept, which are renewed; and where somebody is there, by
+/// How every other command gets in: with the tokens that are kept, which are renewed; and at a terminal, by
 /// asking them to log in.
 pub(crate) async fn kept(url: &Url, shared: &SharedOptions, person: &Person, bars: &Bars) -> Authorization {
     // Without a place to keep them, tokens are gone with the process.
@@ -119,7 +119,7 @@ fn tokens() -> Result<Tokens> {
     Ok(Tokens::new(StateFolder::from_env()?))
 }
 
-/// How somebody logs in on purpose.
+/// The authorization of `auth login`.
 fn on_purpose(
     manner: &LoginOptions,
     visit: &BrowserOptions,

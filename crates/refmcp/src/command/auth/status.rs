@@ -1,4 +1,4 @@
-//! `refmcp auth status`: where somebody is logged in. Tokens are never shown.
+//! `refmcp auth status`: where the user is logged in. Tokens are never shown.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! `call`: a tool, once somebody has agreed to it.
+//! `call`: a tool, once the user has agreed to it.
 
 use std::sync::Mutex;
 use std::time::{Instant, SystemTime};
@@ -9,13 +9,14 @@ use refmcp_client::{CallError, Error};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::approval;
+use super::output::WithRawJson;
 use super::session::Session;
-use super::written::Written;
-use crate::args::{ExitReason, UsageError};
-use crate::arguments::ArgumentInput;
+use crate::args::{ExitError, ExitReason, UsageError, join_words};
+use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, Outcome, append};
+use crate::store::trust::{Trust, Verdict};
+use crate::ui::ask::{Approval, approve, is_asked_about};
 use crate::ui::redact::masked;
 use crate::ui::render;
 use crate::ui::suggest::unknown;
@@ -24,11 +25,11 @@ use crate::ui::suggest::unknown;
 pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -> Result<ExitReason> {
     let tool = find(session, name).await?;
     let arguments = session.person.arguments(words, &tool.input_schema).await?;
-    let arguments = approval::approved(session, &tool, arguments).await?;
-    let note = Note::begin(session, name, &arguments);
+    let arguments = approved(session, &tool, arguments).await?;
+    let entry = CallLogEntry::begin(session, name, &arguments);
     let ended = watched(session, name, &arguments).await;
-    note.end(ended.as_ref().map(|written| &written.item));
-    let Written { item: result, text } = ended.map_err(|fault| session.fault("tools/call", &fault))?;
+    entry.end(ended.as_ref().map(|written| &written.item));
+    let WithRawJson { item: result, text } = ended.map_err(|fault| session.fault("tools/call", &fault))?;
     // Standard output is for the result alone.
     if result.is_error == Some(true) {
         session.remark("the tool says it failed:");
@@ -48,12 +49,54 @@ async fn find(session: &Session, name: &str) -> Result<Tool> {
     })
 }
 
+/// The arguments that the user has agreed to: by an earlier decision, or by asking.
+async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Result<JsonObject> {
+    let trust = StateFolder::from_env().and_then(|folder| Trust::load(&folder)).unwrap_or_else(|fault| {
+        tracing::warn!("nothing is known of what was decided before: {fault:#}");
+        Trust::default()
+    });
+    match trust.tool(session.name.key(), &tool.name) {
+        Verdict::Disabled => {
+            let options = format!("--tool {}", join_words(std::slice::from_ref(&tool.name)));
+            let how = session.name.command_line("refmcp trust revoke", &options);
+            return Err(
+                UsageError::new(format!("{} was disabled here; to use it again: {how}", tool.name)).into()
+            );
+        }
+        Verdict::Allowed => return Ok(arguments),
+        Verdict::Unknown | Verdict::Changed => {}
+    }
+    if !is_asked_about(tool, session.shared.yes) || !session.person.is_there() {
+        return Ok(arguments);
+    }
+    let (server, tool) = (session.name.to_string(), tool.clone());
+    let answer = session.person.ask(move |terminal| {
+        let check = |arguments: &JsonObject| fits(&tool, arguments);
+        approve(terminal, &server, &tool, arguments, &check)
+    });
+    match answer.await {
+        Some(Ok(Approval::Run(arguments))) => Ok(arguments),
+        Some(Err(fault)) => Err(fault.into()),
+        _ => Err(ExitError::new(ExitReason::Failed, "it was not called").into()),
+    }
+}
+
+/// Whether arguments that were changed by hand still fit.
+fn fits(tool: &Tool, arguments: &JsonObject) -> Result<(), String> {
+    let words = ArgumentInput {
+        words: Vec::new(),
+        json: Some(serde_json::Value::Object(arguments.clone()).to_string()),
+    };
+    let parsed = parse_arguments(&words, &tool.input_schema, &mut ValueSource::new(&mut std::io::empty()));
+    parsed.finish(&tool.input_schema).map(drop).map_err(|errors| errors.to_string())
+}
+
 /// Makes the call, with a bar that shows how far it is.
 async fn watched(
     session: &Session,
     name: &str,
     arguments: &JsonObject,
-) -> Result<Written<CallToolResult>, Error> {
+) -> Result<WithRawJson<CallToolResult>, Error> {
     let bar = Mutex::new(session.bars.call(name));
     let request = session.client.call_tool(name, arguments).on_progress(move |progress| {
         if let Ok(mut bar) = bar.lock() {
@@ -63,10 +106,10 @@ async fn watched(
     session.ask(request.read_as()).await
 }
 
-/// Makes the call as it was typed. Nobody is asked, but it is written down as any other.
+/// Makes the call as it was typed. The user is not asked, but the call is logged as any other.
 pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Box<RawValue>, Error> {
     let arguments = params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
-    let note = Note::begin(session, tool, &arguments);
+    let entry = CallLogEntry::begin(session, tool, &arguments);
     let ended = session.ask(session.client.raw("tools/call", params).read_as::<Box<RawValue>>()).await;
     let result = match &ended {
         Ok(result) => {
@@ -76,12 +119,12 @@ pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Re
         }
         Err(fault) => Err(fault),
     };
-    note.end(result.as_ref().map_err(|fault| *fault));
+    entry.end(result.as_ref().map_err(|fault| *fault));
     ended
 }
 
-/// A call that goes into the log, also when nobody waits for its end.
-pub(crate) struct Note<'a> {
+/// An entry in the log of calls; a call that is dropped before its end is logged as cancelled.
+pub(crate) struct CallLogEntry<'a> {
     session: &'a Session,
     tool: &'a str,
     arguments: &'a JsonObject,
@@ -90,7 +133,7 @@ pub(crate) struct Note<'a> {
     ended: bool,
 }
 
-impl<'a> Note<'a> {
+impl<'a> CallLogEntry<'a> {
     pub(crate) fn begin(session: &'a Session, tool: &'a str, arguments: &'a JsonObject) -> Self {
         let (began, clock) = (SystemTime::now(), Instant::now());
         Self { session, tool, arguments, began, clock, ended: false }
@@ -121,7 +164,7 @@ impl<'a> Note<'a> {
     }
 }
 
-impl Drop for Note<'_> {
+impl Drop for CallLogEntry<'_> {
     fn drop(&mut self) {
         if !self.ended {
             self.write(Outcome::Cancelled, None);

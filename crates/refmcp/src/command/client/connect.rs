@@ -78,7 +78,7 @@ impl<'a> Servers<'a> {
         self
     }
 
-    /// The server that is meant, once somebody has agreed that it is started where that has to be asked.
+    /// The server that is meant, once the user has agreed to start it where that has to be asked.
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
         let connector = match target {
             Target::Url { url, transport } => {

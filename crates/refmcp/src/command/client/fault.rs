@@ -106,7 +106,7 @@ fn wanted(why: &TransportError) -> String {
     }
 }
 
-/// Somebody pressed ctrl-c, or wants the process to end.
+/// A signal ended the command.
 pub(crate) fn interrupted() -> Fault {
     stopped(Heard::Interrupt)
 }

@@ -1,4 +1,4 @@
-//! What refmcp does for servers: the person in front of the terminal answers, or a command does, or nobody.
+//! What refmcp does for servers: the user answers at the terminal, or a command does, or requests are declined.
 
 use std::fmt;
 use std::path::Path;
@@ -7,25 +7,25 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use refmcp_client::model::{
-    Content, CreateMessageParams, CreateMessageResult, ElicitResult, JsonObject, Role, Root,
+    Content, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitResult, JsonObject, Role, Root,
 };
 use refmcp_client::{Host, RpcError, redact};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use super::unattended;
 use crate::args::{SharedOptions, UsageError, split_words};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::ui::ask::{ask_missing, ask_to_visit, fill_form};
 use crate::ui::browser::open_url;
 use crate::ui::progress::Bars;
 use crate::ui::terminal::{AskError, Terminal};
+use crate::ui::text::one_line;
 
 /// The person in front of the terminal, if there is one.
 #[derive(Clone)]
 pub(crate) struct Person {
-    /// Whoever waits for it gets it in turn.
+    /// One question at a time.
     terminal: Option<Arc<Mutex<Terminal>>>,
     /// Told when a question has to wait for the terminal.
     on_waiting: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -71,7 +71,7 @@ impl Person {
         self.terminal.is_some()
     }
 
-    /// Asks, on a thread that may wait; one question at a time. `None` when nobody is there.
+    /// Asks, on a thread that may wait; one question at a time. `None` without a terminal.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Terminal) -> Result<T, AskError> + Send + 'static,
@@ -133,7 +133,7 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
         (None, false) => host,
     };
     if !person.is_there() {
-        return if shared.yes { unattended::host(host, server, &person.bars) } else { host };
+        return if shared.yes { answer_by_default(host, server, &person.bars) } else { host };
     }
     let (of_forms, for_forms) = (person.clone(), server.to_owned());
     let (of_pages, for_pages) = (person.clone(), server.to_owned());
@@ -232,4 +232,43 @@ async fn sample_by_hand(
 
 fn spoken(block: &Content) -> String {
     block.as_text().map_or_else(|| serde_json::to_string(block).unwrap_or_default(), str::to_owned)
+}
+
+/// Answers without a terminal where `--yes` was given: accepts forms with their defaults, declines forms that need more
+/// and web pages, and says so on stderr.
+fn answer_by_default(host: Host, server: &str, bars: &Bars) -> Host {
+    let (forms, pages) = (Declining::new(server, bars), Declining::new(server, bars));
+    host.elicitation(move |params| {
+        let content = params.requested_schema.defaults();
+        let result = match params.requested_schema.check(&content) {
+            Ok(()) => ElicitResult::accept(content),
+            Err(why) => forms.decline(
+                &format!("the form {:?}", params.message),
+                &format!("{why}, and --yes answers with defaults only"),
+            ),
+        };
+        async { Ok(result) }
+    })
+    .url_elicitation(move |params| {
+        let what = format!("the page {} ({:?})", params.url, params.message);
+        let result = pages.decline(&what, "--yes opens no web pages; run it at a terminal");
+        async { Ok(result) }
+    })
+}
+
+struct Declining {
+    server: String,
+    bars: Bars,
+}
+
+impl Declining {
+    fn new(server: &str, bars: &Bars) -> Self {
+        Self { server: server.to_owned(), bars: bars.clone() }
+    }
+
+    fn decline(&self, what: &str, why: &str) -> ElicitResult {
+        let line = format!("refmcp: declined {what} of {}: {why}", self.server);
+        self.bars.say(&format!("{}\n", one_line(&line)));
+        ElicitResult::new(ElicitAction::Decline)
+    }
 }

@@ -11,8 +11,9 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::declared::Family;
+use super::extra_methods::ExtraMethods;
 use super::models;
+use super::output::WithRawJson;
 use super::session::Session;
 use crate::args::{ExitReason, ListKind, UsageError};
 use crate::ui::error::rpc_of;
@@ -107,7 +108,7 @@ impl Lists<'_> {
         if !(self.what == kind.listing || all && offered) {
             return Ok(());
         }
-        let listed = match self.session.list::<Written<T>>().await {
+        let listed = match self.session.list::<WithRawJson<T>>().await {
             Ok(listed) => listed,
             Err(fault) if all => {
                 self.document.refuse(member::<T>(), fault.rpc(), &fault.to_string());
@@ -145,7 +146,7 @@ impl Lists<'_> {
     /// Models are beyond the protocol, and come in one answer.
     async fn add_models(&mut self) -> Result<()> {
         let all = self.what == ListKind::All;
-        let offered = Family::Models.is_in(&self.session.client.server().capabilities);
+        let offered = ExtraMethods::Models.is_in(&self.session.client.server().capabilities);
         if !(self.what == ListKind::Models || all && offered) {
             return Ok(());
         }
@@ -240,7 +241,7 @@ struct Document {
 }
 
 impl Document {
-    fn add<T: Listable>(&mut self, list: Vec<Written<T>>) {
+    fn add<T: Listable>(&mut self, list: Vec<WithRawJson<T>>) {
         let texts = list.into_iter().map(|written| written.text);
         self.lists.insert(member::<T>(), texts.collect());
     }
@@ -259,24 +260,17 @@ fn member<T: Listable>() -> &'static str {
     }
 }
 
-/// Something that is listed, and how the server has written it.
-#[derive(Debug)]
-struct Written<T> {
-    item: T,
-    text: Box<RawValue>,
-}
-
 /// A page, and how the server has written what is on it.
-struct WrittenPage<T: Listable> {
+pub(crate) struct RawJsonPage<T: Listable> {
     page: T::Page,
     texts: Vec<Box<RawValue>>,
 }
 
-impl<T: Listable> Listable for Written<T> {
-    type Page = WrittenPage<T>;
+impl<T: Listable> Listable for WithRawJson<T> {
+    type Page = RawJsonPage<T>;
     const METHOD: &'static str = T::METHOD;
 
-    fn into_items(page: WrittenPage<T>) -> (Vec<Self>, Option<String>) {
+    fn into_items(page: RawJsonPage<T>) -> (Vec<Self>, Option<String>) {
         let (items, next) = T::into_items(page.page);
         let written = items.into_iter().zip(page.texts).map(|(item, text)| Self { item, text });
         (written.collect(), next)
@@ -291,7 +285,7 @@ impl<T: Listable> Listable for Written<T> {
     }
 }
 
-impl<'de, T: Listable> Deserialize<'de> for WrittenPage<T> {
+impl<'de, T: Listable> Deserialize<'de> for RawJsonPage<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = Box::<RawValue>::deserialize(deserializer)?;
         let page = serde_json::from_str(written.get()).map_err(D::Error::custom)?;

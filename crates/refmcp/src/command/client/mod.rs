@@ -1,25 +1,21 @@
 //! Commands that drive a server.
 
-pub(crate) mod approval;
 mod budget;
 pub(crate) mod call;
 mod connect;
-pub(crate) mod declared;
+pub(crate) mod extra_methods;
 pub(crate) mod fault;
 mod hint;
 mod host;
+mod ignored_input;
 pub(crate) mod list;
-pub(crate) mod metadata;
 pub(crate) mod models;
 pub(crate) mod output;
 pub(crate) mod requests;
 mod server_stderr;
 mod session;
 mod trace;
-mod unattended;
-mod unread;
 pub(crate) mod watch;
-mod written;
 
 use std::io;
 use std::sync::OnceLock;
@@ -43,7 +39,7 @@ pub(crate) use host::{Person, root};
 pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;
 
-/// Runs a command until it is done or somebody has had enough.
+/// Runs a command until it is done or a signal ends it.
 pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<ExitReason> {
     let runtime = runtime(&command)?;
     let target = command.target().cloned();
@@ -68,7 +64,7 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
         (Some(heard), Err(_)) => Err(fault::stopped(*heard)),
         (None, done) => done,
     };
-    // A thread that waits for somebody to type cannot be ended otherwise.
+    // A thread that reads the terminal cannot be ended otherwise.
     runtime.shutdown_background();
     done.map_err(|fault| auth::hinted(fault, target.as_ref()))
 }
@@ -98,7 +94,7 @@ async fn stop_in_order(mut signals: Signals, stopped: &CancellationToken, heard:
 /// How long a connection to a server that does not answer may take to end in order.
 const HURRIED_FAREWELL: Duration = Duration::from_millis(500);
 
-/// How long a connection may take to end in order once somebody has had enough.
+/// How long a connection may take to end in order after a signal.
 const FAREWELL: Duration = Duration::from_secs(6);
 
 async fn carry_out(
@@ -148,7 +144,7 @@ async fn carry_out(
     let done = tokio::select! {
         done = command.run(&session) => done,
         () = stopped.cancelled() => match command {
-            // Watching ends when somebody has seen enough.
+            // A signal is the usual end of watching.
             OneShot::Watch(_) => Ok(ExitReason::Done),
             _ => Err(fault::interrupted()),
         },
@@ -193,7 +189,7 @@ impl OneShot {
             Self::Watch(uris) => watch::watch(session, uris).await,
             Self::Info => requests::info(session),
             Self::SelectModel(name) => models::select(session, name).await,
-            Self::Metadata => metadata::metadata(session).await,
+            Self::Metadata => requests::metadata(session).await,
             Self::Raw(method, params) => requests::raw(session, method, params.as_deref()).await,
             Self::SetLevel(level) => requests::set_level(session, *level).await,
         }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::declared::Family;
+use super::extra_methods::ExtraMethods;
+use super::output::WithRawJson;
 use super::session::Session;
-use super::written::Written;
 use crate::args::{ExitError, ExitReason};
 use crate::ui::render;
 
@@ -55,8 +55,8 @@ pub(crate) async fn list(session: &Session) -> Result<()> {
 }
 
 /// The models, and as the server wrote them.
-pub(crate) async fn fetch(session: &Session) -> Result<Written<ModelList>> {
-    Family::Models.require(session)?;
+pub(crate) async fn fetch(session: &Session) -> Result<WithRawJson<ModelList>> {
+    ExtraMethods::Models.require(session)?;
     let request = session.client.raw("models/list", JsonObject::new()).read_as();
     session.ask(request).await.map_err(|fault| session.fault("models/list", &fault))
 }
@@ -84,7 +84,7 @@ pub(crate) async fn select(session: &Session, name: &str) -> Result<()> {
 
 /// Selects a model: for the session, or for every request from now on where there is none.
 pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> {
-    Family::Models.require(session)?;
+    ExtraMethods::Models.require(session)?;
     let client = &session.client;
     let per_request = client.server().rules().lifecycle == Lifecycle::PerRequest;
     let named = JsonObject::from_iter([(META.to_owned(), Value::from(name))]);

@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Result;
 use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
+use serde_json::value::RawValue;
 
 use crate::args::{OutputFormat, SharedOptions};
 use crate::ui::output::print;
@@ -52,6 +54,21 @@ impl Printer {
 
     pub(crate) fn view(&self) -> &View {
         &self.view
+    }
+}
+
+/// A result beside the JSON text that the server wrote, so that output keeps its members in their order.
+#[derive(Debug)]
+pub(crate) struct WithRawJson<T> {
+    pub(crate) item: T,
+    pub(crate) text: Box<RawValue>,
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for WithRawJson<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let item = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        Ok(Self { item, text })
     }
 }
 

@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::call;
+use super::extra_methods::ExtraMethods;
+use super::output::WithRawJson;
 use super::output::laid_out;
 use super::session::Session;
-use super::written::Written;
 use crate::args::{CompletionReference, ExitError, ExitReason, UsageError};
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::rpc_of;
@@ -26,7 +27,7 @@ use crate::ui::text::{multi_line, one_line};
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
-    let request = session.client.read_resource(uri).read_as::<Written<ReadResourceResult>>();
+    let request = session.client.read_resource(uri).read_as::<WithRawJson<ReadResourceResult>>();
     let read = match session.ask(request).await {
         Ok(read) => read,
         Err(fault) => {
@@ -58,7 +59,7 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput)
             other => (name, other.to_string()),
         })
         .collect();
-    let request = session.client.get_prompt(name, &arguments).read_as::<Written<GetPromptResult>>();
+    let request = session.client.get_prompt(name, &arguments).read_as::<WithRawJson<GetPromptResult>>();
     let got = session.ask(request).await.map_err(|fault| session.fault("prompts/get", &fault))?;
     if got.item.messages.is_empty() {
         session.remark("the prompt has no messages");
@@ -79,7 +80,7 @@ pub(crate) async fn complete(
         CompletionArgument { name: argument.to_owned(), value: prefix.to_owned(), extra: JsonObject::new() };
     let context: BTreeMap<String, String> = context.iter().cloned().collect();
     let request = session.client.complete(&reference, &argument, &context);
-    let request = request.read_as::<Written<CompleteResult>>();
+    let request = request.read_as::<WithRawJson<CompleteResult>>();
     let completed = match session.ask(request).await {
         Ok(completed) => completed,
         Err(fault) => {
@@ -94,7 +95,7 @@ pub(crate) async fn complete(
             });
         }
     };
-    let Written { item: result, text } = completed;
+    let WithRawJson { item: result, text } = completed;
     session.printer.show(&text, |view| match view.width {
         // A program that reads would take a remark for a value.
         None => result.completion.values.iter().map(|value| format!("{}\n", one_line(value))).collect(),
@@ -206,4 +207,13 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
 pub(crate) async fn set_level(session: &Session, level: LogLevel) -> Result<()> {
     session.set_level(level).await?;
     session.printer.show(&json!({}), |_| String::new())
+}
+
+/// `metadata`: what a server says of itself beyond the protocol.
+pub(crate) async fn metadata(session: &Session) -> Result<()> {
+    ExtraMethods::Metadata.require(session)?;
+    let request = session.client.raw("metadata/get", JsonObject::new()).read_as::<Box<RawValue>>();
+    let written = session.ask(request).await.map_err(|fault| session.fault("metadata/get", &fault))?;
+    let members: Value = serde_json::from_str(written.get())?;
+    session.printer.show(&written, |view| render::metadata(&members, view))
 }

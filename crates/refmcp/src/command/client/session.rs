@@ -17,9 +17,9 @@ use super::connect::{Servers, remember, remembered};
 use super::fault;
 use super::hint;
 use super::host::{Person, host};
+use super::ignored_input::IgnoredInput;
 use super::models;
 use super::output::Printer;
-use super::unread::UnreadInput;
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName};
 use crate::ui::progress::Bars;
 use crate::ui::render;
@@ -60,8 +60,8 @@ impl Session {
         let budget = Budget::new(shared);
         let events = Events::default();
         let address = server.connector.name();
-        let unread = Arc::new(UnreadInput::new(bars, !Target::is_url(&address)));
-        let listen = listener(printer.clone(), bars.clone(), events.clone(), unread.clone());
+        let ignored = Arc::new(IgnoredInput::new(bars, !Target::is_url(&address)));
+        let listen = listener(printer.clone(), bars.clone(), events.clone(), ignored.clone());
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
@@ -87,7 +87,7 @@ impl Session {
             Ok(client) => client,
             Err(why) => {
                 let fault = fault::of_connecting(&why, &server.last_lines);
-                let hint = match unread.first_line() {
+                let hint = match ignored.first_line() {
                     // It is alive, but what it says is not the protocol.
                     Some(line) if is_timeout(&why) => {
                         Some(format!("it wrote what is no message: {}", one_line(&line)))
@@ -104,7 +104,7 @@ impl Session {
                 });
             }
         };
-        // What somebody insisted on says nothing about what the server would rather speak.
+        // A revision that was demanded says nothing about what the server prefers.
         if shared.protocol_version == VersionPolicy::Auto {
             remember(&server.name, &client);
         }
@@ -188,20 +188,20 @@ fn is_timeout(why: &ConnectError) -> bool {
     matches!(why.why(), OpenError::TimedOut { .. })
 }
 
-/// Log messages are shown as they come; the rest is for whoever listens.
+/// Log messages are shown as they come; the rest goes to subscribers.
 fn listener(
     printer: Printer,
     bars: Bars,
     events: Events,
-    unread: Arc<UnreadInput>,
+    ignored: Arc<IgnoredInput>,
 ) -> impl Fn(&Event) + Send + Sync {
     move |event| {
         match event {
             Event::Notification(ServerNotification::Log(log)) if printer.output() == OutputFormat::Text => {
                 bars.say(&render::log_message(log, printer.view()));
             }
-            Event::Ignored(what) => unread.tell(what),
-            Event::Finding(finding) if finding.is_violation() && !unread.is_latest(&finding.what) => {
+            Event::Ignored(what) => ignored.tell(what),
+            Event::Finding(finding) if finding.is_violation() && !ignored.is_latest(&finding.what) => {
                 tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
             }
             Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
@@ -211,7 +211,7 @@ fn listener(
     }
 }
 
-/// What happens without being asked for, for whoever listens. The room for it is made when somebody does: it is
+/// Events for subscribers. The buffer is allocated with the first subscriber: it is
 /// large, and most commands never listen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Events {
@@ -226,7 +226,7 @@ impl Events {
 
     fn tell(&self, event: &Event) {
         if let Some(sender) = self.sender.get() {
-            // Whoever listened may have left.
+            // The subscriber may have left.
             let _ = sender.send(event.clone());
         }
     }

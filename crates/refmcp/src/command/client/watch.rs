@@ -16,13 +16,13 @@ use crate::ui::error::rpc_of;
 use crate::ui::suggest::nearest;
 use crate::ui::text::{multi_line, one_line};
 
-/// Whoever listened this long listens again when the stream breaks; a server that ends streams at once does not want it.
+/// A stream that lasted this long is opened again when it breaks; a server that ends streams at once does not want it.
 pub(crate) const LASTED: Duration = Duration::from_secs(1);
 
 /// How often a server with sessions is asked whether it is there.
 const ASKED_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows changes until somebody has had enough, or the server has.
+/// Shows changes until a signal comes or the server ends.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     let mut events = session.events.subscribe();
     let client = &session.client;
@@ -66,7 +66,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
             if session.shared.output == OutputFormat::Text
                 && let Err(fault) = output::write(b"listening\n")
             {
-                tracing::warn!("nobody reads: {fault:#}");
+                tracing::warn!("standard output: {fault:#}");
             }
             notice_loss(session).await
         }

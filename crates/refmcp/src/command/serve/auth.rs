@@ -15,9 +15,9 @@ use refmcp_http::{ExtraRoutes, Options, ResourceServer};
 use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settings, TrustedIssuer};
 use url::Url;
 
-use super::place::Place;
+use super::addresses::ServerAddresses;
 use crate::args::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer, UsageError};
-use crate::command::beside::Beside;
+use crate::command::scoped_fetch::ScopedFetcher;
 
 /// What is said about it, line by line.
 type Lines = Vec<(&'static str, String)>;
@@ -25,7 +25,7 @@ type Lines = Vec<(&'static str, String)>;
 /// What others are told about who may use the server.
 #[derive(Debug, Default)]
 pub(super) struct About {
-    /// To whoever started it.
+    /// To the operator.
     pub(super) lines: Lines,
     /// To its clients: the extensions of the protocol by which they can get in.
     pub(super) extensions: Vec<&'static str>,
@@ -36,13 +36,17 @@ pub(super) struct About {
 /// # Errors
 ///
 /// The options do not fit together, or a file cannot be read.
-pub(super) fn set(options: &AuthorizationOptions, place: &Place, http: &mut Options) -> Result<About> {
+pub(super) fn set(
+    options: &AuthorizationOptions,
+    addresses: &ServerAddresses,
+    http: &mut Options,
+) -> Result<About> {
     let Some(issuer) = &options.auth else {
-        place.check_public()?;
+        addresses.check_public()?;
         return Ok(About::default());
     };
-    let origin = place.origin()?;
-    let resource = origin.join(place.path.as_str()).context("no address")?;
+    let origin = addresses.origin()?;
+    let resource = origin.join(addresses.path.as_str()).context("no address")?;
     match issuer {
         TokenIssuer::Builtin => builtin(options, &origin, resource, http),
         TokenIssuer::External(name) => elsewhere(options, name, resource, http),
@@ -94,11 +98,12 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
     let fetch: Arc<dyn Fetch> = Arc::new(InProcessFetch::new(issuer.clone(), None));
     let mut resource_server =
         ResourceServer::new(resource, issuer.name(), fetch).challenge_scopes(first_of(&supported));
-    // Both read the same clock, and whoever tests how a client renews its token does not want to wait a minute longer.
+    // Both read the same clock, and tests of token renewal should not wait a minute longer.
     resource_server = resource_server.clock_skew(Duration::ZERO);
     if asked {
         let (client_id, secret) = issuer.resource_credentials();
-        let client_secret = secret.cloned().context("nobody may ask about tokens")?;
+        let client_secret =
+            secret.cloned().context("the authorization server has no credentials for introspection")?;
         resource_server =
             resource_server.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
     }
@@ -136,9 +141,9 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
             return Err(UsageError::new(format!("{option} {what}")).into());
         }
     }
-    // Where the issuer is, is the word of whoever started this, and not that of a stranger.
+    // The operator names the issuer's URL, so it may be local.
     let url = Url::parse(name).context("the issuer's URL")?;
-    let mut resource_server = ResourceServer::new(resource, name, Arc::new(Beside::trusted(&url)));
+    let mut resource_server = ResourceServer::new(resource, name, Arc::new(ScopedFetcher::trusted(&url)));
     match (&options.auth_introspect_id, &options.auth_introspect_secret_file) {
         (Some(id), Some(file)) => {
             let secret = std::fs::read_to_string(file)
@@ -196,7 +201,7 @@ fn trusted(named: &[(String, String)]) -> Result<Vec<TrustedIssuer>> {
     named.iter().map(read).collect()
 }
 
-/// The keys of somebody, in a file.
+/// The key set in a file.
 fn keys_in(file: &str, whose: &str) -> Result<Jwks> {
     let text = std::fs::read(file).with_context(|| format!("the keys of {whose}: {file}"))?;
     serde_json::from_slice(&text).with_context(|| format!("{file} is no JWKS"))

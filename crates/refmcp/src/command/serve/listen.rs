@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use refmcp_http::{Listener, Tls};
 use tokio::net::TcpListener;
 
-use super::place::At;
+use super::addresses::ListenAddress;
 use crate::args::{ServeOptions, UsageError};
 
 /// Opens it; gives where it really is.
@@ -12,12 +12,12 @@ use crate::args::{ServeOptions, UsageError};
 /// # Errors
 ///
 /// It is taken, or the system refuses it.
-pub(super) async fn open(options: &ServeOptions, tls: Option<&Tls>) -> Result<(Listener, At)> {
+pub(super) async fn open(options: &ServeOptions, tls: Option<&Tls>) -> Result<(Listener, ListenAddress)> {
     #[cfg(unix)]
     if let Some(path) = &options.listen.unix {
         let socket = refmcp_http::UnixSocket::bind(path, options.listen.unix_mode).await;
         let socket = socket.context("cannot listen on the Unix socket")?;
-        return Ok((socket.into(), At::Unix(path.clone())));
+        return Ok((socket.into(), ListenAddress::Unix(path.clone())));
     }
     if let Some(path) = options.host.strip_prefix("unix:") {
         let what = format!("--host is the address of a port; for a Unix socket say --unix {path}");
@@ -34,5 +34,5 @@ pub(super) async fn open(options: &ServeOptions, tls: Option<&Tls>) -> Result<(L
         Some(tls) => Listener::tls(listener, tls.clone()),
         None => listener.into(),
     };
-    Ok((listener, At::Address(address)))
+    Ok((listener, ListenAddress::Address(address)))
 }

@@ -1,8 +1,8 @@
 //! `refmcp serve`: the reference server for any number of clients, over HTTP.
 
+mod addresses;
 mod auth;
 mod listen;
-mod place;
 mod reachable;
 mod signals;
 
@@ -15,7 +15,7 @@ use refmcp_server::model::{JsonObject, ServerCapabilities};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use self::place::{At, Place};
+use self::addresses::{ListenAddress, ServerAddresses};
 use self::signals::Signals;
 use super::reference_options;
 use crate::args::{OutputFormat, Policy, ServeOptions};
@@ -41,21 +41,22 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let (grace, output) = (options.server.grace, options.output);
     let public = options.listen.public_url.clone();
     let shown = match &at {
-        At::Address(address) => {
+        ListenAddress::Address(address) => {
             reachable::authority(*address, &options.allow_host, reachable::outgoing_address)
         }
-        At::Unix(_) => "localhost".to_owned(),
+        ListenAddress::Unix(_) => "localhost".to_owned(),
     };
-    let place = Place { at, secure: tls.is_some(), path: options.listen.path.clone(), shown, public };
-    http.hosts.extend(place.public_hosts());
-    let about = auth::set(&options.authorization, &place, &mut http)?;
+    let addresses =
+        ServerAddresses { at, secure: tls.is_some(), path: options.listen.path.clone(), shown, public };
+    http.hosts.extend(addresses.public_hosts());
+    let about = auth::set(&options.authorization, &addresses, &mut http)?;
     let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
-    if let (None, At::Address(address)) = (&http.resource_server, &place.at) {
+    if let (None, ListenAddress::Address(address)) = (&http.resource_server, &addresses.at) {
         reachable::warn_if_open(*address);
     }
     let mut reference = reference_options(options.server);
     reference.auth_required = http.resource_server.is_some();
-    reference.endpoints = place.public_endpoints().map(|(_, url)| url).to_vec();
+    reference.endpoints = addresses.public_endpoints().map(|(_, url)| url).to_vec();
     let extensions = about.extensions;
     let declare = move |capabilities: &mut ServerCapabilities| {
         for id in extensions {
@@ -67,11 +68,11 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let server = refmcp_reference::server_with(reference, more)?;
     let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
     let said = match output {
-        OutputFormat::Text => place.banner(ops_address, "Authorization", &about.lines),
-        OutputFormat::Json | OutputFormat::Jsonl => place.document(ops_address, &about.lines),
+        OutputFormat::Text => addresses.banner(ops_address, "Authorization", &about.lines),
+        OutputFormat::Json | OutputFormat::Jsonl => addresses.document(ops_address, &about.lines),
     };
     if let Err(fault) = stdout().write_all(said.as_bytes()) {
-        // Whoever closed our output does not want to read it; the server is no worse for that.
+        // A closed standard output is no reason not to serve.
         tracing::debug!(%fault, "the banner was not read");
     }
     let endpoint = Endpoint::builder(server).options(http).build();
@@ -97,7 +98,7 @@ async fn listen_for_ops(address: Option<&str>, http: &mut Options) -> Result<Opt
     listener.with_context(|| format!("--ops-addr: cannot listen on {address}")).map(Some)
 }
 
-fn http_options(options: &ServeOptions, at: &At) -> Options {
+fn http_options(options: &ServeOptions, at: &ListenAddress) -> Options {
     let lenient = options.server.policy == Policy::Lenient;
     Options {
         path: options.listen.path.clone(),
@@ -118,9 +119,9 @@ fn http_options(options: &ServeOptions, at: &At) -> Options {
 }
 
 /// Names under which clients reach us when we listen beyond this machine.
-fn own_names(options: &ServeOptions, at: &At) -> Vec<String> {
+fn own_names(options: &ServeOptions, at: &ListenAddress) -> Vec<String> {
     let mut names = options.allow_host.clone();
-    if let At::Address(address) = at
+    if let ListenAddress::Address(address) = at
         && !address.ip().is_loopback()
     {
         names.push(options.host.clone());

@@ -33,7 +33,7 @@ pub(super) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
         (IpAddr::from([0, 0, 0, 0]), IpAddr::from([192, 0, 2, 1])),
         (IpAddr::from([0; 8]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])),
     ];
-    // Whoever listens on all addresses of version 6 listens on those of version 4 too, mostly.
+    // A socket on all IPv6 addresses mostly listens on all IPv4 addresses too.
     let ways = ways.into_iter().filter(|(from, _)| listening.is_ipv6() || from.is_ipv4());
     ways.filter_map(|(from, to)| {
         let socket = UdpSocket::bind((from, 0)).ok()?;

@@ -1,4 +1,4 @@
-//! What is suggested, from what two servers offer.
+//! What is suggested, from what two servers catalog.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-fn offers(used: Option<&str>) -> Offers {
+fn catalogs(used: Option<&str>) -> Catalogs {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -25,7 +25,7 @@ fn offers(used: Option<&str>) -> Offers {
     let argument = |name: &str| read::<PromptArgument>(json!({"name": name}));
     let mut prompt: Prompt = read(json!({"name": "review"}));
     prompt.arguments = Some(vec![argument("code"), argument("language")]);
-    let one = Offer {
+    let one = Catalog {
         tools: vec![tool("echo"), tool("sum")],
         resources: vec![read::<Resource>(json!({"uri": "memo://a", "name": "a"}))],
         templates: vec![read::<ResourceTemplate>(
@@ -34,8 +34,8 @@ fn offers(used: Option<&str>) -> Offers {
         prompts: vec![prompt],
         models: vec!["gpt-4".to_owned(), "claude-v2".to_owned()],
     };
-    let two = Offer { tools: vec![tool("echo"), tool("evil\u{1b}[2J")], ..Offer::default() };
-    Offers {
+    let two = Catalog { tools: vec![tool("echo"), tool("evil\u{1b}[2J")], ..Catalog::default() };
+    Catalogs {
         servers: vec![("one".to_owned(), Arc::new(one)), ("two".to_owned(), Arc::new(two))],
         absent: vec!["gone".to_owned()],
         configured: ["gone", "known"].map(str::to_owned).to_vec(),
@@ -44,7 +44,7 @@ fn offers(used: Option<&str>) -> Offers {
 }
 
 fn texts(typed: &str, used: Option<&str>) -> Vec<String> {
-    suggest(typed, &offers(used)).words.into_iter().map(|word| word.text).collect()
+    suggest(typed, &catalogs(used)).words.into_iter().map(|word| word.text).collect()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn words_are_completed_from_what_is_offered() {
 
 #[test]
 fn values_of_prompts_and_templates_are_the_servers_to_know() {
-    let ask = suggest("/one.review code='a b' language=ru", &offers(None)).ask.unwrap();
+    let ask = suggest("/one.review code='a b' language=ru", &catalogs(None)).ask.unwrap();
     let context = vec![("code".to_owned(), "a b".to_owned())];
     let expected = Ask {
         server: "one".to_owned(),
@@ -99,10 +99,10 @@ fn values_of_prompts_and_templates_are_the_servers_to_know() {
         context,
     };
     assert_eq!(ask, expected);
-    let ask = suggest("read memos shelf=", &offers(None)).ask.unwrap();
+    let ask = suggest("read memos shelf=", &catalogs(None)).ask.unwrap();
     assert_eq!(ask.of, CompletionReference::Template("memo://{shelf}/{name}".to_owned()));
-    assert_eq!(suggest("read memos other=", &offers(None)).ask, None);
-    assert_eq!(suggest("sum message=", &offers(None)).ask, None);
+    assert_eq!(suggest("read memos other=", &catalogs(None)).ask, None);
+    assert_eq!(suggest("sum message=", &catalogs(None)).ask, None);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn files_follow_an_at_sign() {
     }
     std::fs::create_dir(folder.path().join("altar")).unwrap();
     let prefix = format!("{}/al", folder.path().display());
-    let found = suggest(&format!("sum message=@{prefix}"), &offers(None));
+    let found = suggest(&format!("sum message=@{prefix}"), &catalogs(None));
     assert_eq!(found.file, Some(("message=@".to_owned(), prefix.clone())));
     let words = files("message=@", &prefix);
     let place = folder.path().display();
@@ -142,7 +142,7 @@ fn files_follow_an_at_sign() {
 
 #[test]
 fn what_could_do_something_to_a_terminal_is_not_suggested() {
-    let found = suggest("two.e", &offers(None));
+    let found = suggest("two.e", &catalogs(None));
     let harmless: Vec<Word> = found.words.into_iter().filter(is_harmless).collect();
     assert_eq!(harmless, [Word { text: "two.echo".to_owned(), open: false }]);
     let quoted = pair(Word { text: "goal=fewer dependencies".to_owned(), open: false });

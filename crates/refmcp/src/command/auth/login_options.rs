@@ -13,7 +13,7 @@ use refmcp_client::auth::{Authorization, default_client_metadata};
 use crate::args::{EnterpriseOptions, GrantType, LoginOptions, UsageError};
 
 impl LoginOptions {
-    /// The same authorization, for whoever this is about.
+    /// The same authorization with these options.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl LoginOptions {
             Some(id) => Some(self.registered(id)?),
             None => None,
         };
-        // Whoever says who they are does not want to be somebody else.
+        // A registered client does not register again.
         let dynamic = registered.is_none().then(default_client_metadata);
         Ok(ClientIdentity { registered, document: self.client_metadata_url.clone(), dynamic })
     }
@@ -63,7 +63,7 @@ impl LoginOptions {
         secret(self.client_secret_file.as_deref(), ("--client-secret-env", self.client_secret_env.as_deref()))
     }
 
-    /// The same, where a client that others registered belongs to whoever gave this grant: what proves who it is goes
+    /// The same, where a client that others registered belongs to the issuer of this grant: what proves who it is goes
     /// nowhere else from now on.
     pub(super) fn settled(&self, grant: &TokenSet) -> Self {
         let mut settled = self.clone();

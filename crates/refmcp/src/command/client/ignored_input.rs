@@ -18,7 +18,7 @@ const ADVICE: &str =
 
 /// Tells of input that was left out, up to a limit.
 #[derive(Debug)]
-pub(crate) struct UnreadInput {
+pub(crate) struct IgnoredInput {
     bars: Bars,
     told: AtomicUsize,
     latest: Mutex<String>,
@@ -28,7 +28,7 @@ pub(crate) struct UnreadInput {
     is_program: bool,
 }
 
-impl UnreadInput {
+impl IgnoredInput {
     pub(crate) fn new(bars: &Bars, is_program: bool) -> Self {
         let (told, latest, first_line) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
         Self { bars: bars.clone(), told, latest, first_line, is_program }

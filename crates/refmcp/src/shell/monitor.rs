@@ -1,4 +1,4 @@
-//! One task for each connected server: shows what it tells of, keeps up with what it offers, and notices its end.
+//! One task for each connected server: shows what it tells of, keeps up with what it catalogs, and notices its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use refmcp_proto::revision::Lifecycle;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-use super::aside::Asides;
+use super::catalog::Catalog;
 use super::connect;
-use super::offer::Offer;
-use super::servers::Roster;
-use super::state::{State, Trouble};
+use super::notices::Notices;
+use super::servers::ServerRegistry;
+use super::servers::{Outage, ServerState};
 use crate::command::client::watch::{LASTED, describe};
 use crate::ui::text::one_line;
 
 /// What the task needs.
-pub(super) struct Watching {
+pub(super) struct ServerMonitor {
     pub(super) name: String,
     pub(super) client: Client,
     pub(super) events: broadcast::Receiver<Event>,
-    pub(super) offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
+    pub(super) catalog: Arc<watch::Sender<Option<Arc<Catalog>>>>,
     pub(super) subscriptions: watch::Receiver<BTreeSet<String>>,
-    pub(super) asides: Asides,
-    pub(super) roster: Roster,
-    pub(super) trouble: Trouble,
+    pub(super) notices: Notices,
+    pub(super) registry: ServerRegistry,
+    pub(super) outage: Outage,
 }
 
-impl Watching {
+impl ServerMonitor {
     /// Goes on until the server is gone.
     pub(super) async fn run(mut self) {
-        let fetching = keep_up(self.client.clone(), self.offer.clone(), self.events.resubscribe());
-        let listening = listen(Listening {
+        let fetching = keep_up(self.client.clone(), self.catalog.clone(), self.events.resubscribe());
+        let listening = listen(ChangeListener {
             name: self.name.clone(),
             client: self.client.clone(),
             subscriptions: self.subscriptions.clone(),
-            asides: self.asides.clone(),
-            trouble: self.trouble.clone(),
+            notices: self.notices.clone(),
+            outage: self.outage.clone(),
         });
         let hearing = self.hear();
         tokio::select! {
@@ -53,7 +53,7 @@ impl Watching {
         loop {
             match self.events.recv().await {
                 Ok(Event::Notification(ServerNotification::SubscriptionsAcknowledged(_))) => {
-                    if self.trouble.ends() {
+                    if self.outage.ends() {
                         self.say("answers again");
                     }
                 }
@@ -63,13 +63,13 @@ impl Watching {
                     }
                 }
                 Ok(Event::Reopened(_)) => {
-                    self.trouble.ends();
+                    self.outage.ends();
                     self.say("the session was lost and opened anew");
                     self.subscribe_again().await;
                 }
                 Ok(Event::StreamLost(why)) => self.check(&why).await,
                 Ok(Event::StreamRestored) => {
-                    if self.trouble.ends() {
+                    if self.outage.ends() {
                         self.say("answers again");
                     }
                 }
@@ -78,7 +78,7 @@ impl Watching {
                     self.say(&format!("is gone: {why}; to connect again: connect {}", self.name));
                     // First what is known of it: ending what is left of it may take a while.
                     let client = self.client.clone();
-                    self.roster.set(&self.name, State::Failed(why));
+                    self.registry.set(&self.name, ServerState::Failed(why));
                     client.close().await;
                     return;
                 }
@@ -95,7 +95,7 @@ impl Watching {
     /// another for this.
     async fn check(&self, why: &TransportError) {
         if connect::answers(&self.client).await.is_err() {
-            does_not_answer(&self.asides, &self.name, &self.trouble, why);
+            does_not_answer(&self.notices, &self.name, &self.outage, why);
         }
     }
 
@@ -112,7 +112,7 @@ impl Watching {
     }
 
     fn say(&self, line: &str) {
-        self.asides.say(format!("[{}] {line}\n", self.name));
+        self.notices.say(format!("[{}] {line}\n", self.name));
     }
 }
 
@@ -124,11 +124,11 @@ pub(super) fn is_stateless(client: &Client) -> bool {
 /// Asks for the lists at the beginning, and whenever one of them has changed.
 async fn keep_up(
     client: Client,
-    offer: Arc<watch::Sender<Option<Arc<Offer>>>>,
+    catalog: Arc<watch::Sender<Option<Arc<Catalog>>>>,
     mut events: broadcast::Receiver<Event>,
 ) {
     loop {
-        offer.send_replace(Some(Arc::new(Offer::of(&client).await)));
+        catalog.send_replace(Some(Arc::new(Catalog::of(&client).await)));
         loop {
             match events.recv().await {
                 Ok(Event::Notification(
@@ -150,17 +150,17 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What listening for changes needs.
-struct Listening {
+struct ChangeListener {
     name: String,
     client: Client,
     subscriptions: watch::Receiver<BTreeSet<String>>,
-    asides: Asides,
-    trouble: Trouble,
+    notices: Notices,
+    outage: Outage,
 }
 
 /// Where there is no session: listens for changes of the lists and of the resources that are of interest. When the
 /// server cannot be reached that is told at once, and it is tried again until it can.
-async fn listen(mut listening: Listening) {
+async fn listen(mut listening: ChangeListener) {
     if !is_stateless(&listening.client) {
         return std::future::pending().await;
     }
@@ -191,7 +191,7 @@ async fn listen(mut listening: Listening) {
             Err(Error::Call(CallError::Transport(
                 why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
             ))) => {
-                does_not_answer(&listening.asides, &listening.name, &listening.trouble, why);
+                does_not_answer(&listening.notices, &listening.name, &listening.outage, why);
                 true
             }
             // A stream that has lasted ends with a server that stops, or with a proxy that has had enough.
@@ -214,10 +214,10 @@ async fn listen(mut listening: Listening) {
 }
 
 /// Says once that a server cannot be reached.
-fn does_not_answer(asides: &Asides, name: &str, trouble: &Trouble, why: &TransportError) {
+fn does_not_answer(notices: &Notices, name: &str, outage: &Outage, why: &TransportError) {
     let why = one_line(&why.to_string()).into_owned();
-    if trouble.begins(why.clone()) {
-        asides.say(format!("[{name}] does not answer: {why}; it is tried again\n"));
+    if outage.begins(why.clone()) {
+        notices.say(format!("[{name}] does not answer: {why}; it is tried again\n"));
     }
 }
 

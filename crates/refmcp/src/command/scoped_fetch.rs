@@ -1,4 +1,4 @@
-//! Fetching for somebody who may be near: what they name may be as near as they are, and no nearer.
+//! A fetcher whose address scope is that of a given host: URLs named by a host may be as local as the host itself.
 
 use std::net::SocketAddr;
 
@@ -8,9 +8,9 @@ use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use refmcp_client::http::{AddressScope, Fetcher};
 use url::Url;
 
-/// Fetches what somebody at a URL names. Where they are is looked up each time, as names move.
+/// Fetches what the host of a URL names. Its addresses are looked up each time, since names move.
 #[derive(Debug, Clone)]
-pub(crate) struct Beside {
+pub(crate) struct ScopedFetcher {
     whose: Url,
     /// No nearer than this, whatever their name means.
     nearest: AddressScope,
@@ -19,8 +19,8 @@ pub(crate) struct Beside {
     in_world: Fetcher,
 }
 
-impl Beside {
-    /// For somebody whose URL the person here has given, who knows what its name means.
+impl ScopedFetcher {
+    /// For a host whose URL the user has given.
     pub(crate) fn trusted(url: &Url) -> Self {
         Self {
             whose: url.clone(),
@@ -42,18 +42,18 @@ impl Beside {
         let port = self.whose.port_or_known_default().unwrap_or_default();
         match tokio::net::lookup_host((host, port)).await {
             Ok(found) => farthest(found).max(self.nearest),
-            // Whoever cannot be found is nobody near.
+            // A host that cannot be resolved is not local.
             Err(_) => AddressScope::Public,
         }
     }
 }
 
-/// The farthest of somebody's addresses: one near address among others is no reason to trust them near.
+/// The farthest of a host's addresses: one local address among others makes it no local host.
 fn farthest(found: impl Iterator<Item = SocketAddr>) -> AddressScope {
     found.map(|address| AddressScope::of(address.ip())).max().unwrap_or(AddressScope::Public)
 }
 
-impl Fetch for Beside {
+impl Fetch for ScopedFetcher {
     fn fetch(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, FetchError>> {
         Box::pin(async move {
             let fetcher = match self.reach().await {
@@ -80,8 +80,8 @@ mod tests {
             ("http://localhost:1", AddressScope::Loopback, AddressScope::Loopback),
             ("https://8.8.8.8/", AddressScope::Public, AddressScope::Public),
         ] {
-            assert_eq!(Beside::trusted(&at(url)).reach().await, trusted, "{url}");
-            assert_eq!(Beside::stranger(&at(url)).reach().await, stranger, "{url}");
+            assert_eq!(ScopedFetcher::trusted(&at(url)).reach().await, trusted, "{url}");
+            assert_eq!(ScopedFetcher::stranger(&at(url)).reach().await, stranger, "{url}");
         }
     }
 

@@ -8,14 +8,14 @@ use crate::args::{ExitError, ExitReason};
 
 /// A family of methods beyond the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum ExtraMethods {
     /// `models/list` and `models/select`.
     Models,
     /// `metadata/get`.
     Metadata,
 }
 
-impl Family {
+impl ExtraMethods {
     /// The capability in the answer to `initialize`.
     fn capability(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ mod tests {
             (json!({ "extensions": { "models": {} }, "experimental": { "models": {} } }), false, false),
         ] {
             let read: ServerCapabilities = serde_json::from_value(capabilities.clone()).unwrap();
-            let declared = (Family::Models.is_in(&read), Family::Metadata.is_in(&read));
+            let declared = (ExtraMethods::Models.is_in(&read), ExtraMethods::Metadata.is_in(&read));
             assert_eq!(declared, (models, metadata), "{capabilities}");
         }
     }

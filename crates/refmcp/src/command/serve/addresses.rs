@@ -12,8 +12,8 @@ use url::Url;
 use crate::args::UsageError;
 
 /// Where the server is reached.
-pub(super) struct Place {
-    pub(super) at: At,
+pub(super) struct ServerAddresses {
+    pub(super) at: ListenAddress,
     pub(super) secure: bool,
     /// Of the main endpoint.
     pub(super) path: EndpointPath,
@@ -25,7 +25,7 @@ pub(super) struct Place {
 
 /// What is listened on.
 #[derive(Debug)]
-pub(super) enum At {
+pub(super) enum ListenAddress {
     Address(SocketAddr),
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]
     Unix(PathBuf),
@@ -34,7 +34,7 @@ pub(super) enum At {
 /// The name of each transport, and its address.
 type Endpoints = [(&'static str, String); 3];
 
-impl Place {
+impl ServerAddresses {
     /// The address of each transport, without a proxy in front.
     pub(super) fn endpoints(&self) -> Endpoints {
         self.endpoints_at(self.secure, &self.shown)
@@ -70,11 +70,11 @@ impl Place {
             lines.extend(more.iter().map(|(name, text)| format!("  {name:<16}  {text}\n")));
         }
         let (whereabouts, hint) = match &self.at {
-            At::Address(address) if address.ip().is_unspecified() => {
+            ListenAddress::Address(address) if address.ip().is_unspecified() => {
                 (format!(" on every address of this machine, port {}", address.port()), None)
             }
-            At::Address(_) => (String::new(), None),
-            At::Unix(path) => {
+            ListenAddress::Address(_) => (String::new(), None),
+            ListenAddress::Unix(path) => {
                 let hint = format!("curl --unix-socket {} http://localhost/readyz", path.display());
                 (format!(" on the Unix socket {}", path.display()), Some(hint))
             }
@@ -136,7 +136,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// It is not known, or is one to which nobody should send a token.
+    /// It is not known, or is one to which no client should send a token.
     pub(super) fn origin(&self) -> Result<Url> {
         let needs = |what: &str| {
             let what = format!("with --auth, {what} --public-url: tokens are for one address");
@@ -144,11 +144,11 @@ impl Place {
         };
         let url = match (&self.public, &self.at) {
             (Some(url), _) => url.clone(),
-            (None, At::Unix(_)) => return needs("--unix needs"),
-            (None, At::Address(address)) if address.ip().is_unspecified() => {
+            (None, ListenAddress::Unix(_)) => return needs("--unix needs"),
+            (None, ListenAddress::Address(address)) if address.ip().is_unspecified() => {
                 return needs("--host 0.0.0.0 and the like need");
             }
-            (None, At::Address(address)) => {
+            (None, ListenAddress::Address(address)) => {
                 let scheme = if self.secure { "https" } else { "http" };
                 Url::parse(&format!("{scheme}://{address}/"))?
             }
@@ -174,23 +174,23 @@ fn authority(url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn place(at: &str, secure: bool, path: &str, public: Option<&str>) -> Place {
+    fn addresses(at: &str, secure: bool, path: &str, public: Option<&str>) -> ServerAddresses {
         let at = match at.strip_prefix("unix:") {
-            Some(path) => At::Unix(path.into()),
-            None => At::Address(at.parse().unwrap()),
+            Some(path) => ListenAddress::Unix(path.into()),
+            None => ListenAddress::Address(at.parse().unwrap()),
         };
         let public = public.map(|url| Url::parse(url).unwrap());
         let shown = match &at {
-            At::Address(address) => address.to_string(),
-            At::Unix(_) => "localhost".to_owned(),
+            ListenAddress::Address(address) => address.to_string(),
+            ListenAddress::Unix(_) => "localhost".to_owned(),
         };
-        Place { at, secure, path: path.parse().unwrap(), shown, public }
+        ServerAddresses { at, secure, path: path.parse().unwrap(), shown, public }
     }
 
     #[test]
     fn tokens_are_for_an_address_that_is_known_and_safe() {
         let origin = |at: &str, secure, public: Option<&str>| {
-            let origin = place(at, secure, "/mcp", public).origin();
+            let origin = addresses(at, secure, "/mcp", public).origin();
             origin.map(String::from).map_err(|fault| fault.to_string())
         };
         assert_eq!(origin("127.0.0.1:3000", false, None).unwrap(), "http://127.0.0.1:3000/");
@@ -215,15 +215,15 @@ mod tests {
 
     #[test]
     fn what_is_said_follows_the_path_and_the_public_address() {
-        let moved = place("127.0.0.1:3000", false, "/api/mcp", None).banner(None, "", &[]);
+        let moved = addresses("127.0.0.1:3000", false, "/api/mcp", None).banner(None, "", &[]);
         assert!(moved.contains("http://127.0.0.1:3000/api/mcp\n"), "{moved}");
         assert!(moved.contains("ws://127.0.0.1:3000/api/mcp/ws\n"), "{moved}");
         assert!(moved.contains("\"url\": \"http://127.0.0.1:3000/api/mcp\""), "{moved}");
-        let public = place("unix:/run/s", false, "/mcp", Some("https://mcp.example:8443"));
+        let public = addresses("unix:/run/s", false, "/mcp", Some("https://mcp.example:8443"));
         assert!(public.banner(None, "", &[]).contains("\"url\": \"https://mcp.example:8443/mcp\""));
         assert_eq!(public.public_hosts(), ["mcp.example", "mcp.example:8443"]);
         assert_eq!(public.public_endpoints()[2].1, "wss://mcp.example:8443/mcp/ws");
-        let socket = place("unix:/run/s", false, "/mcp", None).banner(None, "", &[]);
+        let socket = addresses("unix:/run/s", false, "/mcp", None).banner(None, "", &[]);
         assert!(socket.contains("listening on the Unix socket /run/s\n"), "{socket}");
         assert!(socket.ends_with("  curl --unix-socket /run/s http://localhost/readyz\n"), "{socket}");
         assert!(!socket.contains("mcp.json"), "{socket}");
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_public_address_is_an_origin() {
-        let check = |public: &str| place("127.0.0.1:3000", false, "/mcp", Some(public)).check_public();
+        let check = |public: &str| addresses("127.0.0.1:3000", false, "/mcp", Some(public)).check_public();
         for good in ["http://mcp.example", "https://mcp.example:8443/", "https://mcp.example/mcp"] {
             check(good).unwrap();
         }

@@ -1,19 +1,19 @@
-//! What servers offer, as far as it is known: names are found and completed by it.
+//! What servers catalog, as far as it is known: names are found and completed by it.
 
 use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use refmcp_client::{Client, Listable};
 
 use super::commands::names;
-use crate::command::client::declared::Family;
+use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::models::ModelList;
 use crate::ui::suggest::nearest;
 
 /// How alike a word and a command have to be, of 1.
 const SLIP: f64 = 0.7;
 
-/// What one server offers.
+/// What one server catalogs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Offer {
+pub(super) struct Catalog {
     pub(super) tools: Vec<Tool>,
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<ResourceTemplate>,
@@ -22,7 +22,7 @@ pub(super) struct Offer {
     pub(super) models: Vec<String>,
 }
 
-impl Offer {
+impl Catalog {
     /// Asks the server for its lists, those that it says it has.
     pub(super) async fn of(client: &Client) -> Self {
         let has = client.server().capabilities.clone();
@@ -31,7 +31,7 @@ impl Offer {
             listed(client, has.resources.is_some()),
             listed(client, has.resources.is_some()),
             listed(client, has.prompts.is_some()),
-            models(client, Family::Models.is_in(&has)),
+            models(client, ExtraMethods::Models.is_in(&has)),
         );
         Self { tools, resources, templates, prompts, models }
     }
@@ -42,7 +42,7 @@ impl Offer {
     }
 }
 
-/// A list that cannot be had is complained about where somebody asks for it.
+/// A list that fails is reported by the command that asks for it.
 async fn listed<T: Listable>(client: &Client, has: bool) -> Vec<T> {
     if !has {
         return Vec::new();
@@ -67,11 +67,11 @@ async fn models(client: &Client, has: bool) -> Vec<String> {
     }
 }
 
-/// What several servers offer at one time.
+/// What several servers catalog at one time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Offers {
+pub(super) struct Catalogs {
     /// The connected servers by name.
-    pub(super) servers: Vec<(String, std::sync::Arc<Offer>)>,
+    pub(super) servers: Vec<(String, std::sync::Arc<Catalog>)>,
     /// Servers that are known and not connected.
     pub(super) absent: Vec<String>,
     /// Servers that configuration files name.
@@ -83,23 +83,23 @@ pub(super) struct Offers {
 /// Why a name leads nowhere.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unresolved {
-    /// Nobody has it.
+    /// No server has it.
     Unknown,
     /// Several have it: what to write instead.
     Several(Vec<String>),
 }
 
-impl Offers {
+impl Catalogs {
     /// The server that a name means, and the name it has there. `SERVER.NAME` is clear; a name alone means the server
     /// that is preferred, or else the only one that has it.
     pub(super) fn find(
         &self,
         word: &str,
-        names: impl Fn(&Offer) -> Vec<&str>,
+        names: impl Fn(&Catalog) -> Vec<&str>,
     ) -> Result<(String, String), Unresolved> {
-        for (server, offer) in &self.servers {
+        for (server, catalog) in &self.servers {
             if let Some(name) = without_server(word, server)
-                && names(offer).contains(&name)
+                && names(catalog).contains(&name)
             {
                 return Ok((server.clone(), name.to_owned()));
             }
@@ -107,7 +107,7 @@ impl Offers {
         let having: Vec<&String> = self
             .servers
             .iter()
-            .filter(|(_, offer)| names(offer).contains(&word))
+            .filter(|(_, catalog)| names(catalog).contains(&word))
             .map(|(server, _)| server)
             .collect();
         let preferred = having.iter().find(|server| Some(**server) == self.used.as_ref());
@@ -129,7 +129,7 @@ impl Offers {
         if strsim::normalized_damerau_levenshtein(word, near) < SLIP {
             return None;
         }
-        let offered = self.servers.iter().flat_map(|(_, offer)| tools(offer));
+        let offered = self.servers.iter().flat_map(|(_, catalog)| tools(catalog));
         let names: Vec<&str> = offered.chain([near]).collect();
         (nearest(word, &names) == Some(near)).then(|| near.to_owned())
     }
@@ -159,24 +159,24 @@ fn without_server<'a>(word: &'a str, server: &str) -> Option<&'a str> {
     word.strip_prefix(server)?.strip_prefix('.').filter(|name| !name.is_empty())
 }
 
-/// The names of an offer's tools.
-pub(super) fn tools(offer: &Offer) -> Vec<&str> {
-    offer.tools.iter().map(|tool| tool.name.as_str()).collect()
+/// The names of an catalog's tools.
+pub(super) fn tools(catalog: &Catalog) -> Vec<&str> {
+    catalog.tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// The names of an offer's prompts.
-pub(super) fn prompts(offer: &Offer) -> Vec<&str> {
-    offer.prompts.iter().map(|prompt| prompt.name.as_str()).collect()
+/// The names of an catalog's prompts.
+pub(super) fn prompts(catalog: &Catalog) -> Vec<&str> {
+    catalog.prompts.iter().map(|prompt| prompt.name.as_str()).collect()
 }
 
-/// The addresses of an offer's resources.
-pub(super) fn resources(offer: &Offer) -> Vec<&str> {
-    offer.resources.iter().map(|resource| resource.uri.as_str()).collect()
+/// The addresses of an catalog's resources.
+pub(super) fn resources(catalog: &Catalog) -> Vec<&str> {
+    catalog.resources.iter().map(|resource| resource.uri.as_str()).collect()
 }
 
-/// The names of an offer's templates, also those for people, and the templates themselves.
-pub(super) fn templates(offer: &Offer) -> Vec<&str> {
-    offer.templates.iter().flat_map(names_of).collect()
+/// The names of an catalog's templates, also those for people, and the templates themselves.
+pub(super) fn templates(catalog: &Catalog) -> Vec<&str> {
+    catalog.templates.iter().flat_map(names_of).collect()
 }
 
 fn names_of(template: &ResourceTemplate) -> impl Iterator<Item = &str> {
@@ -189,13 +189,13 @@ mod tests {
 
     use super::*;
 
-    fn offers(servers: &[(&str, &[&str])], used: Option<&str>) -> Offers {
-        let offer = |names: &[&str]| {
+    fn catalogs(servers: &[(&str, &[&str])], used: Option<&str>) -> Catalogs {
+        let catalog = |names: &[&str]| {
             let tools = names.iter().map(|name| Tool::new(*name, "")).collect();
-            Arc::new(Offer { tools, ..Offer::default() })
+            Arc::new(Catalog { tools, ..Catalog::default() })
         };
-        let servers = servers.iter().map(|(server, names)| ((*server).to_owned(), offer(names))).collect();
-        Offers { servers, used: used.map(str::to_owned), ..Offers::default() }
+        let servers = servers.iter().map(|(server, names)| ((*server).to_owned(), catalog(names))).collect();
+        Catalogs { servers, used: used.map(str::to_owned), ..Catalogs::default() }
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
             ("a.", None, Err(Unresolved::Unknown)),
         ] {
             let expected = expected.map(|(server, name)| (server.to_owned(), name.to_owned()));
-            assert_eq!(offers(&servers, used).find(word, tools), expected, "{word} {used:?}");
+            assert_eq!(catalogs(&servers, used).find(word, tools), expected, "{word} {used:?}");
         }
     }
 
@@ -226,9 +226,9 @@ mod tests {
     fn a_name_that_nobody_has_may_still_mean_one_server() {
         let two: [(&str, &[&str]); 2] = [("a", &[]), ("b", &[])];
         let pair = |server: &str, name: &str| Some((server.to_owned(), name.to_owned()));
-        assert_eq!(offers(&two, None).only("x"), None);
-        assert_eq!(offers(&two, Some("b")).only("x"), pair("b", "x"));
-        assert_eq!(offers(&two, None).only("a.x"), pair("a", "x"));
-        assert_eq!(offers(&two[..1], None).only("x"), pair("a", "x"));
+        assert_eq!(catalogs(&two, None).only("x"), None);
+        assert_eq!(catalogs(&two, Some("b")).only("x"), pair("b", "x"));
+        assert_eq!(catalogs(&two, None).only("a.x"), pair("a", "x"));
+        assert_eq!(catalogs(&two[..1], None).only("x"), pair("a", "x"));
     }
 }

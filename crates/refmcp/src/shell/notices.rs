@@ -1,4 +1,4 @@
-//! What is shown beside the line that is being typed: changes, log messages, what servers complain about. Whoever says
+//! Notices shown above the line that is being typed: changes, log messages, complaints of servers. What says
 //! something never waits; one thread shows it, above the line where there is one.
 
 use std::borrow::Cow;
@@ -27,8 +27,8 @@ pub(super) type Above = Box<dyn ExternalPrinter + Send>;
 
 /// Where to say something.
 #[derive(Clone)]
-pub(super) struct Asides {
-    waiting: SyncSender<Aside>,
+pub(super) struct Notices {
+    waiting: SyncSender<Notice>,
     left_out: Arc<AtomicU64>,
     /// Whether a line is being typed.
     typing: Arc<AtomicBool>,
@@ -36,32 +36,32 @@ pub(super) struct Asides {
     above: Arc<Mutex<Option<Above>>>,
 }
 
-impl fmt::Debug for Asides {
+impl fmt::Debug for Notices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asides").field("typing", &self.typing).finish_non_exhaustive()
+        f.debug_struct("Notices").field("typing", &self.typing).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug)]
-enum Aside {
+enum Notice {
     Text(String),
     /// Everything before this has been shown.
     Shown(oneshot::Sender<()>),
 }
 
-impl Asides {
+impl Notices {
     /// Starts to show.
     pub(super) fn start(bars: Bars) -> Result<Self> {
         let (waiting, texts) = sync_channel(MOST_WAITING);
-        let asides =
+        let notices =
             Self { waiting, left_out: Arc::default(), typing: Arc::default(), above: Arc::default() };
         let (typing, left_out, above) =
-            (asides.typing.clone(), asides.left_out.clone(), asides.above.clone());
+            (notices.typing.clone(), notices.left_out.clone(), notices.above.clone());
         std::thread::Builder::new()
-            .name("asides".to_owned())
+            .name("notices".to_owned())
             .spawn(move || show_all(&texts, &bars, &typing, &left_out, &above))
             .context("cannot start a thread")?;
-        Ok(asides)
+        Ok(notices)
     }
 
     /// Uses the editor's printer while a line is typed.
@@ -81,7 +81,7 @@ impl Asides {
             Cow::Borrowed(_) => None,
         };
         let text = masked.unwrap_or(text);
-        if self.waiting.try_send(Aside::Text(text)).is_err() {
+        if self.waiting.try_send(Notice::Text(text)).is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -93,7 +93,7 @@ impl Asides {
     /// Waits until everything that was said is shown, for a while.
     pub(super) async fn shown(&self) {
         let (shown, all_shown) = oneshot::channel();
-        if self.waiting.try_send(Aside::Shown(shown)).is_ok() {
+        if self.waiting.try_send(Notice::Shown(shown)).is_ok() {
             // It is shown later otherwise.
             let _ = tokio::time::timeout(PATIENCE, all_shown).await;
         }
@@ -101,7 +101,7 @@ impl Asides {
 }
 
 fn show_all(
-    texts: &Receiver<Aside>,
+    texts: &Receiver<Notice>,
     bars: &Bars,
     typing: &AtomicBool,
     left_out: &AtomicU64,
@@ -120,9 +120,9 @@ fn show_all(
     };
     for aside in texts {
         match aside {
-            Aside::Text(text) => show(text),
-            // Nobody waits any more.
-            Aside::Shown(shown) => drop(shown.send(())),
+            Notice::Text(text) => show(text),
+            // The waiter may have given up.
+            Notice::Shown(shown) => drop(shown.send(())),
         }
         match left_out.swap(0, Ordering::Relaxed) {
             0 => {}
@@ -154,13 +154,13 @@ mod tests {
 
     #[test]
     fn whoever_says_something_never_waits() {
-        let asides = Asides::start(Bars::hidden()).unwrap();
+        let notices = Notices::start(Bars::hidden()).unwrap();
         let ((let_go, go), (printed, shown)) = (mpsc::channel(), mpsc::channel());
-        asides.show_by(Box::new(Slow { go, printed }));
-        asides.typing().store(true, Ordering::SeqCst);
+        notices.show_by(Box::new(Slow { go, printed }));
+        notices.typing().store(true, Ordering::SeqCst);
         // One may be on its way to be printed; the others beyond the limit are left out.
         for number in 0..MOST_WAITING + 10 {
-            asides.say(format!("{number}\n"));
+            notices.say(format!("{number}\n"));
         }
         drop(let_go);
         let patience = Duration::from_secs(20);
@@ -175,15 +175,15 @@ mod tests {
 
     #[tokio::test]
     async fn everything_said_before_is_shown() {
-        let asides = Asides::start(Bars::hidden()).unwrap();
+        let notices = Notices::start(Bars::hidden()).unwrap();
         let ((let_go, go), (printed, shown)) = (mpsc::channel(), mpsc::channel());
-        asides.show_by(Box::new(Slow { go, printed }));
-        asides.typing().store(true, Ordering::SeqCst);
+        notices.show_by(Box::new(Slow { go, printed }));
+        notices.typing().store(true, Ordering::SeqCst);
         drop(let_go);
         for number in 0..10 {
-            asides.say(number.to_string());
+            notices.say(number.to_string());
         }
-        asides.shown().await;
+        notices.shown().await;
         assert_eq!(shown.try_iter().collect::<String>(), "0123456789");
     }
 }
