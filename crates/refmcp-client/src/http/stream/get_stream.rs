@@ -46,7 +46,7 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
             Ok(response)
                 if response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS =>
             {
-                if was_open {
+                if was_open || lost {
                     requester.sink.stream_lost(refused(response.status));
                 }
                 return response.body.drain().await;
