@@ -77,7 +77,7 @@ fn the_exit_code_says_what_happened() {
         (&["call", &url, "protocol_error"], 1, "(1001)"),
         (&["read", &url, "file:///nothing"], 1, "-32602"),
         (&["frobnicate"], 1, "frobnicate"),
-        (&["list", "somebody"], 1, "no server is called \"somebody\""),
+        (&["list", "unknown"], 1, "no server is called \"unknown\""),
         (&["list", &nowhere], 4, "cannot reach the server"),
         (&["list", "--", "/no/such/program"], 4, "/no/such/program"),
         (&["list", "--", "false"], 4, "exit status"),

@@ -71,7 +71,7 @@ async fn a_host() -> Done {
 #[tokio::test]
 async fn deadlines() -> Done {
     let client = Client::builder("my-app", "1.0").connect(reference()).await?;
-    let somebody_gave_up = std::future::pending();
+    let given_up = std::future::pending();
 
     use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn deadlines() -> Done {
         .on_progress(|progress| eprintln!("{} of {:?}", progress.progress, progress.total));
     tokio::select! {
         result = request.into_future() => println!("{:?}", result?.content),
-        () = somebody_gave_up => println!("the server has been told"),
+        () = given_up => println!("the server has been told"),
     }
     Ok(())
 }
