@@ -328,8 +328,8 @@ impl Call {
                 let once = std::mem::take(&mut notes.once);
                 HandlerOutcome::InputRequired { requests: open, used: Some(used), once }
             }
-            (Ok(_), Some(question)) => {
-                let text = format!("the handler gave a result without the answer to \"{}\"", question.key);
+            (Ok(_), Some(request)) => {
+                let text = format!("the handler gave a result without the answer to \"{}\"", request.key);
                 HandlerOutcome::Failed(RpcError::internal(text).into())
             }
             (Ok(outcome), None) => outcome,

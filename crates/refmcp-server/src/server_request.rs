@@ -43,7 +43,7 @@ impl<A> ServerRequest<A> {
 }
 
 impl ServerRequest<bool> {
-    /// A form with one question to answer with yes or no; declining and dismissing it are a no.
+    /// A form for a yes or no; declining and dismissing it are a no.
     pub fn confirm(message: impl Into<String>) -> Self {
         let schema = FormSchema::new().required("confirm", BooleanSchema::new());
         let params = ElicitFormParams::new(message, schema);

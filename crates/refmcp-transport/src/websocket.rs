@@ -102,7 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         poll_fn(|context| self.0.lock().poll_next_unpin(context)).await
     }
 
-    /// Asks whether the peer is there; where there is no room for the question, the writer's patience decides.
+    /// Sends a ping; where there is no room for it, the writer's patience decides.
     fn ping(&self) {
         let sent = self.0.lock().send(Message::Ping(Default::default())).now_or_never();
         if let Some(Err(fault)) = sent {

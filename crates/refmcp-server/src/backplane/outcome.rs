@@ -160,7 +160,7 @@ pub enum ReadOutcome {
     Unknown,
 }
 
-/// What became of a question's registration.
+/// The outcome of [`expect_response`](super::Backplane::expect_response).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectOutcome {
     /// The answer is waited for.
@@ -184,7 +184,7 @@ pub enum DeliverOutcome {
     Unknown,
 }
 
-/// What became of a question.
+/// The outcome of [`wait_response`](super::Backplane::wait_response).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseOutcome {
     /// The answer.

@@ -81,9 +81,9 @@ pub struct BackplaneSettings {
     pub retention: Duration,
     /// After that, for how many streams of a session it is known what they answered.
     pub tombstones: usize,
-    /// Questions of a session that are open or were not long ago. Another one is refused.
-    pub questions: usize,
-    /// For how long after its time a question is remembered, so that the answer is late and not unknown.
+    /// Server requests of a session that are pending or were not long ago. Another one is refused.
+    pub pending_requests: usize,
+    /// For how long after its time a server request is remembered, so that its response is late and not unknown.
     pub late: Duration,
     /// Calls of a session that wait. Another one is refused.
     pub waiting: usize,
@@ -105,7 +105,7 @@ impl Default for BackplaneSettings {
             total_bytes: 256 << 20,
             retention: Duration::from_secs(300),
             tombstones: 1024,
-            questions: 256,
+            pending_requests: 256,
             late: Duration::from_secs(60),
             waiting: 256,
             topics: 10_000,

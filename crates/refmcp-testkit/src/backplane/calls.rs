@@ -114,7 +114,7 @@ pub(super) async fn waiting_for_an_answer_can_be_given_up(fixture: &BackplaneFix
 }
 
 pub(super) async fn questions_have_a_limit(fixture: &BackplaneFixture) {
-    let settings = BackplaneSettings { questions: 2, ..BackplaneSettings::default() };
+    let settings = BackplaneSettings { pending_requests: 2, ..BackplaneSettings::default() };
     let (replicas, id) = fixture.session(settings).await;
     let expect =
         async |number| replicas.one.expect_response(&id, &request(number), fixture.ticks(100)).await.unwrap();

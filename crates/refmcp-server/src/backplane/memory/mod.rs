@@ -209,7 +209,7 @@ impl Backplane for MemoryBackplane {
             if session.pending.knows(request, now) {
                 return Ok(ExpectOutcome::Expected);
             }
-            let (free, freed) = session.pending.place(request, self.settings.questions, now);
+            let (free, freed) = session.pending.place(request, self.settings.pending_requests, now);
             session.give(freed);
             if !free {
                 return Ok(ExpectOutcome::Full);

@@ -16,7 +16,7 @@ use crate::backplane::{DeliverOutcome, ResponseOutcome};
 /// What a pending costs besides the bytes of its answer.
 const REQUEST: usize = 128;
 
-/// The questions of a session.
+/// The pending server requests of a session.
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests {
     asked: HashMap<RequestId, PendingRequest>,

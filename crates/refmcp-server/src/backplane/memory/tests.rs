@@ -58,9 +58,9 @@ async fn all_bytes_are_freed() {
     append(&memory, &forgotten, 1, EventKind::Event).await;
     assert!(memory.forget(&forgotten.0, forgotten.1).await.unwrap());
     for number in 0..10 {
-        let question = RequestId::Integer(number);
-        memory.expect_response(&session, &question, IDLE / 4).await.unwrap();
-        memory.deliver_response(&session, &question, Bytes::from_static(b"yes")).await.unwrap();
+        let request = RequestId::Integer(number);
+        memory.expect_response(&session, &request, IDLE / 4).await.unwrap();
+        memory.deliver_response(&session, &request, Bytes::from_static(b"yes")).await.unwrap();
         memory.park(&session, &format!("call {number}"), Bytes::from_static(b"call"), IDLE).await.unwrap();
     }
     memory.wait_response(&session, &RequestId::Integer(1)).await.unwrap();
