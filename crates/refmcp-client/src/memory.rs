@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 
-use crate::pipe::{DEFAULT_MAX_MESSAGE, PipeTransport};
+use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, PipeTransport};
 use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
 type Start = Box<dyn FnOnce(Arc<dyn MessageSink>) -> Arc<dyn Transport> + Send>;
@@ -20,7 +20,7 @@ pub struct Memory {
 impl Memory {
     /// Uses this end: of [`refmcp_transport::memory::pair`], or any other pair of reader and writer.
     pub fn new<R: FrameReader + 'static, W: FrameWriter + 'static>(end: (R, W)) -> Self {
-        let start = |sink| PipeTransport::start(end, sink, DEFAULT_MAX_MESSAGE);
+        let start = |sink| PipeTransport::start(end, sink, DEFAULT_MAX_MESSAGE_SIZE);
         Self { start: Mutex::new(Some(Box::new(start))) }
     }
 }

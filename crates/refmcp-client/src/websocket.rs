@@ -87,11 +87,11 @@ impl WebSocket {
 
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let socket = self.socket().await?;
-        let max_message = self.endpoint.settings.max_message;
+        let max_message_size = self.endpoint.settings.max_message_size;
         let settings =
-            WebSocketSettings { max_message, ping_every: self.ping_every, first_within: SILENT_FOR };
+            WebSocketSettings { max_message_size, ping_every: self.ping_every, first_within: SILENT_FOR };
         let pipe = pipe(socket, Role::Client, settings).await;
-        Ok(PipeTransport::start(pipe, sink, max_message))
+        Ok(PipeTransport::start(pipe, sink, max_message_size))
     }
 
     /// An open socket, with a token where the server wants one.

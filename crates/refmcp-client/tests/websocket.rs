@@ -261,7 +261,7 @@ async fn a_server_that_reads_nothing_delays_a_close_for_a_bounded_time() {
 async fn a_violation_of_websocket_ends_the_connection() {
     let settings = || {
         let mut settings = HttpSettings::default();
-        settings.max_message = 1000;
+        settings.max_message_size = 1000;
         settings
     };
     let long = Message::Text("x".repeat(1001).into());

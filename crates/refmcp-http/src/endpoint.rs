@@ -93,7 +93,7 @@ impl EndpointBuilder {
             rates: options.rate.map(RateLimiter::new),
             extra_paths: extra_paths(&options),
             revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
-            sessions: Sessions::new(clock, options.session_idle, backplane),
+            sessions: Sessions::new(clock, options.session_timeout, backplane),
             options,
             config: Arc::new(config),
             clock,
@@ -217,7 +217,7 @@ impl Inner {
 
     /// The limits of a message: those of the engine, with the limit of the body.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { message_bytes: self.options.body_bytes, ..self.config.limits }
+        Limits { max_message_size: self.options.max_message_size, ..self.config.limits }
     }
 
     pub(crate) fn revision_name(&self, revision: Revision) -> Arc<str> {
@@ -289,7 +289,7 @@ async fn maintain(endpoint: Weak<Inner>) {
 
 /// Often enough that nothing is kept much longer than its time.
 fn sweep_every(options: &Options) -> Duration {
-    let shortest = options.session_idle.min(options.retention).min(options.initialize_within);
+    let shortest = options.session_timeout.min(options.retention).min(options.initialize_within);
     SWEEP_EVERY.min(shortest / 4).max(Duration::from_millis(50))
 }
 

@@ -23,8 +23,8 @@ pub struct Options {
     pub origins: Vec<String>,
     /// Proxies whose `Forwarded`, `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// Bytes of a request's body.
-    pub body_bytes: usize,
+    /// Bytes of one message: of a request's body, of a WebSocket message.
+    pub max_message_size: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
     /// Bytes of a request's head.
@@ -43,8 +43,8 @@ pub struct Options {
     pub rate_on_loopback: bool,
     /// How long a client may take from `initialize` to `initialized`.
     pub initialize_within: Duration,
-    /// How long a session may be idle.
-    pub session_idle: Duration,
+    /// Session timeout: how long a session may be idle before it expires.
+    pub session_timeout: Duration,
     /// Sessions of all clients.
     pub max_sessions: usize,
     /// Streams of one session, both open and ended ones that can still be resumed.
@@ -86,7 +86,7 @@ impl Default for Options {
             hosts: Vec::new(),
             origins: Vec::new(),
             trusted_proxies: Vec::new(),
-            body_bytes: 4 << 20,
+            max_message_size: 4 << 20,
             body_timeout: Duration::from_secs(30),
             head_bytes: 64 << 10,
             head_timeout: Duration::from_secs(30),
@@ -96,7 +96,7 @@ impl Default for Options {
             rate: Some(Rate::default()),
             rate_on_loopback: false,
             initialize_within: Duration::from_secs(60),
-            session_idle: Duration::from_secs(30 * 60),
+            session_timeout: Duration::from_secs(30 * 60),
             max_sessions: 20_000,
             max_streams: 4096,
             max_open_streams: 16_384,

@@ -115,7 +115,7 @@ impl Server {
 
     /// The same, with handlers on another runtime: even handlers that block all of its threads delay no message.
     pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<ConnectionEnd> {
-        let pipe = stdio::stdio(self.inner.config.limits.message_bytes)?;
+        let pipe = stdio::stdio(self.inner.config.limits.max_message_size)?;
         let stop = CancellationToken::new();
         let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
         let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
@@ -141,7 +141,7 @@ impl Server {
 
     /// Serves a client in this process, in the background, and gives the client's end: for tests.
     pub fn in_memory(&self) -> MemoryPipe {
-        let (near, far) = memory::pair(self.inner.config.limits.message_bytes);
+        let (near, far) = memory::pair(self.inner.config.limits.max_message_size);
         let server = self.clone();
         tokio::spawn(async move {
             let connection = Connection { transport: "memory", local: true, ..Connection::default() };

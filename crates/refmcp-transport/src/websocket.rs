@@ -34,7 +34,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug, Clone, Copy)]
 pub struct WebSocketSettings {
     /// Bytes of a message.
-    pub max_message: usize,
+    pub max_message_size: usize,
     /// How often the peer is asked whether it is there. A peer that says nothing for twice as long, or takes nothing,
     /// is gone.
     pub ping_every: Duration,
@@ -48,8 +48,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let config = WebSocketConfig::default()
-        .max_message_size(Some(settings.max_message))
-        .max_frame_size(Some(settings.max_message));
+        .max_message_size(Some(settings.max_message_size))
+        .max_frame_size(Some(settings.max_message_size));
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
     let socket = Socket(Arc::new(Mutex::new(socket)));
     let now = Instant::now();
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     const SETTINGS: WebSocketSettings = WebSocketSettings {
-        max_message: 100,
+        max_message_size: 100,
         ping_every: Duration::from_secs(10),
         first_within: Duration::from_secs(60),
     };

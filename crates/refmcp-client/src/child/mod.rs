@@ -14,7 +14,7 @@ use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
-use crate::pipe::{DEFAULT_MAX_MESSAGE, Outbox, PipeContent, PipeTransport, Task, read_messages};
+use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, Outbox, PipeContent, PipeTransport, Task, read_messages};
 use crate::redact::{self, Secrets};
 use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
 
@@ -72,7 +72,7 @@ pub struct ChildProcess {
     directory: Option<PathBuf>,
     stderr: StderrTo,
     quotes_stderr: bool,
-    max_message: usize,
+    max_message_size: usize,
     patience: Patience,
 }
 
@@ -87,7 +87,7 @@ impl ChildProcess {
             directory: None,
             stderr: StderrTo::default(),
             quotes_stderr: true,
-            max_message: DEFAULT_MAX_MESSAGE,
+            max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             patience: Patience { closed: grace, terminated: grace },
         }
     }
@@ -173,8 +173,8 @@ impl ChildProcess {
 
     /// Limits the bytes of a message.
     #[must_use]
-    pub fn max_message(mut self, bytes: usize) -> Self {
-        self.max_message = bytes;
+    pub fn max_message_size(mut self, bytes: usize) -> Self {
+        self.max_message_size = bytes;
         self
     }
 
@@ -211,12 +211,12 @@ impl ChildProcess {
         };
         let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
         let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
-        let lines = LineReader::new(stdout, self.max_message);
+        let lines = LineReader::new(stdout, self.max_message_size);
         let reading = Task::spawn(read_messages(
             lines,
             outbox.clone(),
             sink.clone(),
-            self.max_message,
+            self.max_message_size,
             PipeContent::Mixed,
         ));
         let flushing = Task::spawn({

@@ -46,7 +46,7 @@ impl HttpSse {
         {
             return Err(unexpected(response, "a stream of events").await);
         }
-        let mut events = EventStream::new(response.body, requester.max_message);
+        let mut events = EventStream::new(response.body, requester.max_message_size);
         let patience = self.endpoint.settings.head_timeout;
         let endpoint = timeout(patience, read_endpoint(&requester, &mut events)).await.map_err(|_| {
             TransportError::Misbehaved(format!("the stream did not name an endpoint within {patience:?}"))
@@ -124,10 +124,10 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
             }
             Ok(_) => {}
             Err(StreamEnd::TooLong) => {
-                requester.sink.too_long(None, requester.max_message);
+                requester.sink.too_long(None, requester.max_message_size);
                 break TransportError::Misbehaved(format!(
                     "a message is longer than {} bytes",
-                    requester.max_message
+                    requester.max_message_size
                 ));
             }
             Err(StreamEnd::Broken(why)) => break TransportError::Broken(why),

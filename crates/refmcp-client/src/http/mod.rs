@@ -26,5 +26,5 @@ pub use connection::{Address, AddressScope, ByteObserver, TransferredBytes, UrlE
 pub use fetch::Fetcher;
 pub use http_sse::HttpSse;
 pub use request::HeaderError;
-pub use settings::{HttpSettings, MAX_MESSAGE, Resolve};
+pub use settings::{HttpSettings, MAX_MESSAGE_SIZE, Resolve};
 pub use streamable::StreamableHttp;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::connection::ByteObserver;
 
 /// Bytes of one message of a server that are kept unless something else is set: results may be large.
-pub const MAX_MESSAGE: usize = 64 << 20;
+pub const MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// Looks up a host and port, in place of the system.
 pub type Resolve = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
@@ -27,7 +27,7 @@ pub struct HttpSettings {
     /// request that crosses with that end is lost.
     pub idle_timeout: Duration,
     /// Bytes of one message.
-    pub max_message: usize,
+    pub max_message_size: usize,
     /// Requests in flight at once, each with a connection of its own unless HTTP/2 is spoken; the others wait.
     pub max_requests: usize,
     /// Whether a session keeps the GET stream open, for requests and notifications that belong to no request. A client
@@ -47,7 +47,7 @@ impl Default for HttpSettings {
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(4),
-            max_message: MAX_MESSAGE,
+            max_message_size: MAX_MESSAGE_SIZE,
             max_requests: 1024,
             get_stream: true,
             ca_certificates: Vec::new(),
@@ -63,7 +63,7 @@ impl fmt::Debug for HttpSettings {
             .field("connect_timeout", &self.connect_timeout)
             .field("head_timeout", &self.head_timeout)
             .field("idle_timeout", &self.idle_timeout)
-            .field("max_message", &self.max_message)
+            .field("max_message_size", &self.max_message_size)
             .field("max_requests", &self.max_requests)
             .field("get_stream", &self.get_stream)
             .field("ca_certificates", &self.ca_certificates.len())

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) use outbox::Outbox;
 
 /// Bytes of the longest message of a server, unless it is set otherwise.
-pub(crate) const DEFAULT_MAX_MESSAGE: usize = 64 << 20;
+pub(crate) const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// How long queued messages may take to be written when the transport closes.
 pub(crate) const FLUSH_WITHIN: Duration = Duration::from_secs(1);
@@ -88,7 +88,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
     pub(crate) fn start<R: FrameReader + 'static>(
         (reader, writer): (R, W),
         sink: Arc<dyn MessageSink>,
-        max_message: usize,
+        max_message_size: usize,
     ) -> Arc<dyn Transport> {
         let outbox = Arc::new(Outbox::new(writer));
         let (transport, mut shutdown) = Self::with_shutdown(outbox.clone());
@@ -96,7 +96,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
             reader,
             outbox.clone(),
             sink.clone(),
-            max_message,
+            max_message_size,
             PipeContent::MessagesOnly,
         ));
         let mut flushing = Task::spawn({
@@ -157,7 +157,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     mut reader: R,
     outbox: Arc<Outbox<W>>,
     sink: Arc<dyn MessageSink>,
-    max_message: usize,
+    max_message_size: usize,
     content: PipeContent,
 ) -> io::Result<()> {
     // Whether the line that has begun was reported.
@@ -188,7 +188,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
                     sink.ignored_input(&String::from_utf8_lossy(beginning(bytes)));
                 }
                 Frame::Message(bytes) => sink.message(None, bytes),
-                Frame::TooLong => sink.too_long(None, max_message),
+                Frame::TooLong => sink.too_long(None, max_message_size),
             }
         }
         if !more {

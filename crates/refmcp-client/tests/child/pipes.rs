@@ -63,7 +63,7 @@ async fn messages_can_be_sent_outside_of_a_runtime() {
 #[tokio::test]
 async fn a_line_over_the_limit_is_reported_and_the_next_one_read() {
     let text = r#"printf '{"long":"%02000d"}\n{"short":1}\n' 0; cat >/dev/null"#;
-    let mut running = start(&script(text).max_message(1000)).await;
+    let mut running = start(&script(text).max_message_size(1000)).await;
     assert_eq!(running.next().await, SinkEvent::TooLong(None, 1000));
     assert_eq!(running.message().await, r#"{"short":1}"#);
     running.close().await;
@@ -72,7 +72,7 @@ async fn a_line_over_the_limit_is_reported_and_the_next_one_read() {
 #[tokio::test]
 async fn a_line_without_end_takes_no_memory() {
     let text = "head -c 268435456 /dev/zero; echo; echo {}; cat >/dev/null";
-    let mut running = start(&script(text).max_message(1 << 20)).await;
+    let mut running = start(&script(text).max_message_size(1 << 20)).await;
     assert_eq!(running.next().await, SinkEvent::TooLong(None, 1 << 20));
     assert_eq!(running.message().await, "{}");
     running.close().await;

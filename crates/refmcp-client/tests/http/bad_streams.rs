@@ -14,7 +14,7 @@ use crate::recording_sink::{RecordingSink, SinkEvent};
 const LIMIT: usize = 10_000;
 
 async fn streaming(server: &Server) -> (Arc<dyn Transport>, RecordingSink, Peer) {
-    let (transport, sink) = connect_with(server, |settings| settings.max_message = LIMIT).await;
+    let (transport, sink) = connect_with(server, |settings| settings.max_message_size = LIMIT).await;
     transport.clone().send(request(1, "tools/call", SESSIONS));
     let (mut peer, _) = server.request().await;
     peer.stream().await;

@@ -12,7 +12,7 @@ use crate::raw_server::{Peer, Server};
 use crate::recording_sink::{RecordingSink, SinkEvent};
 
 async fn listening(server: &Server) -> (Arc<dyn Transport>, RecordingSink, Peer) {
-    let (transport, sink) = connect_with(server, |settings| settings.max_message = 1000).await;
+    let (transport, sink) = connect_with(server, |settings| settings.max_message_size = 1000).await;
     transport.clone().opened(Revision::LATEST_SESSION.rules());
     let (peer, seen) = server.request().await;
     assert_eq!((seen.method.as_str(), seen.header("accept")), ("GET", Some("text/event-stream")));

@@ -20,7 +20,7 @@ async fn connect_to(
 ) -> (Result<Arc<dyn Transport>, TransportError>, RecordingSink, Peer) {
     let mut settings = HttpSettings::default();
     settings.head_timeout = Duration::from_millis(300);
-    settings.max_message = 1000;
+    settings.max_message_size = 1000;
     let connector = HttpSse::new(&format!("{}/sse", server.origin())).unwrap().settings(settings);
     let (into, sink) = RecordingSink::new();
     let serving = async {

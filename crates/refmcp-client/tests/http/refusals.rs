@@ -11,7 +11,7 @@ use crate::raw_server::Server;
 /// What a request ends with when it gets this response.
 async fn outcome(response: &str) -> TransportError {
     let server = Server::start().await;
-    let (transport, mut sink) = connect_with(&server, |settings| settings.max_message = 1000).await;
+    let (transport, mut sink) = connect_with(&server, |settings| settings.max_message_size = 1000).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (mut peer, _) = server.request().await;
     peer.write(response).await;

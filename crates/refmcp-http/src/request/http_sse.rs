@@ -83,7 +83,7 @@ pub(crate) async fn message(
     let missing = || Refusal::bad_request(Reason::Session, "no sessionId; /sse says where to post");
     let id = id.ok_or_else(missing)?;
     let session = endpoint.sessions.find(SessionTransport::HttpSse, &id, &caller)?;
-    let body = body::read(endpoint, body, endpoint.options.body_bytes).await?;
+    let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
     // A malformed body is answered on the stream, as any other.
     if caller.token.is_some()
         && let Ok(incoming) = decode(&body, &endpoint.limits())

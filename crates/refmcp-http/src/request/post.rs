@@ -35,7 +35,7 @@ pub(crate) async fn post(
     if let Err(refusal) = body::check_type(&head.headers) {
         return Err(Box::pin(body::refuse_unread(&head.headers, body, refusal)).await);
     }
-    let body = body::read(endpoint, body, endpoint.options.body_bytes).await?;
+    let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
     match receive(endpoint, &caller, head, &body)? {
         Step::Respond(response) => Ok(response),
         Step::Wait(exchange) => Box::pin(exchange.response(endpoint)).await,

@@ -52,7 +52,7 @@ pub(crate) fn upgrade(
     connection.scopes = caller.scopes();
     let token = caller.token.clone();
     let settings = WebSocketSettings {
-        max_message: endpoint.options.body_bytes,
+        max_message_size: endpoint.options.max_message_size,
         ping_every: endpoint.options.keep_alive,
         first_within: endpoint.options.initialize_within,
     };

@@ -52,14 +52,14 @@ const SHRINK_AFTER: u64 = 1000;
 #[derive(Debug)]
 pub(crate) struct Sessions {
     clock: Clock,
-    idle: Duration,
+    session_timeout: Duration,
     backplane: Arc<dyn Backplane>,
     open: RwLock<HashMap<SessionId, Arc<HttpSession>>>,
 }
 
 impl Sessions {
-    pub(crate) fn new(clock: Clock, idle: Duration, backplane: Arc<dyn Backplane>) -> Self {
-        Self { clock, idle, backplane, open: RwLock::default() }
+    pub(crate) fn new(clock: Clock, session_timeout: Duration, backplane: Arc<dyn Backplane>) -> Self {
+        Self { clock, session_timeout, backplane, open: RwLock::default() }
     }
 
     /// The session of this id, which stays alive by being used. One of another principal is not found.
@@ -77,13 +77,13 @@ impl Sessions {
         };
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
-        self.keep_alive(&session, now);
+        self.report_use(&session, now);
         Ok(session)
     }
 
     /// Reports to the backplane from time to time that a session is in use.
-    fn keep_alive(&self, session: &HttpSession, now: u64) {
-        let interval = millis(self.idle) / 10;
+    fn report_use(&self, session: &HttpSession, now: u64) {
+        let interval = millis(self.session_timeout) / 10;
         let reported = session.reported.load(Ordering::Relaxed);
         if now.saturating_sub(reported) < interval
             || session.reported.swap(now, Ordering::Relaxed) != reported
@@ -127,7 +127,7 @@ impl Sessions {
         [("streamable", open.len() - http_sse), ("http+sse", http_sse)]
     }
 
-    /// Ends sessions that are idle, and frees memory.
+    /// Session timeout (idle expiry): ends sessions that were not used for long, and frees memory.
     pub(crate) async fn sweep(&self, options: &Options) {
         let now = self.clock.now().as_millis();
         for session in self.all() {
@@ -135,10 +135,10 @@ impl Sessions {
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
             let in_use = driver.is_in_use();
             let never_ready = silent >= millis(options.initialize_within) && !driver.is_ready();
-            if never_ready || (silent >= millis(self.idle) && !in_use) {
+            if never_ready || (silent >= millis(self.session_timeout) && !in_use) {
                 self.close(&session.id);
             } else if in_use {
-                self.keep_alive(&session, now);
+                self.report_use(&session, now);
             } else if silent >= SHRINK_AFTER {
                 driver.shrink();
             }
@@ -180,7 +180,7 @@ impl Inner {
             let (principal, revision) = (caller.principal().cloned(), self.revision_name(rules.revision));
             let record = NewSession { principal, revision, ..NewSession::default() };
             // The backplane hears of requests only from time to time, so its session must expire later than ours.
-            let idle = self.options.session_idle + self.options.session_idle / 5;
+            let idle = self.options.session_timeout + self.options.session_timeout / 5;
             match self.sessions.backplane.create_session(&id, record, idle).await? {
                 CreateOutcome::Created => driver.keep_log(self.sessions.backplane.clone(), id.clone()),
                 CreateOutcome::Full => return Err(full()),

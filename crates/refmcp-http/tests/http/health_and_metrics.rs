@@ -123,7 +123,8 @@ type Refused<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8
 async fn refusals_are_counted_by_their_reason() {
     let rate = Some(Rate { per_second: 1, burst: 1000 });
     let site =
-        Site::open(Options { rate, rate_on_loopback: true, body_bytes: 1000, ..Options::default() }).await;
+        Site::open(Options { rate, rate_on_loopback: true, max_message_size: 1000, ..Options::default() })
+            .await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let long = [b' '; 1001];
     let named = client.headers();

@@ -41,7 +41,7 @@ async fn a_session_id_is_sent_once_and_exists() {
     let client = Client::open(&site, LATEST_SESSION).await;
     let deleted = Client::open(&site, LATEST_SESSION).await;
     assert_eq!((deleted.delete().await, deleted.delete().await), (204, 404));
-    let short = Site::open(Options { session_idle: idle, ..Options::default() }).await;
+    let short = Site::open(Options { session_timeout: idle, ..Options::default() }).await;
     let expired = Client::open(&short, LATEST_SESSION).await;
     time.advance(idle * 2).await;
     short.until_metric("refmcp_sessions{transport=\"streamable\"}", 0.0).await;
@@ -179,7 +179,7 @@ async fn ending_a_session_ends_its_streams_and_calls() {
 async fn an_idle_session_ends_for_every_method_at_once() {
     let time = PausedTime::start();
     let idle = Duration::from_secs(60);
-    let site = Site::open(Options { session_idle: idle, ..Options::default() }).await;
+    let site = Site::open(Options { session_timeout: idle, ..Options::default() }).await;
     let moment = Duration::from_millis(1);
     for (unused, status) in [(idle - moment, 200), (idle + moment, 404), (idle * 2, 404)] {
         let client = Client::open(&site, LATEST_SESSION).await;

@@ -49,7 +49,7 @@ fn chunked(place: &str, length: usize) -> String {
 
 #[tokio::test]
 async fn the_size_of_a_body_is_limited() {
-    let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
+    let site = Site::open(Options { max_message_size: LIMIT, ..Options::default() }).await;
     let client = Client::open(&site, LATEST_SESSION).await;
     let (places, _kept) = places(&site).await;
     for place in &places {
@@ -78,7 +78,7 @@ async fn the_size_of_a_body_is_limited() {
 
 #[tokio::test]
 async fn an_endless_body_is_cut() {
-    let site = Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await;
+    let site = Site::open(Options { max_message_size: LIMIT, ..Options::default() }).await;
     let (places, _kept) = places(&site).await;
     for place in &places {
         let socket = TcpStream::connect(site.address).await.unwrap();

@@ -16,7 +16,7 @@ const LIMIT: usize = 10_000;
 const FAREWELL: Duration = Duration::from_secs(5);
 
 async fn site() -> Site {
-    Site::open(Options { body_bytes: LIMIT, ..Options::default() }).await
+    Site::open(Options { max_message_size: LIMIT, ..Options::default() }).await
 }
 
 #[tokio::test]

@@ -9,8 +9,9 @@ use super::{RequestId, RpcError, excerpt};
 /// How large a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one message.
-    pub message_bytes: usize,
+    /// Bytes of one message. Also enforced where messages are read: by `LineReader` (stdio), the HTTP endpoint's body
+    /// reader, the WebSocket and the `SseDecoder`, so that what is too long is never held in memory.
+    pub max_message_size: usize,
     /// Arrays and objects inside each other.
     pub depth: usize,
     /// Bytes of an id, of a method name.
@@ -21,7 +22,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { message_bytes: 4 << 20, depth: 128, name_bytes: 256, batch: 1000 }
+        Self { max_message_size: 4 << 20, depth: 128, name_bytes: 256, batch: 1000 }
     }
 }
 
@@ -152,8 +153,8 @@ impl From<ScanError> for DecodeError {
 
 /// Reads one frame.
 pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, DecodeError> {
-    if bytes.len() > limits.message_bytes {
-        return Err(DecodeError::too_long(limits.message_bytes));
+    if bytes.len() > limits.max_message_size {
+        return Err(DecodeError::too_long(limits.max_message_size));
     }
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(DecodeError::parse("not JSON: a byte order mark at byte 0"));

@@ -51,7 +51,7 @@ pub(crate) async fn run(
 
 async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &CancellationToken) -> Result<()> {
     let name = to.name();
-    let pipe = stdio(pipe::MAX_MESSAGE).context("standard input and output cannot be used")?;
+    let pipe = stdio(pipe::MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
     let alone = stop.child_token();
     let watching = tokio::spawn(left_alone(alone.clone()));
     let passed = pipe::run(pipe, to, patience, &alone).await;

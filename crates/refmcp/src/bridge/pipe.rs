@@ -19,7 +19,7 @@ use super::outbox::Outbox;
 use super::words;
 
 /// Bytes of the longest message that a client may send.
-pub(super) const MAX_MESSAGE: usize = 64 << 20;
+pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// Bytes waiting to be written above which nothing more is read.
 const HIGH_WATER: usize = 1 << 20;
@@ -170,8 +170,9 @@ impl<R: FrameReader, W: FrameWriter> Passing<R, W> {
                     Err(error) => self.outbox.push(&words::error(ResponseId::Null, &error)),
                 },
                 Frame::TooLong => {
-                    let error =
-                        RpcError::invalid_request(format!("the message is longer than {MAX_MESSAGE} bytes"));
+                    let error = RpcError::invalid_request(format!(
+                        "the message is longer than {MAX_MESSAGE_SIZE} bytes"
+                    ));
                     self.outbox.push(&words::error(ResponseId::Null, &error));
                 }
             }
@@ -281,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn the_last_words_of_a_server_are_passed_on_however_long_they_are() {
         let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#, "x".repeat(2 * HIGH_WATER));
-        let (near, (mut reader, mut writer)) = memory::pair(MAX_MESSAGE);
+        let (near, (mut reader, mut writer)) = memory::pair(MAX_MESSAGE_SIZE);
         let stop = CancellationToken::new();
         let to = Arc::new(Tired(long.clone()));
         let passing = tokio::spawn(async move { run(near, to, Duration::from_secs(60), &stop).await });

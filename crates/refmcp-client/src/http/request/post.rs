@@ -88,7 +88,7 @@ impl PostedRequest<'_> {
             ContentType::Json => {
                 let body = response
                     .body
-                    .whole(requester.max_message)
+                    .whole(requester.max_message_size)
                     .await
                     .map_err(|fault| self.body_error(fault))?;
                 // Freed before the message is handed on: its receiver may send the next request at once.
@@ -108,7 +108,7 @@ impl PostedRequest<'_> {
 
     fn body_error(&self, fault: BodyError) -> TransportError {
         match fault {
-            BodyError::TooLong => too_long(self.requester.max_message),
+            BodyError::TooLong => too_long(self.requester.max_message_size),
             BodyError::Broken(why) => TransportError::Broken(why),
         }
     }
@@ -118,7 +118,7 @@ impl PostedRequest<'_> {
             return Err(TransportError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
         self.requester.sink.message(Some(self.exchange), body);
-        if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message) {
+        if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message_size) {
             return Ok(());
         }
         Err(TransportError::Misbehaved("the body of the response held no answer to the request".to_owned()))
@@ -127,7 +127,7 @@ impl PostedRequest<'_> {
     /// Reads a stream until the answer has come, over as many connections as it takes.
     async fn follow(&self, response: HttpResponse) -> Result<(), TransportError> {
         let mut cursor = StreamCursor::new();
-        let mut events = EventStream::new(response.body, self.requester.max_message);
+        let mut events = EventStream::new(response.body, self.requester.max_message_size);
         loop {
             let why = loop {
                 match events.next().await {
@@ -139,7 +139,7 @@ impl PostedRequest<'_> {
                             return Ok(());
                         }
                     }
-                    Err(StreamEnd::TooLong) => return Err(too_long(self.requester.max_message)),
+                    Err(StreamEnd::TooLong) => return Err(too_long(self.requester.max_message_size)),
                     Err(StreamEnd::Broken(why)) => break why,
                 }
             };
@@ -161,7 +161,7 @@ impl PostedRequest<'_> {
         }
         let json = event.data.as_bytes();
         self.requester.sink.message(Some(self.exchange), json);
-        plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message)
+        plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message_size)
     }
 
     /// Asks for the rest of a stream until the server sends it.
@@ -191,7 +191,7 @@ impl PostedRequest<'_> {
             {
                 check_encoding(&response.headers)?;
                 cursor.opened();
-                return Ok(EventStream::new(response.body, requester.max_message));
+                return Ok(EventStream::new(response.body, requester.max_message_size));
             }
             if response.status.is_success() {
                 return Err(unexpected(response, "the rest of a stream of events").await);
@@ -232,9 +232,9 @@ fn plainly_answers(message: &[u8], request: &[u8]) -> bool {
 }
 
 /// True if a message answers a request, or is a batch with its response.
-fn answers(message: &[u8], request: &[u8], max_message: usize) -> bool {
-    let limits = Limits { message_bytes: max_message, ..Limits::default() };
-    let asked = || match decode(request, &Limits { message_bytes: usize::MAX, ..limits }) {
+fn answers(message: &[u8], request: &[u8], max_message_size: usize) -> bool {
+    let limits = Limits { max_message_size, ..Limits::default() };
+    let asked = || match decode(request, &Limits { max_message_size: usize::MAX, ..limits }) {
         Ok(Incoming::One(Message::Request(request))) => Some(request.id),
         _ => None,
     };

@@ -31,8 +31,8 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Body, max_message: usize) -> Self {
-        Self { body, decoder: SseDecoder::new(max_message), read: VecDeque::new(), end: None }
+    pub(crate) fn new(body: Body, max_message_size: usize) -> Self {
+        Self { body, decoder: SseDecoder::new(max_message_size), read: VecDeque::new(), end: None }
     }
 
     /// The next item.

@@ -33,7 +33,8 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
                 if std::mem::take(&mut lost) {
                     requester.sink.stream_restored();
                 }
-                read(&requester, &mut cursor, EventStream::new(response.body, requester.max_message)).await;
+                read(&requester, &mut cursor, EventStream::new(response.body, requester.max_message_size))
+                    .await;
                 cursor.ended();
             }
             Ok(response) if response.status.is_success() => {
@@ -87,7 +88,7 @@ async fn read(requester: &HttpRequester, cursor: &mut StreamCursor, mut events: 
                 Some(event) => requester.sink.message(None, event.data.as_bytes()),
                 None => {}
             },
-            Err(StreamEnd::TooLong) => return requester.sink.too_long(None, requester.max_message),
+            Err(StreamEnd::TooLong) => return requester.sink.too_long(None, requester.max_message_size),
             Err(StreamEnd::Broken(_)) => return events.release(),
         }
     }

@@ -109,7 +109,7 @@ impl ClientConfig {
             capabilities: ClientCapabilities::default(),
             version_policy: VersionPolicy::default(),
             transport: TransportKind::default(),
-            limits: Limits { message_bytes: 64 << 20, ..Limits::default() },
+            limits: Limits { max_message_size: 64 << 20, ..Limits::default() },
             probe_timeout: Duration::from_secs(5),
             open_timeout: Duration::from_secs(60),
             max_rounds: 16,

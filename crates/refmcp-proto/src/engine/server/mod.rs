@@ -144,7 +144,7 @@ impl ServerEngine {
 
     /// Takes in a message that was dropped unread because it was too long.
     pub fn receive_too_long(&mut self, exchange: ExchangeId) {
-        self.malformed(exchange, &DecodeError::too_long(self.config.limits.message_bytes));
+        self.malformed(exchange, &DecodeError::too_long(self.config.limits.max_message_size));
     }
 
     /// Takes in one message.

@@ -40,10 +40,10 @@ pub enum SseItem {
 #[non_exhaustive]
 pub enum SseError {
     /// An event, or a single line, was over the limit.
-    #[error("an event is longer than {max_event} bytes")]
+    #[error("an event is longer than {max_message_size} bytes")]
     TooLong {
         /// The limit it was over, in bytes.
-        max_event: usize,
+        max_message_size: usize,
     },
 }
 
@@ -62,7 +62,7 @@ pub struct SseDecoder {
     after_cr: bool,
     partial: Vec<u8>,
     event_bytes: usize,
-    max_event: usize,
+    max_message_size: usize,
     data: Option<String>,
     event: String,
     id: Option<String>,
@@ -71,17 +71,17 @@ pub struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// A decoder that refuses events whose lines together have more than `max_event` bytes.
+    /// A decoder that refuses events whose lines together have more than `max_message_size` bytes.
     ///
     /// Line ends do not count, nor do comments, except that no single comment may be over the limit.
     #[must_use]
-    pub fn new(max_event: usize) -> Self {
+    pub fn new(max_message_size: usize) -> Self {
         Self {
             phase: Phase::Bom(0),
             after_cr: false,
             partial: Vec::new(),
             event_bytes: 0,
-            max_event,
+            max_message_size,
             data: None,
             event: String::new(),
             id: None,
@@ -165,7 +165,11 @@ impl SseDecoder {
 
     fn check_room(&self, more: usize) -> Result<(), SseError> {
         let total = self.event_bytes.saturating_add(self.partial.len()).saturating_add(more);
-        if total > self.max_event { Err(SseError::TooLong { max_event: self.max_event }) } else { Ok(()) }
+        if total > self.max_message_size {
+            Err(SseError::TooLong { max_message_size: self.max_message_size })
+        } else {
+            Ok(())
+        }
     }
 
     fn line(&mut self, line: &[u8], out: &mut impl Extend<SseItem>) {

@@ -7,8 +7,8 @@ use proptest::{option, prelude::*};
 
 type Outcome = (Vec<SseItem>, Option<SseError>);
 
-fn decode<'a>(max_event: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut decoder = SseDecoder::new(max_event);
+fn decode<'a>(max_message_size: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+    let mut decoder = SseDecoder::new(max_message_size);
     let mut items = Vec::new();
     let mut error = None;
     for piece in pieces {
@@ -87,7 +87,7 @@ fn table() {
 
 #[test]
 fn a_limit_holds_for_an_event_and_not_for_the_stream() {
-    let too_long = Some(SseError::TooLong { max_event: 16 });
+    let too_long = Some(SseError::TooLong { max_message_size: 16 });
     let cases: &[(&[u8], usize, Option<SseError>)] = &[
         (b"data: 0123456789\n\ndata: 0123456789\n\n", 2, None),
         (b"data: 0\n\ndata: 0123456789a\n\ndata: 1\n\n", 1, too_long),
@@ -189,7 +189,7 @@ proptest! {
     fn any_split_gives_the_same_items(
         bytes in wire(),
         sizes in prop::collection::vec(0_usize..12, 0..80),
-        max_event in 0_usize..60,
+        max_message_size in 0_usize..60,
     ) {
         let mut pieces = Vec::new();
         let mut rest = bytes.as_slice();
@@ -199,7 +199,7 @@ proptest! {
             rest = after;
         }
         pieces.push(rest);
-        prop_assert_eq!(decode(max_event, pieces), decode(max_event, [bytes.as_slice()]));
+        prop_assert_eq!(decode(max_message_size, pieces), decode(max_message_size, [bytes.as_slice()]));
     }
 
     #[test]

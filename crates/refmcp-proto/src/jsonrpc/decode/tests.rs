@@ -120,7 +120,7 @@ fn an_error_keeps_the_id_it_could_read() {
 
 #[test]
 fn limits_hold() {
-    let limits = Limits { message_bytes: 100, depth: 3, name_bytes: 10, batch: 2 };
+    let limits = Limits { max_message_size: 100, depth: 3, name_bytes: 10, batch: 2 };
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "m".repeat(11));
     assert!(decode(text.as_bytes(), &limits).unwrap_err().error.message.contains("method"));
     assert!(decode(&[b' '; 101], &limits).unwrap_err().error.message.contains("longer"));

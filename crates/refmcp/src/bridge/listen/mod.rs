@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::reply::{Body, Refusal, refuse};
-use super::pipe::MAX_MESSAGE;
+use super::pipe::MAX_MESSAGE_SIZE;
 use crate::args::{BridgeListenOptions, UrlTransport};
 
 /// Connections there may be at once.
@@ -261,10 +261,10 @@ impl Door {
 
 /// Reads a body whole.
 async fn body(request: Request<Incoming>) -> Result<Bytes, Refusal> {
-    match timeout(BODY_WITHIN, Limited::new(request.into_body(), MAX_MESSAGE).collect()).await {
+    match timeout(BODY_WITHIN, Limited::new(request.into_body(), MAX_MESSAGE_SIZE).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(fault)) if fault.is::<http_body_util::LengthLimitError>() => {
-            Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, format_args!("at most {MAX_MESSAGE} bytes")))
+            Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, format_args!("at most {MAX_MESSAGE_SIZE} bytes")))
         }
         Ok(Err(_)) => Err(refuse(StatusCode::BAD_REQUEST, "the body broke off")),
         Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long")),

@@ -11,10 +11,10 @@ use refmcp_transport::websocket::{Role, WebSocketSettings, pipe};
 
 use super::reply::{Body, refuse};
 use super::{Common, full};
-use crate::bridge::pipe::{self as passing, MAX_MESSAGE};
+use crate::bridge::pipe::{self as passing, MAX_MESSAGE_SIZE};
 
 const SETTINGS: WebSocketSettings = WebSocketSettings {
-    max_message: MAX_MESSAGE,
+    max_message_size: MAX_MESSAGE_SIZE,
     ping_every: Duration::from_secs(15),
     first_within: Duration::from_secs(60),
 };

@@ -109,7 +109,7 @@ fn http_options(options: &ServeOptions, at: &ListenAddress) -> Options {
         rate_on_loopback: options.rate_on_loopback,
         max_sessions: options.max_sessions,
         max_connections: options.max_connections,
-        session_idle: options.session_timeout,
+        session_timeout: options.session_timeout,
         retention: options.retention,
         require_version: !lenient,
         require_accept: !lenient,
