@@ -32,7 +32,7 @@ async fn greet(call: Call, _: NoArguments) -> Result<String, CallError> {
     let form = FormSchema::new().required("name", StringSchema::new());
     match call.elicit("who", "Who are you?", form)? {
         ElicitOutcome::Accepted(values) => Ok(format!("Hello, {}!", values["name"])),
-        _ => Ok("Hello, whoever you are!".to_owned()),
+        _ => Ok("Hello, stranger!".to_owned()),
     }
 }
 
@@ -48,7 +48,7 @@ async fn sleep(call: Call, _: NoArguments) -> Result<String, CallError> {
 fn server() -> Result<Server, BuildError> {
     Server::builder("transcribed", "1")
         .tool(Tool::new("add", "Adds two numbers", add).read_only())
-        .tool(Tool::new("greet", "Greets whoever is there", greet))
+        .tool(Tool::new("greet", "Greets the user by name", greet))
         .tool(Tool::new("sleep", "Sleeps for three seconds", sleep))
         .resource(Resource::new("news://today", "news", |_| async {
             Ok(ResourceContents::text("news://today", "none"))

@@ -10,6 +10,7 @@ mod headers;
 mod licences;
 mod names;
 mod paths;
+mod pronouns;
 mod size;
 mod source;
 mod spdx;
@@ -60,6 +61,7 @@ pub(crate) fn run() -> Result<()> {
     for source in &sources {
         violations.extend(words::check(source));
         violations.extend(paths::check(source, &sources));
+        violations.extend(pronouns::check(source));
         if source.is_rust() {
             violations.extend(comparisons::check(source));
             violations.extend(dates::check(source));

@@ -182,7 +182,7 @@ impl Crossing {
         state.waiting.get(found).filter(|asked| &*asked.method != "initialize").map(|_| found)
     }
 
-    /// Nobody waits for the answer to a request any more; the server is told in the way that fits.
+    /// Cancels a request; the server is told in the way that fits its transport.
     pub(super) fn call_off(&self, request: ExchangeId, reason: &str) {
         let (asked, transport) = {
             let mut state = self.state();
@@ -258,7 +258,7 @@ impl Crossing {
     }
 }
 
-/// An error that is nobody's but the bridge's to report.
+/// An error of the bridge itself, not of the server.
 pub(super) fn blame(why: impl std::fmt::Display) -> RpcError {
     RpcError::internal(format!("refmcp bridge: {why}"))
 }

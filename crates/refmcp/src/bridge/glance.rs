@@ -36,7 +36,7 @@ pub(super) struct Named<'a> {
 impl<'a> Named<'a> {
     fn read(text: &'a RawValue) -> Option<Self> {
         let text = text.get();
-        // Numbers that are no integers are nobody's idea of an id, but they come back as they went.
+        // Numbers that are no integers are not valid ids, but they come back as they were sent.
         let odd = || {
             text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then(|| RequestId::Digits(text.into()))
         };
@@ -204,7 +204,7 @@ impl<'a> Message<'a> {
 /// Reads what came in one piece: a message, or several in an array, which are passed on one by one.
 ///
 /// # Errors
-/// What to answer whoever sent it.
+/// The error to answer the sender with.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Message<'_>>, RpcError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|fault| RpcError::parse_error(format!("not UTF-8 at byte {}", fault.valid_up_to())))?;

@@ -52,7 +52,7 @@ impl Crossing {
             }
             _ => self.near.hear(Heard { json: message.text, belongs_to: exchange, is_answer: true }),
         }
-        // Only now: whoever sees that nothing waits any more must find everything said.
+        // Only now: once no request waits any more, every message must have been passed on.
         if let Some(exchange) = exchange {
             self.forget(exchange);
         }
@@ -115,13 +115,14 @@ impl Crossing {
             }
             None => tracing::warn!(%why, "a message of the client did not reach the server"),
         }
-        let nobody = (matches!(why, TransportError::Unreachable(_)) || why.needs_authorization()) && !reached;
-        if nobody || *why == TransportError::SessionLost {
+        let no_server =
+            (matches!(why, TransportError::Unreachable(_)) || why.needs_authorization()) && !reached;
+        if no_server || *why == TransportError::SessionLost {
             self.end(why.clone());
         }
     }
 
-    /// Nothing more comes at all: whoever waits is told.
+    /// The connection has ended: every waiting request is answered with an error.
     pub(super) fn end(&self, why: TransportError) {
         let (waiting, reached) = {
             let mut state = self.state();

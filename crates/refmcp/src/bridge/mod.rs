@@ -59,7 +59,7 @@ async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &Cancellat
     passed.map_err(|over| explain(&name, &over))
 }
 
-/// Why the bridge ends, for whoever started it.
+/// Why the bridge ends, as the message on stderr and the exit code.
 fn explain(server: &str, over: &Over) -> anyhow::Error {
     let Why::Server(why) = &over.why else {
         return ExitError::new(ExitReason::Failed, over.why.to_string()).into();

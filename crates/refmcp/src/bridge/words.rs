@@ -10,7 +10,7 @@ pub(super) fn error(to: ResponseId<'_>, error: &RpcError) -> String {
     written(|out| encode::error(out, to, error))
 }
 
-/// Says that nobody waits for an answer any more.
+/// A `notifications/cancelled` message.
 pub(super) fn cancelled(id: &RequestId, reason: &str) -> String {
     let params = CancelledParams::new(id.clone()).reason(reason);
     written(|out| encode::notification(out, "notifications/cancelled", Some(&params)))

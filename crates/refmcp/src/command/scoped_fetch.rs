@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_is_near_may_name_what_is_as_near() {
+    async fn the_scope_is_that_of_the_servers_address() {
         let at = |text: &str| Url::parse(text).unwrap();
         for (url, trusted, stranger) in [
             ("https://10.1.2.3/realm", AddressScope::Private, AddressScope::Private),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_may_still_mean_one_server() {
+    fn a_name_that_no_server_has_may_still_mean_one_server() {
         let two: [(&str, &[&str]); 2] = [("a", &[]), ("b", &[])];
         let pair = |server: &str, name: &str| Some((server.to_owned(), name.to_owned()));
         assert_eq!(catalogs(&two, None).only("x"), None);

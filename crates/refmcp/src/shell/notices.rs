@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_says_something_never_waits() {
+    fn saying_something_never_waits() {
         let notices = Notices::start(Bars::hidden()).unwrap();
         let ((let_go, go), (printed, shown)) = (mpsc::channel(), mpsc::channel());
         notices.show_by(Box::new(Slow { go, printed }));

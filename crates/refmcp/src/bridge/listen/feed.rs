@@ -1,4 +1,4 @@
-//! The messages of one response, from whoever has them to whoever reads them.
+//! The messages of one response, from the server's connection to the HTTP response that streams them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Feed {
         Arc::default()
     }
 
-    /// Adds a message; whether there is anybody to read it, and room.
+    /// Adds a message; whether there is a reader, and room.
     pub(super) fn push(&self, json: &str) -> bool {
         self.add(json, false)
     }
@@ -66,7 +66,7 @@ impl Feed {
         self.changed.notify_one();
     }
 
-    /// Nobody reads it any more; what was not read is given back.
+    /// The reader has gone; what was not read is given back.
     pub(super) fn leave(&self) -> VecDeque<Box<str>> {
         let mut state = self.state.lock();
         state.ended = true;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_read_is_given_back() {
+    async fn unread_messages_are_given_back() {
         let feed = Feed::new();
         feed.push("a");
         assert_eq!(feed.leave(), ["a".into()]);

@@ -33,7 +33,7 @@ pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
     only(headers, &SESSION_ID).ok().flatten()
 }
 
-/// A name that nobody guesses.
+/// A session id that cannot be guessed.
 pub(super) fn new_id() -> Result<String, Refusal> {
     let mut bits = [0; 16];
     let unlucky =

@@ -1,4 +1,4 @@
-//! Requests that stand for themselves, over streamable HTTP. They come from anybody, so all of them share one
+//! Requests that stand for themselves, over streamable HTTP. They belong to no session, so all of them share one
 //! connection to the server; and because two clients may use the same id at once, ids and progress tokens are numbers
 //! of the bridge's own on their way, and the client's again in everything that comes back.
 
@@ -78,7 +78,7 @@ impl Near for Guests {
         let mut open = self.open.lock();
         let only = || open.keys().next().copied().filter(|_| self.single);
         let Some(exchange) = heard.belongs_to.or_else(only) else {
-            // Whoever it is for, others must not see it.
+            // It may be meant for one client, and the others must not see it.
             return tracing::debug!("the server said something that belongs to no request");
         };
         let read = if heard.is_answer {
@@ -124,7 +124,7 @@ impl Lanes {
             refuse_with(StatusCode::BAD_GATEWAY, id, &blame(why))
         };
         let slot = || self.common.slots.clone().try_acquire_owned().map_err(|_| full());
-        // What is logged over a pipe does not say for which request, so whoever wants to hear it has one alone.
+        // What is logged over a pipe does not say for which request, so a request that wants logs has one alone.
         if message.meta.logs && self.common.to.probe_may_be_ignored() {
             return Lane::open(&self.common, slot()?, true).await.map_err(unreachable);
         }
@@ -144,7 +144,7 @@ impl Lanes {
         message: &Message<'_>,
     ) -> Result<Response<Body>, Refusal> {
         let Some(id) = message.id.as_ref().filter(|_| message.method.is_some()) else {
-            // There is nothing that could be told: whoever calls off a request closes its stream.
+            // There is nothing to pass on: a request is cancelled by closing its stream.
             return Ok(reply::empty(StatusCode::ACCEPTED));
         };
         headers::check_mirrored(headers, message)
@@ -184,7 +184,7 @@ impl Lanes {
     }
 }
 
-/// A request that is over when nobody waits for it any more.
+/// Cancels the request when its response is dropped.
 #[derive(Debug)]
 struct Leaves {
     lane: Arc<Lane>,
@@ -204,7 +204,7 @@ impl Drop for Leaves {
     }
 }
 
-/// The status of an answer: some errors have one of their own, so that whoever only sees HTTP understands them too.
+/// The status of an answer: some errors have one of their own, so that HTTP intermediaries understand them too.
 fn status_of(answer: &str) -> StatusCode {
     let error = read(answer.as_bytes()).ok().and_then(|read| read.first().and_then(|first| first.error));
     let error: Option<RpcError> = error.and_then(|text| serde_json::from_str(text).ok());

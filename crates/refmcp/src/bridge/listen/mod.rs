@@ -131,7 +131,7 @@ pub(super) async fn run(
         format!("refmcp bridge is listening on {at}\n")
     };
     if let Err(fault) = stdout().write_all(banner.as_bytes()) {
-        // Whoever closed our output does not want to read it; clients are no worse for that.
+        // A closed stdout only loses the banner; clients are served all the same.
         tracing::debug!(%fault, "the banner was not read");
     }
     door.accept(listener).await;
@@ -237,7 +237,7 @@ impl Door {
         response
     }
 
-    /// Leads a request to whoever answers it.
+    /// Routes a request to its handler.
     async fn lead(self, request: Request<Incoming>) -> Response<Body> {
         if request.uri().path() != &*self.path {
             return *refuse(

@@ -70,7 +70,7 @@ pub(super) fn event(name: &str, data: &str) -> Vec<u8> {
     out
 }
 
-/// A stream of events: a beginning, then whatever the feed has. What is held is dropped when nobody reads any more.
+/// A stream of events: a beginning, then whatever the feed has. What is held is dropped with the response.
 pub(super) fn events(beginning: Vec<u8>, feed: Arc<Feed>, held: impl Send + 'static) -> Response<Body> {
     let state = Some((beginning, feed, held));
     let chunks = unfold(state, |state| async move {

@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    /// Whoever comes gets what nobody has fetched.
+    /// Gives the messages that were not fetched yet to a new stream.
     fn release_to(&mut self, feed: &Feed) {
         self.held_bytes = 0;
         for json in std::mem::take(&mut self.held) {
@@ -75,7 +75,7 @@ impl State {
         let shared = self.asked.values().any(|other| Arc::ptr_eq(other, &feed));
         let read = if shared { feed.push(json) } else { feed.finish(json) };
         if !read {
-            tracing::debug!("nobody waits for an answer any more");
+            tracing::debug!("an answer came for a request whose client has gone");
         }
     }
 }
@@ -145,7 +145,7 @@ impl Session {
         reading
     }
 
-    /// The stream for what belongs to no request; whoever asks for it last gets it.
+    /// The stream for what belongs to no request; the last one that asks for it gets it.
     pub(super) fn stand(self: &Arc<Self>) -> Reading {
         let feed = Feed::new();
         let mut state = self.ways.state.lock();
@@ -190,7 +190,7 @@ impl Session {
         self.ways.state.lock().over
     }
 
-    /// Whether nobody has used it for so long.
+    /// Whether it was not used for so long.
     pub(super) fn is_idle(&self, since: Duration) -> bool {
         let state = self.ways.state.lock();
         state.asked.is_empty() && state.standing.is_none() && state.used.elapsed() > since

@@ -72,7 +72,7 @@ impl Streamable {
         streamable
     }
 
-    /// Ends sessions that nobody uses or that have no server any more.
+    /// Ends sessions that are idle or whose server has ended.
     async fn sweep(&self) {
         let old: Vec<_> = self
             .sessions

@@ -16,23 +16,23 @@ use crate::ui::progress::Bars;
 use crate::ui::terminal::AskError;
 use crate::ui::text::one_line;
 
-/// The browser of whoever started this, which comes back to a port of this machine.
+/// The user's browser, which is redirected back to a port of this machine.
 #[derive(Debug)]
 pub(crate) struct LocalBrowser {
     person: Person,
     bars: Bars,
     visit: BrowserOptions,
-    /// Who wants to know, where nobody has agreed to log in yet.
+    /// The server to ask the user about before the login; `None` where the user has asked for the login.
     ask_about: Option<String>,
     /// The port that authorization servers know already: with another one they would have to be told anew.
     usual_port: Option<u16>,
     callback: Mutex<Option<Arc<Callback>>>,
-    /// StoreGuard while somebody is sent away: one login at a time.
+    /// Held during a login: one at a time.
     turn: Mutex<()>,
 }
 
 impl LocalBrowser {
-    /// For somebody who wants to log in.
+    /// For a user who has asked to log in.
     pub(crate) fn new(person: &Person, bars: &Bars, visit: BrowserOptions) -> Self {
         let (person, bars) = (person.clone(), bars.clone());
         let (callback, turn) = (Mutex::default(), Mutex::default());
@@ -44,7 +44,7 @@ impl LocalBrowser {
         Self { usual_port: port, ..self }
     }
 
-    /// The same for somebody who has to be asked first.
+    /// The same, but asks the user first.
     pub(crate) fn asking(self, server: &str) -> Self {
         Self { ask_about: Some(server.to_owned()), ..self }
     }
@@ -69,7 +69,7 @@ impl LocalBrowser {
         Ok(bound)
     }
 
-    /// Asks whether to log in at all, where somebody has to be asked.
+    /// Asks the user whether to log in at all, unless they have asked for it.
     async fn agreed(&self, page: &Url) -> Result<(), BrowserError> {
         let Some(server) = self.ask_about.clone() else { return Ok(()) };
         let host = page.host_str().unwrap_or_default().to_owned();
@@ -100,12 +100,12 @@ impl LocalBrowser {
             )),
             Err(fault) => {
                 let fault = one_line(&fault.to_string()).into_owned();
-                self.bars.say(&format!("No browser opens ({fault}). BrowserOptions this page:\n  {page}\n"));
+                self.bars.say(&format!("No browser opens ({fault}). Visit this page:\n  {page}\n"));
             }
         }
     }
 
-    /// Waits until somebody has pasted where their browser, perhaps on another machine, was sent in the end.
+    /// Waits until the user has pasted the address their browser, perhaps on another machine, was redirected to.
     async fn pasted(&self, sent: &Url) -> Result<Url, BrowserError> {
         if !self.visit.no_browser || !self.person.is_there() {
             return std::future::pending().await;
@@ -144,8 +144,8 @@ impl LocalBrowser {
 impl From<Missed> for BrowserError {
     fn from(missed: Missed) -> Self {
         if missed.another {
-            let what = "a browser came back, but with the state of another login, and then nobody in time: \
-                        the authorization server mixes them up, or somebody meddles";
+            let what = "a browser came back, but with the state of another login, and none with this one's in time: \
+                        the authorization server mixes them up, or the redirect was forged";
             return Self::Failed(what.to_owned());
         }
         Self::TimedOut

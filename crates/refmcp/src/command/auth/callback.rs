@@ -54,7 +54,7 @@ struct Waiting {
     /// Where the person was sent.
     sent: Url,
     taken: AtomicBool,
-    /// Whether somebody came back with something else.
+    /// Whether a browser came back with something else.
     missed: AtomicBool,
 }
 
@@ -71,8 +71,7 @@ impl Callback {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Waits for the browser of somebody who was sent there; gives where it came back to. When the time is over it says
-    /// whether a browser came back with something that belongs to no login that is waited for.
+    /// Waits for the redirect that answers the login page `sent`; gives the address it came to.
     pub(crate) async fn wait(&self, sent: &Url, limit: Duration) -> Result<Url, Missed> {
         let waiting = Arc::new(Waiting {
             host: self.address.to_string(),
@@ -93,7 +92,7 @@ impl Callback {
                         connections.spawn(serve(stream, waiting.clone()));
                     }
                     Err(fault) => {
-                        tracing::debug!(%fault, "nobody can come back at the moment");
+                        tracing::debug!(%fault, "cannot accept a connection of the browser");
                         tokio::time::sleep(BREATH).await;
                     }
                 },
@@ -108,10 +107,10 @@ impl Callback {
     }
 }
 
-/// Nobody came back in time.
+/// No redirect of this login came in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Missed {
-    /// Whether somebody came with the answer to another login.
+    /// Whether one came with the state of another login.
     pub(crate) another: bool,
 }
 
@@ -129,7 +128,7 @@ async fn serve(stream: TcpStream, waiting: Arc<Waiting>) -> Option<Url> {
         .max_buf_size(LONGEST_HEAD)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    // Whoever spoke no HTTP, or left, gets no page.
+    // A connection without HTTP, or that was closed, gets no page.
     let _ended = timeout(CONNECTION_WITHIN, connection).await;
     found.get().cloned()
 }
@@ -214,7 +213,7 @@ mod tests {
         let (address, uri) = (callback.address, callback.redirect_uri());
         assert_eq!(uri, format!("http://127.0.0.1:{}/callback", address.port()));
         let waiting = tokio::spawn(async move { callback.wait(&sent(), LONG).await });
-        // Somebody who connects and says nothing holds up nobody.
+        // A connection that sends nothing does not block the others.
         let mut silent = Vec::new();
         for _ in 0..5 {
             silent.push(TcpStream::connect(address).await.unwrap());

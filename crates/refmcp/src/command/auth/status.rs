@@ -65,7 +65,7 @@ fn in_words(server: &str, grant: &TokenSet, renews: bool, now: Seconds) -> Strin
     let scopes = if grant.scope.is_empty() { "none known".to_owned() } else { grant.scope.to_string() };
     let lines = [
         ("issuer", grant.issuer.clone()),
-        ("client", grant.client_id.clone().unwrap_or_else(|| "nobody named".to_owned())),
+        ("client", grant.client_id.clone().unwrap_or_else(|| "none known".to_owned())),
         ("scopes", scopes),
         ("token", format!("{}, {}", grant.token_type.name(), time_left(grant, now))),
         ("renewal", if renews { "by itself" } else { "by another login" }.to_owned()),

@@ -21,7 +21,7 @@ use crate::store::tokens::{TokenEntry, TokenFile, Tokens};
 pub(crate) struct Forgotten {
     /// Its grants.
     pub(crate) grants: Vec<TokenSet>,
-    /// What is wrong with those that make no sense, which nobody can give back.
+    /// Why the others cannot be read, and so not be revoked.
     pub(crate) senseless: Vec<anyhow::Error>,
 }
 
@@ -39,12 +39,12 @@ impl UserStore {
         Self { tokens, anew: Arc::default() }
     }
 
-    /// The same, as if nobody had logged in yet, until somebody has.
+    /// The same, which gives no stored tokens until a new login has saved some.
     pub(crate) fn anew(self) -> Self {
         Self { anew: Arc::new(AtomicBool::new(true)), ..self }
     }
 
-    /// Whether somebody has logged in since.
+    /// Whether stored tokens are given: a new login has saved some, or none was wanted.
     pub(crate) fn has_new(&self) -> bool {
         !self.anew.load(Ordering::Relaxed)
     }
@@ -86,7 +86,7 @@ impl UserStore {
         grant.refresh_token.is_some() || by_itself()
     }
 
-    /// How somebody logged in to a server.
+    /// The options of the last login to a server.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl UserStore {
         found.map(|entry| self.read(entry)).transpose()
     }
 
-    /// Keeps how somebody logged in to a server.
+    /// Keeps the options of a login to a server.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl UserStore {
         Ok(forgotten)
     }
 
-    /// Waits until nobody else gets tokens for a server.
+    /// Waits until no other process gets tokens for a server.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl UserStore {
         self.tokens.lock(server).await
     }
 
-    /// All that is kept, once the keyring has given its key: somebody may have to unlock it.
+    /// All that is kept, once the keyring has given its key: the user may have to unlock it.
     async fn ask_keyring(&self) -> Result<TokenFile, StoreError> {
         let tokens = self.tokens.clone();
         apart(move || tokens.load()).await
@@ -229,7 +229,7 @@ fn told<T>(read: Result<T>) -> Option<T> {
     read.inspect_err(|fault| tracing::warn!("{fault:#}")).ok()
 }
 
-/// Does what may wait for the disk or for another process where nobody else waits for it.
+/// Runs what may wait for the disk or for another process on a thread of its own.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -94,8 +94,7 @@ impl<'a> Servers<'a> {
 
     /// Where the server is that is meant; one that is started is nowhere.
     pub(crate) async fn place(&self, target: &Target) -> Result<Place> {
-        let nowhere =
-            |what: &str| UsageError::new(format!("{what} is started here and knows nobody's login"));
+        let nowhere = |what: &str| UsageError::new(format!("{what} is started here and needs no login"));
         match target {
             Target::Url { url, transport } => {
                 Ok(Place { url: url.clone(), transport: *transport, headers: Vec::new() })
@@ -321,7 +320,8 @@ impl<'a> Servers<'a> {
                     file.unwrap_or_default()
                 );
                 let command = redact::command_line(words);
-                let what = format!("{name} would start `{command}`, and nobody is there to agree: {how}");
+                let what =
+                    format!("{name} would start `{command}`, and there is no terminal to ask at: {how}");
                 Err(UsageError::new(what).into())
             }
         }
@@ -362,7 +362,7 @@ impl Person {
         match answer {
             Some(Ok(text)) => Ok(text),
             Some(Err(fault)) => Err(fault.to_string()),
-            None => input.default.clone().ok_or_else(|| "nobody is there to be asked".to_owned()),
+            None => input.default.clone().ok_or_else(|| "there is no terminal to ask at".to_owned()),
         }
     }
 }

@@ -213,7 +213,7 @@ fn described(settings: &Settings) -> Lines {
         Login::Auto => "everybody is let in at once",
     };
     let mut lines = vec![
-        ("issuer", format!("{} (built in, for tests: it knows nobody's password)", settings.issuer())),
+        ("issuer", format!("{} (built in, for tests: it checks no password)", settings.issuer())),
         ("login", login.to_owned()),
         ("scopes", settings.scopes.to_string()),
     ];

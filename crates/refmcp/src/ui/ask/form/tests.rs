@@ -71,7 +71,7 @@ fn defaults_are_taken_and_optional_fields_left_out() {
 
 #[test]
 fn wrong_answers_are_asked_for_again_with_the_reason() {
-    let typed = "y\n\nA\nAda\nnobody\na@b\nold\n17\n18.5\n18\n\nmaybe\ny\n9\nred\n\nx,y,z\nx\n\n";
+    let typed = "y\n\nA\nAda\nada\na@b\nold\n17\n18.5\n18\n\nmaybe\ny\n9\nred\n\nx,y,z\nx\n\n";
     let (result, shown) = filled(&every_field(), typed);
     assert_eq!(result.action, ElicitAction::Accept, "{shown}");
     for reason in [
