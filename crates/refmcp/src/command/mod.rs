@@ -2,7 +2,6 @@
 
 pub(crate) mod auth;
 pub(crate) mod client;
-pub(crate) mod configured;
 pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod scoped_fetch;

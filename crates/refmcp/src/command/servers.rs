@@ -8,7 +8,6 @@ use refmcp_auth::secret::Secret;
 use serde::Serialize;
 
 use crate::args::{ExitReason, ServersOptions, ServersOutput, UrlTransport, UsageError};
-use crate::command::configured;
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
@@ -24,13 +23,13 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
             return Err(UsageError::new(format!("there is no file {}", file.display())).into());
         }
         Some(file) => vec![config::read(file)],
-        None => configured::usual_files().iter().map(|file| config::read_all(&[file])).collect(),
+        None => config::usual_files().iter().map(|file| config::read_all(&[file])).collect(),
     };
     let (trust, fault) = match StateFolder::from_env().and_then(|folder| Trust::load(&folder)) {
         Ok(trust) => (trust, None),
         Err(fault) => (Trust::default(), Some(fault)),
     };
-    let listing = ListKind::of(&files, &trust);
+    let listing = ServerListing::new(&files, &trust);
     if let Some(fault) = fault {
         eprintln!("refmcp: what may be started is not known: {}", one_line(&format!("{fault:#}")));
     }
@@ -50,7 +49,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
 
 /// What the files name, and what is wrong with them.
 #[derive(Debug, Serialize)]
-struct ListKind<'a> {
+struct ServerListing<'a> {
     servers: Vec<Server<'a>>,
     problems: Vec<Complaint<'a>>,
 }
@@ -92,15 +91,15 @@ struct Complaint<'a> {
     shown: String,
 }
 
-impl<'a> ListKind<'a> {
-    fn of(files: &'a [config::Servers], trust: &Trust) -> Self {
+impl<'a> ServerListing<'a> {
+    fn new(files: &'a [config::Servers], trust: &Trust) -> Self {
         let mut names = HashSet::new();
         let mut listing = Self { servers: Vec::new(), problems: Vec::new() };
         for file in files {
             for entry in &file.servers {
-                listing.servers.push(Server::of(file, entry, trust, !names.insert(entry.name.as_str())));
+                listing.servers.push(Server::new(file, entry, trust, !names.insert(entry.name.as_str())));
             }
-            listing.problems.extend(file.problems.iter().map(Complaint::of));
+            listing.problems.extend(file.problems.iter().map(Complaint::new));
         }
         listing
     }
@@ -134,7 +133,7 @@ impl<'a> ListKind<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn of(known: &config::Servers, entry: &'a ServerEntry, trust: &Trust, shadowed: bool) -> Self {
+    fn new(known: &config::Servers, entry: &'a ServerEntry, trust: &Trust, shadowed: bool) -> Self {
         let names = |pairs: &'a [(String, Secret)]| pairs.iter().map(|(name, _)| name.as_str()).collect();
         let (transport, env, headers) = match &entry.launch {
             Launch::Command { env, .. } => ("stdio", names(env), Vec::new()),
@@ -148,7 +147,7 @@ impl<'a> Server<'a> {
             }
         };
         // A file that cannot be read any more is not the one that was allowed.
-        let verdict = configured::verdict(known, entry, trust).unwrap_or(Some(Verdict::Unknown));
+        let verdict = config::verdict(known, entry, trust).unwrap_or(Some(Verdict::Unknown));
         let start = verdict.map(|verdict| match verdict {
             Verdict::Allowed => "allowed",
             Verdict::Disabled => "disabled",
@@ -170,7 +169,7 @@ impl<'a> Server<'a> {
 }
 
 impl<'a> Complaint<'a> {
-    fn of(problem: &'a Problem) -> Self {
+    fn new(problem: &'a Problem) -> Self {
         Self {
             file: &problem.file,
             server: problem.server.as_deref(),

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError};
-use crate::command::configured;
 use crate::config;
 use crate::store::StateFolder;
 use crate::store::trust::{
@@ -97,7 +96,7 @@ fn subject(change: TrustChange) -> Result<Subject> {
     match (change.tool, target) {
         (Some(tool), target) => Ok(Subject::Tool { target: target.name().key().to_owned(), tool }),
         (None, Target::Command(command)) => {
-            let source = change.config.as_deref().map(Source::of).transpose()?;
+            let source = change.config.as_deref().map(Source::read).transpose()?;
             Ok(Subject::Server(ServerIdentity::new(&command, source)))
         }
         (None, Target::Named(name)) => identity(&name, change.config.as_deref()).map(Subject::Server),
@@ -112,7 +111,7 @@ fn subject(change: TrustChange) -> Result<Subject> {
 fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     let known = match file {
         Some(file) => config::read(file),
-        None => config::read_all(&configured::usual_files()),
+        None => config::read_all(&config::usual_files()),
     };
     let Some(entry) = known.get(name) else {
         let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
@@ -125,8 +124,8 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
         let what = format!("no configuration file names a server {name:?}: {there}{problems}");
         return Err(UsageError::new(what).into());
     };
-    let entry = configured::unasked(&known, entry)?;
-    Ok(configured::identity(&entry)?.ok_or_else(|| {
+    let entry = config::resolve_unasked(&known, entry)?;
+    Ok(config::identity(&entry)?.ok_or_else(|| {
         let what = "nothing is started for it; say which tool of it, with --tool";
         UsageError::new(format!("{name}: {what}"))
     })?)
@@ -201,7 +200,7 @@ mod tests {
         let file = folder.path().join("mcp.json");
         let text = r#"{"mcpServers": {"a": {"command": "run", "args": ["-x"]}, "b": {"url": "http://b/"}}}"#;
         fs::write(&file, text).unwrap();
-        let source = Some(Source::of(&file).unwrap());
+        let source = Some(Source::read(&file).unwrap());
         let run = || ["run", "-x"].map(str::to_owned).to_vec();
         let tool = |target: &str| Subject::Tool { target: target.to_owned(), tool: "t".to_owned() };
         for (change, expected) in [

@@ -107,7 +107,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
 
 fn candidates(line: &Line) -> Candidates {
     let command = crate::args::definition();
-    let position = position::Position::of(&command, &line.words);
+    let position = position::Position::parse(&command, &line.words);
     if let Some(found) = position.options(&line.last) {
         return found;
     }

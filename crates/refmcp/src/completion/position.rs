@@ -23,7 +23,7 @@ pub(super) struct Position<'a> {
 }
 
 impl<'a> Position<'a> {
-    pub(super) fn of(command: &'a Command, words: &[String]) -> Self {
+    pub(super) fn parse(command: &'a Command, words: &[String]) -> Self {
         let mut position = Self {
             command,
             path: Vec::new(),
@@ -169,7 +169,7 @@ mod tests {
     fn at<T>(words: &[&str], look: impl FnOnce(&Position<'_>) -> T) -> T {
         let command = crate::args::definition();
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        look(&Position::of(&command, &words))
+        look(&Position::parse(&command, &words))
     }
 
     #[test]

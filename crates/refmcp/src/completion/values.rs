@@ -7,7 +7,6 @@ use super::position::{Position, summary};
 use super::query::{self, Query};
 use super::{Candidate, Candidates};
 use crate::args::{CompletionReference, ListKind};
-use crate::command::configured;
 use crate::config;
 use crate::ui::redact;
 
@@ -96,7 +95,7 @@ fn servers(position: &Position<'_>, last: &str) -> Candidates {
     }
     let known = match position.value("config") {
         Some(file) => config::read(Path::new(file)),
-        None => config::read_all(&configured::usual_files()),
+        None => config::read_all(&config::usual_files()),
     };
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     Candidates::words(

@@ -121,8 +121,13 @@ impl ConfigHost {
     }
 }
 
+/// The files in which servers are usually listed, for the current directory and user.
+pub(crate) fn usual_files() -> Vec<PathBuf> {
+    usual_files_in(Path::new("."), Platform::CURRENT, &|name| std::env::var_os(name))
+}
+
 /// The files in which servers are usually listed, the nearest first: those of a directory, then those of a user.
-pub(crate) fn usual_files(
+pub(super) fn usual_files_in(
     directory: &Path,
     platform: Platform,
     env: &dyn Fn(&str) -> Option<OsString>,
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn servers_are_looked_for_in_every_file() {
         let env = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
-        let all = usual_files(Path::new("/w"), Platform::Linux, &env);
+        let all = usual_files_in(Path::new("/w"), Platform::Linux, &env);
         let expected = [
             "/w/mcp.json",
             "/w/.mcp.json",

@@ -25,10 +25,12 @@ mod read;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub(crate) use hosts::{ConfigHost, ConfigScope, Platform, usual_files};
 pub(crate) use input::{Input, InputKind};
 pub(crate) use read::{BYTE_ORDER_MARK, SYNTAX, read, read_all};
+pub(crate) use trust::{identity, resolve_unasked, verdict};
 
 /// What one or several configuration files name.
 #[derive(Debug, Clone, Default)]

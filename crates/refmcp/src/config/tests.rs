@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use refmcp_auth::secret::Secret;
 
+use super::hosts::usual_files_in;
 use super::read::parse;
-use super::{
-    Input, InputKind, Launch, Platform, ServerEntry, Servers, Severity, read, read_all, usual_files,
-};
+use super::{Input, InputKind, Launch, Platform, ServerEntry, Servers, Severity, read, read_all};
 use crate::args::UrlTransport::{self, Auto, Sse, WebSocket};
 
 fn parsed(text: &str) -> Servers {
@@ -342,7 +341,7 @@ fn files_are_read_nearest_first() {
     std::fs::write(place(".mcp.json"), "broken").unwrap();
     let far = r#"{"servers":{"a":{"command":"far"},"b":{"command":"${input:k}"}},"inputs":[{"id":"k","type":"promptString"}]}"#;
     std::fs::write(place(".vscode/mcp.json"), far).unwrap();
-    let servers = read_all(&usual_files(directory.path(), Platform::CURRENT, &|_| None));
+    let servers = read_all(&usual_files_in(directory.path(), Platform::CURRENT, &|_| None));
     assert_eq!(servers.get("a").unwrap().launch, command("near"));
     assert_eq!(servers.get("b").unwrap().source, place(".vscode/mcp.json"));
     let told: Vec<_> = servers.problems.iter().map(ToString::to_string).collect();

@@ -24,7 +24,7 @@ pub(super) struct Catalog {
 
 impl Catalog {
     /// Asks the server for its lists, those that it says it has.
-    pub(super) async fn of(client: &Client) -> Self {
+    pub(super) async fn fetch(client: &Client) -> Self {
         let has = client.server().capabilities.clone();
         let (tools, resources, templates, prompts, models) = tokio::join!(
             listed(client, has.tools.is_some()),

@@ -28,7 +28,7 @@ use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers, fault};
-use crate::command::configured::usual_files;
+use crate::config::usual_files;
 use crate::logging;
 use crate::ui::error::{document, rpc_of};
 use crate::ui::progress::Bars;
@@ -41,7 +41,7 @@ use history::History;
 use notices::Notices;
 use run::Shell;
 use servers::ServerRegistry;
-use signals::{Heard, Signals, TerminalGuard};
+use signals::{Signal, Signals, TerminalGuard};
 
 /// The names of the variables of a resource template.
 pub(crate) fn template_variables(template: &str) -> Vec<String> {
@@ -60,10 +60,10 @@ pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<Ex
     let from_files: Vec<Target> = known.into_iter().map(Target::Named).collect();
     let connected = tokio::select! {
         connected = connect_all(&shell, if targets.is_empty() { &from_files } else { targets }) => Ok(connected),
-        heard = signals.next() => Err(heard),
+        signal = signals.next() => Err(signal),
     };
     let ended = match connected {
-        Err(heard) => Err(fault::stopped(heard)),
+        Err(signal) => Err(fault::stopped(signal)),
         Ok(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
         // Where no server was named, the person can still say which one it should be.
         Ok(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
@@ -156,8 +156,8 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             tokio::select! {
                 typed = lines.typed() => break typed,
                 // The line editor handles ctrl-c itself.
-                heard = signals.next() => if !is_typed || heard != Heard::Interrupt {
-                    return Err(fault::stopped(heard));
+                signal = signals.next() => if !is_typed || signal != Signal::Interrupt {
+                    return Err(fault::stopped(signal));
                 },
             }
         };
@@ -182,9 +182,9 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             Ok(Some(Command::Exit)) => return Ok(if is_typed { ExitReason::Done } else { failure }),
             Ok(Some(command)) => tokio::select! {
                 done = Box::pin(shell.run(command)) => done,
-                heard = signals.next() => match heard {
-                    Heard::Interrupt if is_typed => Err(ExitError::new(ExitReason::Failed, "cancelled").into()),
-                    _ => return Err(fault::stopped(heard)),
+                signal = signals.next() => match signal {
+                    Signal::Interrupt if is_typed => Err(ExitError::new(ExitReason::Failed, "cancelled").into()),
+                    _ => return Err(fault::stopped(signal)),
                 },
             },
             Err(fault) => Err(fault.into()),

@@ -128,7 +128,7 @@ async fn keep_up(
     mut events: broadcast::Receiver<Event>,
 ) {
     loop {
-        catalog.send_replace(Some(Arc::new(Catalog::of(&client).await)));
+        catalog.send_replace(Some(Arc::new(Catalog::fetch(&client).await)));
         loop {
             match events.recv().await {
                 Ok(Event::Notification(

@@ -64,7 +64,7 @@ impl Connected {
 
     /// Asks for its lists again.
     pub(super) async fn refresh(&self) {
-        self.catalog.send_replace(Some(Arc::new(Catalog::of(self.client()).await)));
+        self.catalog.send_replace(Some(Arc::new(Catalog::fetch(self.client()).await)));
     }
 
     async fn known(&self) -> Arc<Catalog> {

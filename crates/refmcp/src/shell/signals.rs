@@ -1,12 +1,12 @@
-//! What the session hears from outside: ctrl-c while no line is typed, and that the process is to end.
+//! Signals: ctrl-c while no line is typed, SIGTERM and SIGHUP; and the terminal settings to restore.
 
 use anyhow::{Context, Result};
 
 use crate::args::ExitReason;
 
-/// What was heard.
+/// A signal that ends a command or the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Signal {
     /// SIGINT, or ctrl-c.
     Interrupt,
     /// The process is to end.
@@ -15,7 +15,7 @@ pub(crate) enum Heard {
     Hangup,
 }
 
-impl Heard {
+impl Signal {
     /// What a process that ends for it exits with.
     pub(crate) fn reason(self) -> ExitReason {
         match self {
@@ -59,11 +59,11 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => Heard::Interrupt,
-            _ = self.terminate.recv() => Heard::Terminate,
-            _ = self.hangup.recv() => Heard::Hangup,
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hangup.recv() => Signal::Hangup,
         }
     }
 }
@@ -75,9 +75,9 @@ impl Signals {
         Ok(Self {})
     }
 
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Signal {
         match tokio::signal::ctrl_c().await.context("cannot listen for signals") {
-            Ok(()) => Heard::Interrupt,
+            Ok(()) => Signal::Interrupt,
             Err(_) => std::future::pending().await,
         }
     }

@@ -93,7 +93,7 @@ impl ServerEntry {
     /// not the one that was allowed.
     pub(crate) fn verdict(&self) -> Verdict {
         let source = &self.server.source;
-        let now = source.as_ref().and_then(|source| Source::of(Path::new(&source.file)).ok());
+        let now = source.as_ref().and_then(|source| Source::read(Path::new(&source.file)).ok());
         self.verdict_for(&now)
     }
 
@@ -108,7 +108,7 @@ impl ServerEntry {
 
 impl Source {
     /// The file as it is now.
-    pub(crate) fn of(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
         let content = read_bounded(&full)?.with_context(|| format!("cannot find {}", path.display()))?;
         Ok(Self { file: full.to_string_lossy().into_owned(), sha256: sha256_hex(&content) })
@@ -242,7 +242,7 @@ mod tests {
 
     fn server(words: &[&str], source: Option<&Path>) -> ServerIdentity {
         let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        ServerIdentity::new(&command, source.map(|path| Source::of(path).unwrap()))
+        ServerIdentity::new(&command, source.map(|path| Source::read(path).unwrap()))
     }
 
     fn tool(name: &str) -> Subject {

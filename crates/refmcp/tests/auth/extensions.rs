@@ -9,7 +9,7 @@ const CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 const ENTERPRISE: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
 /// The capabilities that a client declares when it calls a tool, from the trace.
-pub(crate) fn told(user: &User, url: &str, version: &str) -> Value {
+pub(crate) fn declared_capabilities(user: &User, url: &str, version: &str) -> Value {
     let trace = user.path("trace");
     // It is there only after an earlier call.
     let _ = std::fs::remove_file(&trace);
@@ -40,12 +40,16 @@ fn client_credentials_are_declared() {
     let (user, server) = (User::new(), Server::start(&["--auth-client", "robot:hush"]));
     let url = &server.url();
     user.does(&["auth", "login", url]);
-    assert_eq!(told(&user, url, "modern").get("extensions"), None, "a person with a browser is no extension");
+    assert_eq!(
+        declared_capabilities(&user, url, "modern").get("extensions"),
+        None,
+        "a person with a browser is no extension"
+    );
     let secret = user.write("secret", "hush");
     let robot = ["--grant", "client-credentials", "--client-id", "robot", "--client-secret-file", &secret];
     user.does(&[&["auth", "login", url][..], &robot].concat());
-    assert_eq!(told(&user, url, "modern")["extensions"], json!({ CREDENTIALS: {} }));
-    assert_eq!(told(&user, url, "legacy").get("extensions"), None);
+    assert_eq!(declared_capabilities(&user, url, "modern")["extensions"], json!({ CREDENTIALS: {} }));
+    assert_eq!(declared_capabilities(&user, url, "legacy").get("extensions"), None);
 }
 
 /// The authorization extensions that a server declares to a client with a token.

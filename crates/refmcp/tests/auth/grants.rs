@@ -8,7 +8,7 @@ use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::extensions::told;
+use crate::extensions::declared_capabilities;
 use crate::server::Server;
 use crate::support::http::{Answer, answering};
 use crate::user::{User, came};
@@ -64,7 +64,7 @@ fn enterprise_managed_authorization_issues_tokens() {
     assert_eq!(user.visited(), "", "no person was asked");
     assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
     let extension = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
-    assert_eq!(told(&user, url, "modern")["extensions"], extension);
+    assert_eq!(declared_capabilities(&user, url, "modern")["extensions"], extension);
     let kept = user.kept().to_string();
     assert!(!kept.contains("hush") && !kept.contains("signed on"), "{kept}");
     // When the token is over, the next is got in the same way.

@@ -8,7 +8,7 @@ use refmcp_client::transport::BoxFuture;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::callback::{Callback, Missed};
+use super::callback::{Callback, CallbackTimeout};
 use crate::args::BrowserOptions;
 use crate::command::client::Person;
 use crate::ui::browser::open_url;
@@ -141,9 +141,9 @@ impl LocalBrowser {
     }
 }
 
-impl From<Missed> for BrowserError {
-    fn from(missed: Missed) -> Self {
-        if missed.another {
+impl From<CallbackTimeout> for BrowserError {
+    fn from(timeout: CallbackTimeout) -> Self {
+        if timeout.other_login {
             let what = "a browser came back, but with the state of another login, and none with this one's in time: \
                         the authorization server mixes them up, or the redirect was forged";
             return Self::Failed(what.to_owned());

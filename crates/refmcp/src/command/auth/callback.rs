@@ -55,7 +55,7 @@ struct Waiting {
     sent: Url,
     taken: AtomicBool,
     /// Whether a browser came back with something else.
-    missed: AtomicBool,
+    other_login: AtomicBool,
 }
 
 impl Callback {
@@ -72,15 +72,15 @@ impl Callback {
     }
 
     /// Waits for the redirect that answers the login page `sent`; gives the address it came to.
-    pub(crate) async fn wait(&self, sent: &Url, limit: Duration) -> Result<Url, Missed> {
+    pub(crate) async fn wait(&self, sent: &Url, limit: Duration) -> Result<Url, CallbackTimeout> {
         let waiting = Arc::new(Waiting {
             host: self.address.to_string(),
             sent: sent.clone(),
             taken: AtomicBool::new(false),
-            missed: AtomicBool::new(false),
+            other_login: AtomicBool::new(false),
         });
         let came = timeout(limit, self.come_back(&waiting)).await;
-        came.map_err(|_| Missed { another: waiting.missed.load(Ordering::Relaxed) })
+        came.map_err(|_| CallbackTimeout { other_login: waiting.other_login.load(Ordering::Relaxed) })
     }
 
     async fn come_back(&self, waiting: &Arc<Waiting>) -> Url {
@@ -109,9 +109,9 @@ impl Callback {
 
 /// No redirect of this login came in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Missed {
+pub(crate) struct CallbackTimeout {
     /// Whether one came with the state of another login.
-    pub(crate) another: bool,
+    pub(crate) other_login: bool,
 }
 
 /// Answers one request; gives the address when it is what was waited for.
@@ -153,7 +153,7 @@ impl Waiting {
             return page(StatusCode::BAD_REQUEST, NOT_THIS);
         };
         if !is_redirect_for(&self.sent, &url) {
-            self.missed.store(true, Ordering::Relaxed);
+            self.other_login.store(true, Ordering::Relaxed);
             return page(StatusCode::BAD_REQUEST, NOT_THIS);
         }
         if self.taken.swap(true, Ordering::Relaxed) {
@@ -249,12 +249,12 @@ mod tests {
     async fn waiting_ends_and_says_who_came() {
         let callback = Callback::bind(0).await.unwrap();
         let short = Duration::from_millis(1);
-        assert_eq!(callback.wait(&sent(), short).await, Err(Missed { another: false }));
+        assert_eq!(callback.wait(&sent(), short).await, Err(CallbackTimeout { other_login: false }));
         let address = callback.address;
         let came = tokio::spawn(async move { get(address, "/callback?code=1&state=wrong").await });
         let sent = sent();
         let (missed, came) = tokio::join!(callback.wait(&sent, Duration::from_millis(500)), came);
-        assert_eq!(missed, Err(Missed { another: true }));
+        assert_eq!(missed, Err(CallbackTimeout { other_login: true }));
         assert!(came.unwrap().contains(NOT_THIS));
     }
 }

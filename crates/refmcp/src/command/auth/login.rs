@@ -5,7 +5,7 @@ use refmcp_client::Client;
 use refmcp_client::auth::store_key;
 use serde_json::json;
 
-use super::{on_purpose, opened_store, status};
+use super::{login_authorization, opened_store, status};
 use crate::args::{BrowserOptions, ExitReason, LoginOptions, SharedOptions, Target};
 use crate::command::client::output::Printer;
 use crate::command::client::{LastLines, Person, Servers, fault};
@@ -14,7 +14,7 @@ use crate::ui::text::one_line;
 
 pub(super) async fn login(
     target: &Target,
-    manner: &LoginOptions,
+    options: &LoginOptions,
     visit: &BrowserOptions,
     shared: &SharedOptions,
 ) -> Result<ExitReason> {
@@ -23,8 +23,8 @@ pub(super) async fn login(
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let place = servers.place(target).await?;
     let server = store_key(&place.url);
-    let store = opened_store().await?.anew();
-    let authorization = on_purpose(manner, visit, store.clone(), shared, &person, &bars)?;
+    let store = opened_store().await?.ignore_stored();
+    let authorization = login_authorization(options, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
     let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
         .version_policy(shared.protocol_version)
@@ -34,8 +34,8 @@ pub(super) async fn login(
     let connected = builder.connect_to(connector).await;
     if store.has_new() {
         // Without it the token could not be renewed later, whatever else goes wrong now.
-        let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| manner.settled(&grant));
-        store.keep_manner(&server, settled.as_ref().unwrap_or(manner))?;
+        let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| options.settled(&grant));
+        store.keep_login_options(&server, settled.as_ref().unwrap_or(options))?;
     }
     let failed = |why| fault::of_connecting(&why, &LastLines::default());
     let client = connected.map_err(failed)?;

@@ -37,8 +37,8 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
             kept.push(format!("{} did not take its token back: {fault:#}", grant.issuer));
         }
     }
-    kept.extend(forgotten.senseless.iter().map(|fault| format!("{fault:#}")));
-    let count = forgotten.grants.len() + forgotten.senseless.len();
+    kept.extend(forgotten.unreadable.iter().map(|fault| format!("{fault:#}")));
+    let count = forgotten.grants.len() + forgotten.unreadable.len();
     let shown = one_line(&target.to_string()).into_owned();
     let result = json!({ "server": server, "forgotten": count, "notRevoked": kept });
     Printer::new(shared).show(&result, |_| {
@@ -53,8 +53,8 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
 
 /// Who got the tokens: the secret or key of a client that was known before is not kept with them.
 fn identity_of(store: &UserStore, server: &str) -> ClientIdentity {
-    let manner = store.manner(server).map(Option::unwrap_or_default);
-    manner.and_then(|manner| manner.identity()).unwrap_or_else(|fault| {
+    let options = store.login_options(server).map(Option::unwrap_or_default);
+    options.and_then(|options| options.identity()).unwrap_or_else(|fault| {
         tracing::warn!("{fault:#}");
         ClientIdentity::default()
     })

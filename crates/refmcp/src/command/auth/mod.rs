@@ -57,10 +57,10 @@ pub(crate) async fn kept(url: &Url, shared: &SharedOptions, person: &Person, bar
     let authorization = explained(authorization, shared, bars);
     let Some(store) = store else { return authorization };
     // What is wrong with the file is said when a token is looked for in it.
-    let manner = store.manner(&store_key(url)).ok().flatten().unwrap_or_default();
+    let options = store.login_options(&store_key(url)).ok().flatten().unwrap_or_default();
     let authorization =
         authorization.store(store).login_timeout(BrowserOptions::default().login_timeout + MARGIN);
-    match manner.set(authorization.clone()) {
+    match options.set(authorization.clone()) {
         Ok(authorization) => authorization,
         Err(fault) => {
             tracing::warn!("tokens cannot be renewed as you logged in: {fault:#}");
@@ -75,10 +75,10 @@ fn explained(authorization: Authorization, shared: &SharedOptions, bars: &Bars) 
         return authorization;
     }
     let (bars, json) = (bars.clone(), shared.output != OutputFormat::Text);
-    authorization.on_step(move |step| bars.say(&format!("{}\n", told(step, json))))
+    authorization.on_step(move |step| bars.say(&format!("{}\n", step_text(step, json))))
 }
 
-fn told(step: &FlowStep, json: bool) -> String {
+fn step_text(step: &FlowStep, json: bool) -> String {
     if json {
         // Strings do not fail to be written.
         return serde_json::to_string(step).unwrap_or_default();
@@ -120,22 +120,22 @@ fn tokens() -> Result<Tokens> {
 }
 
 /// The authorization of `auth login`.
-fn on_purpose(
-    manner: &LoginOptions,
+fn login_authorization(
+    options: &LoginOptions,
     visit: &BrowserOptions,
     store: UserStore,
     shared: &SharedOptions,
     person: &Person,
     bars: &Bars,
 ) -> Result<Authorization> {
-    let authorization = if manner.needs_person() {
+    let authorization = if options.needs_person() {
         let browser = LocalBrowser::new(person, bars, visit.clone());
         Authorization::new(browser.usually_at(store.usual_port()))
     } else {
         Authorization::without_browser()
     };
     let authorization = authorization.store(store).login_timeout(visit.login_timeout + MARGIN);
-    manner.set(explained(authorization, shared, bars))
+    options.set(explained(authorization, shared, bars))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The tokens of this user, as the library wants them.
+//! The token store of this user: access tokens, client registrations and login options, kept in one file for the client
+//! library.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,40 +17,40 @@ use url::Url;
 use crate::args::LoginOptions;
 use crate::store::tokens::{TokenEntry, TokenFile, Tokens};
 
-/// What was kept for a server that is forgotten.
+/// What was stored for a server that is forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Forgotten {
     /// Its grants.
     pub(crate) grants: Vec<TokenSet>,
     /// Why the others cannot be read, and so not be revoked.
-    pub(crate) senseless: Vec<anyhow::Error>,
+    pub(crate) unreadable: Vec<anyhow::Error>,
 }
 
 /// The store of this user.
 #[derive(Debug, Clone)]
 pub(crate) struct UserStore {
     tokens: Tokens,
-    /// Whether the grant that is there is of no interest: a new one is wanted.
-    anew: Arc<AtomicBool>,
+    /// Whether stored tokens are not given, because a new login is wanted. Saving tokens ends it.
+    ignore_stored: Arc<AtomicBool>,
 }
 
 impl UserStore {
     /// What is kept in these.
     pub(crate) fn new(tokens: Tokens) -> Self {
-        Self { tokens, anew: Arc::default() }
+        Self { tokens, ignore_stored: Arc::default() }
     }
 
     /// The same, which gives no stored tokens until a new login has saved some.
-    pub(crate) fn anew(self) -> Self {
-        Self { anew: Arc::new(AtomicBool::new(true)), ..self }
+    pub(crate) fn ignore_stored(self) -> Self {
+        Self { ignore_stored: Arc::new(AtomicBool::new(true)), ..self }
     }
 
     /// Whether stored tokens are given: a new login has saved some, or none was wanted.
     pub(crate) fn has_new(&self) -> bool {
-        !self.anew.load(Ordering::Relaxed)
+        !self.ignore_stored.load(Ordering::Relaxed)
     }
 
-    /// The grants that are kept, for one server or for all. Among all, one that makes no sense is only told of.
+    /// The grants that are kept, for one server or for all. Among all, one that cannot be read is a warning only.
     ///
     /// # Errors
     ///
@@ -63,7 +64,7 @@ impl UserStore {
         let named = |entry: &TokenEntry| Ok((entry.server.clone(), self.read(entry)?));
         match server {
             Some(server) => entries.filter(|entry| entry.server == server).map(named).collect(),
-            None => Ok(entries.filter_map(|entry| told(named(entry))).collect()),
+            None => Ok(entries.filter_map(|entry| or_warn(named(entry))).collect()),
         }
     }
 
@@ -82,7 +83,8 @@ impl UserStore {
 
     /// Whether a token for a server is got again without a person, once it is over.
     pub(crate) fn renews(&self, server: &str, grant: &TokenSet) -> bool {
-        let by_itself = || self.manner(server).ok().flatten().is_some_and(|manner| !manner.needs_person());
+        let by_itself =
+            || self.login_options(server).ok().flatten().is_some_and(|options| !options.needs_person());
         grant.refresh_token.is_some() || by_itself()
     }
 
@@ -91,11 +93,11 @@ impl UserStore {
     /// # Errors
     ///
     /// It cannot be read.
-    pub(crate) fn manner(&self, server: &str) -> Result<Option<LoginOptions>> {
-        self.manner_in(&self.tokens.load()?, server)
+    pub(crate) fn login_options(&self, server: &str) -> Result<Option<LoginOptions>> {
+        self.login_options_in(&self.tokens.load()?, server)
     }
 
-    fn manner_in(&self, kept: &TokenFile, server: &str) -> Result<Option<LoginOptions>> {
+    fn login_options_in(&self, kept: &TokenFile, server: &str) -> Result<Option<LoginOptions>> {
         let found = kept.logins.iter().rfind(|entry| entry.server == server);
         found.map(|entry| self.read(entry)).transpose()
     }
@@ -105,8 +107,8 @@ impl UserStore {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(crate) fn keep_manner(&self, server: &str, manner: &LoginOptions) -> Result<()> {
-        let mut value = serde_json::to_value(manner).context("cannot keep how you logged in")?;
+    pub(crate) fn keep_login_options(&self, server: &str, options: &LoginOptions) -> Result<()> {
+        let mut value = serde_json::to_value(options).context("cannot keep how you logged in")?;
         if let Some(members) = value.as_object_mut() {
             members.retain(|_, value| !value.is_null());
         }
@@ -128,7 +130,7 @@ impl UserStore {
         for entry in gone {
             match self.read_as(&entry, "was forgotten") {
                 Ok(grant) => forgotten.grants.push(grant),
-                Err(fault) => forgotten.senseless.push(fault),
+                Err(fault) => forgotten.unreadable.push(fault),
             }
         }
         Ok(forgotten)
@@ -146,7 +148,7 @@ impl UserStore {
     /// All that is kept, once the keyring has given its key: the user may have to unlock it.
     async fn ask_keyring(&self) -> Result<TokenFile, StoreError> {
         let tokens = self.tokens.clone();
-        apart(move || tokens.load()).await
+        blocking(move || tokens.load()).await
     }
 
     /// The same with all at hand that is kept. What is wrong with it is said when something is looked for in it.
@@ -175,7 +177,7 @@ impl UserStore {
         let mut registrations: BTreeMap<String, ClientRegistration> = BTreeMap::new();
         for entry in &kept.registrations {
             // One that is broken is no reason to be known nowhere else.
-            if let Some(registered) = told(self.read(entry)) {
+            if let Some(registered) = or_warn(self.read(entry)) {
                 registrations.insert(entry.issuer.clone(), registered);
             }
         }
@@ -183,15 +185,16 @@ impl UserStore {
         Ok(StoredState { tokens: grant, registrations, last_client: self.used(kept, server) })
     }
 
-    /// Whom a client that others registered belongs to, as the last login to a server showed; a login that is wanted anew
-    /// does not change it.
+    /// Whom a client that others registered belongs to, as the last login to a server showed, also while stored
+    /// tokens are ignored.
     fn used(&self, kept: &TokenFile, server: &str) -> Option<LastClient> {
-        let settled = |manner: LoginOptions| {
-            Some(LastClient { client_id: manner.client_id?, issuer: manner.client_issuer? })
+        let settled = |options: LoginOptions| {
+            Some(LastClient { client_id: options.client_id?, issuer: options.client_issuer? })
         };
-        let granted =
-            || told(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| LastClient::of(&grant));
-        told(self.manner_in(kept, server)).flatten().and_then(settled).or_else(granted)
+        let granted = || {
+            or_warn(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| LastClient::of(&grant))
+        };
+        or_warn(self.login_options_in(kept, server)).flatten().and_then(settled).or_else(granted)
     }
 
     fn keep(&self, server: &str, save: &StoreUpdate) -> Result<()> {
@@ -212,7 +215,7 @@ impl UserStore {
                 let (server, issuer) = (server.to_owned(), grant.issuer.clone());
                 let value = value(serde_json::to_value(grant))?;
                 self.tokens.keep(|file| &mut file.grants, TokenEntry { server, issuer, value })?;
-                self.anew.store(false, Ordering::Relaxed);
+                self.ignore_stored.store(false, Ordering::Relaxed);
                 Ok(())
             }
             _ => anyhow::bail!("there is no place for this"),
@@ -224,13 +227,13 @@ fn fault(fault: &anyhow::Error) -> StoreError {
     StoreError::new(format!("{fault:#}"))
 }
 
-/// What was read; what is wrong with it is told of where that is no reason to stop.
-fn told<T>(read: Result<T>) -> Option<T> {
+/// What was read. An error that is no reason to stop becomes a warning.
+fn or_warn<T>(read: Result<T>) -> Option<T> {
     read.inspect_err(|fault| tracing::warn!("{fault:#}")).ok()
 }
 
 /// Runs what may wait for the disk or for another process on a thread of its own.
-async fn apart<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -258,6 +261,6 @@ impl Store for UserStore {
 
     fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
         let (store, server, save) = (self.clone(), server.to_owned(), save.clone());
-        Box::pin(apart(move || store.keep(&server, &save)))
+        Box::pin(blocking(move || store.keep(&server, &save)))
     }
 }

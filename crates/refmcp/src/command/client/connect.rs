@@ -23,7 +23,7 @@ use crate::args::{
     ExitError, ExitReason, OutputFormat, ServerStderr, SharedOptions, Target, TargetName, UrlTransport,
     UsageError,
 };
-use crate::command::{auth, configured};
+use crate::command::auth;
 use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use crate::store::cache::VERSIONS;
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
@@ -238,7 +238,7 @@ impl<'a> Servers<'a> {
 
     /// The same, without a word about what is wrong with the files.
     pub(crate) fn read_files(&self) -> Result<config::Servers> {
-        let Some(file) = &self.shared.config else { return Ok(config::read_all(&configured::usual_files())) };
+        let Some(file) = &self.shared.config else { return Ok(config::read_all(&config::usual_files())) };
         if !file.exists() {
             return Err(UsageError::new(format!("there is no file {}", file.display())).into());
         }
@@ -273,7 +273,7 @@ impl<'a> Servers<'a> {
     /// file has changed.
     async fn agreed(&self, name: &str, words: &[String], source: &Path) -> Result<()> {
         let folder = StateFolder::from_env()?;
-        let identity = ServerIdentity::new(words, Some(Source::of(source)?));
+        let identity = ServerIdentity::new(words, Some(Source::read(source)?));
         let verdict = Trust::load(&folder)?.server(&identity);
         match verdict {
             Verdict::Allowed => return Ok(()),

@@ -10,7 +10,7 @@ use refmcp_proto::jsonrpc::code;
 
 use super::server_stderr::LastLines;
 use crate::args::{ExitError, ExitReason};
-use crate::shell::signals::Heard;
+use crate::shell::signals::Signal;
 use crate::ui::text::{multi_line, one_line};
 
 /// There is no connection.
@@ -108,12 +108,12 @@ fn wanted(why: &TransportError) -> String {
 
 /// A signal ended the command.
 pub(crate) fn interrupted() -> Fault {
-    stopped(Heard::Interrupt)
+    stopped(Signal::Interrupt)
 }
 
 /// A signal ends the process.
-pub(crate) fn stopped(heard: Heard) -> Fault {
-    ExitError::new(heard.reason(), heard.what()).into()
+pub(crate) fn stopped(signal: Signal) -> Fault {
+    ExitError::new(signal.reason(), signal.what()).into()
 }
 
 #[cfg(test)]

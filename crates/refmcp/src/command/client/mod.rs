@@ -32,7 +32,7 @@ use crate::args::{
 };
 use crate::arguments::ArgumentInput;
 use crate::command::auth;
-use crate::shell::signals::{Heard, Signals};
+use crate::shell::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered};
 pub(crate) use host::{Person, root};
@@ -45,7 +45,7 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
     let target = command.target().cloned();
     // A session that is typed hears signals itself: there, ctrl-c ends a call and not the session.
     let hears_itself = matches!(command, ClientCommand::Shell { .. });
-    let heard = OnceLock::new();
+    let signal = OnceLock::new();
     let done = runtime.block_on(async {
         let stopped = CancellationToken::new();
         if hears_itself {
@@ -55,13 +55,13 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
         let signals = Signals::new()?;
         tokio::select! {
             done = carry_out(command, shared, &stopped) => done,
-            () = stop_in_order(signals, &stopped, &heard) => Err(fault::interrupted()),
+            () = stop_in_order(signals, &stopped, &signal) => Err(fault::interrupted()),
         }
     });
     // Whatever was under way, it ended for the signal.
-    let done = match (heard.get(), done) {
-        (Some(heard), Ok(_)) => Ok(heard.reason()),
-        (Some(heard), Err(_)) => Err(fault::stopped(*heard)),
+    let done = match (signal.get(), done) {
+        (Some(signal), Ok(_)) => Ok(signal.reason()),
+        (Some(signal), Err(_)) => Err(fault::stopped(*signal)),
         (None, done) => done,
     };
     // A thread that reads the terminal cannot be ended otherwise.
@@ -79,10 +79,10 @@ fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
 }
 
 /// When we are told to stop, lets whatever is going on end in order, for a while.
-async fn stop_in_order(mut signals: Signals, stopped: &CancellationToken, heard: &OnceLock<Heard>) {
+async fn stop_in_order(mut signals: Signals, stopped: &CancellationToken, signal: &OnceLock<Signal>) {
     let first = signals.next().await;
     // It is set here alone.
-    let _ = heard.set(first);
+    let _ = signal.set(first);
     stopped.cancel();
     tokio::select! {
         () = tokio::time::sleep(FAREWELL) => {}

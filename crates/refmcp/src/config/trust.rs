@@ -1,25 +1,18 @@
-//! The servers that configuration files name: where the files usually are, and which command starts a server.
-
-use std::path::{Path, PathBuf};
+//! Trust in configured servers: which command starts a server, and whether the user has allowed it.
 
 use anyhow::Result;
 
+use super::{Input, Launch, ServerEntry, Servers};
 use crate::args::UsageError;
-use crate::config::{self, Launch, Platform, ServerEntry};
 use crate::store::trust::{ServerIdentity, Source, Trust, Verdict};
-
-/// Where configuration files are looked for.
-pub(crate) fn usual_files() -> Vec<PathBuf> {
-    config::usual_files(Path::new("."), Platform::CURRENT, &|name| std::env::var_os(name))
-}
 
 /// The entry with its variables filled in, without asking for anything.
 ///
 /// # Errors
 ///
 /// A variable stands for nothing, or for something that has to be asked for.
-pub(crate) fn unasked(known: &config::Servers, entry: &ServerEntry) -> Result<ServerEntry, UsageError> {
-    let ask = |input: &config::Input| Err(format!("{} is asked for only when it is started", input.id));
+pub(crate) fn resolve_unasked(known: &Servers, entry: &ServerEntry) -> Result<ServerEntry, UsageError> {
+    let ask = |input: &Input| Err(format!("{} is asked for only when it is started", input.id));
     known
         .resolve(entry, &ask, &|variable| std::env::var(variable).ok())
         .map_err(|fault| UsageError::new(format!("{}: {fault}", entry.name)))
@@ -34,7 +27,7 @@ pub(crate) fn unasked(known: &config::Servers, entry: &ServerEntry) -> Result<Se
 pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
     let Launch::Command { program, args, .. } = &entry.launch else { return Ok(None) };
     let command: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
-    Ok(Some(ServerIdentity::new(&command, Some(Source::of(&entry.source)?))))
+    Ok(Some(ServerIdentity::new(&command, Some(Source::read(&entry.source)?))))
 }
 
 /// Whether the server of an entry may be started; `None` where nothing is started. One whose command depends on an
@@ -43,14 +36,10 @@ pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
 /// # Errors
 ///
 /// The file cannot be read any more.
-pub(crate) fn verdict(
-    known: &config::Servers,
-    entry: &ServerEntry,
-    trust: &Trust,
-) -> Result<Option<Verdict>> {
+pub(crate) fn verdict(known: &Servers, entry: &ServerEntry, trust: &Trust) -> Result<Option<Verdict>> {
     if !matches!(entry.launch, Launch::Command { .. }) {
         return Ok(None);
     }
-    let Ok(entry) = unasked(known, entry) else { return Ok(Some(Verdict::Unknown)) };
+    let Ok(entry) = resolve_unasked(known, entry) else { return Ok(Some(Verdict::Unknown)) };
     Ok(identity(&entry)?.map(|identity| trust.server(&identity)))
 }
