@@ -158,7 +158,7 @@ fn a_script_uses_the_files_as_well() {
     assert!(complaint.contains("missing: a target") && complaint.contains(".cursor/mcp.json"), "{complaint}");
     configured(folder.path(), &json!({ "one": { "command": REFMCP, "args": ["stdio"] } }));
     let output = script(folder.path(), &[], "sum a=1 b=2\n");
-    assert!(text(&output.stderr).contains("there is no terminal to ask at"), "{output:?}");
+    assert!(text(&output.stderr).contains("the user cannot be asked"), "{output:?}");
     let output = script(folder.path(), &["--yes"], "sum a=1 b=2\ndisconnect one\nconnect one\nsum a=2 b=2\n");
     assert_eq!(text(&output.stdout), format!("{}\n{}\n", total(3), total(4)), "{output:?}");
     // A name of the files can be connected beside a server that was named.

@@ -320,8 +320,7 @@ impl<'a> Servers<'a> {
                     file.unwrap_or_default()
                 );
                 let command = redact::command_line(words);
-                let what =
-                    format!("{name} would start `{command}`, and there is no terminal to ask at: {how}");
+                let what = format!("{name} would start `{command}`, and the user cannot be asked: {how}");
                 Err(UsageError::new(what).into())
             }
         }
@@ -362,7 +361,7 @@ impl Person {
         match answer {
             Some(Ok(text)) => Ok(text),
             Some(Err(fault)) => Err(fault.to_string()),
-            None => input.default.clone().ok_or_else(|| "there is no terminal to ask at".to_owned()),
+            None => input.default.clone().ok_or_else(|| "the user cannot be asked".to_owned()),
         }
     }
 }

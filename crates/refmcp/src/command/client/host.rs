@@ -163,7 +163,7 @@ fn answered<T>(answer: Option<Result<T, AskError>>) -> Result<T, RpcError> {
     match answer {
         Some(Ok(answer)) => Ok(answer),
         Some(Err(fault)) => Err(RpcError::internal(fault.to_string())),
-        None => Err(RpcError::internal("there is no terminal to ask at")),
+        None => Err(RpcError::internal("the user cannot be asked")),
     }
 }
 
