@@ -87,12 +87,13 @@ impl CallError {
             ErrorKind::Ask(error @ ServerRequestError::Conflict(_)) => {
                 HandlerOutcome::Failed(RpcError::internal(error.to_string()).into())
             }
-            ErrorKind::Ask(error) => Self::told(error.to_string(), method),
-            ErrorKind::Message(message) => Self::told(message, method),
+            ErrorKind::Ask(error) => Self::message_outcome(error.to_string(), method),
+            ErrorKind::Message(message) => Self::message_outcome(message, method),
         }
     }
 
-    fn told(message: String, method: &Method) -> HandlerOutcome {
+    /// A tool result with `isError`, or the internal error of any other method.
+    fn message_outcome(message: String, method: &Method) -> HandlerOutcome {
         if *method == Method::CallTool {
             HandlerOutcome::Done(Box::new(CallToolResult::error(message).into()))
         } else {

@@ -85,7 +85,7 @@ impl Catalog {
     /// Adds a tool, or replaces the one of the same name. One whose schemas cannot be compiled is left out, and the
     /// log says why.
     pub fn add_tool(&mut self, mut tool: Tool) -> Option<Change> {
-        if tool.input.is_none()
+        if tool.input_validator.is_none()
             && let Err(fault) = tool.compile()
         {
             tracing::error!("{fault}");

@@ -43,8 +43,8 @@ type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
 pub struct Tool {
     pub(crate) definition: model::Tool,
     pub(crate) inline: bool,
-    pub(crate) input: Option<SchemaValidator>,
-    pub(crate) output: Option<SchemaValidator>,
+    pub(crate) input_validator: Option<SchemaValidator>,
+    pub(crate) output_validator: Option<SchemaValidator>,
     pub(crate) mirrored: Vec<ParamHeader>,
     pub(crate) scopes: Vec<Arc<str>>,
     /// The numbers of its calls, once it is in a catalog that has room for them.
@@ -78,8 +78,8 @@ impl Tool {
         Self {
             definition,
             inline: false,
-            input: None,
-            output: None,
+            input_validator: None,
+            output_validator: None,
             mirrored: Vec::new(),
             scopes: Vec::new(),
             statistics: None,
@@ -168,9 +168,9 @@ impl Tool {
         self.mirrored =
             param_headers(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
         let input = SchemaValidator::compile(&self.definition.input_schema);
-        self.input = Some(input.map_err(|fault| named("input schema", fault))?);
+        self.input_validator = Some(input.map_err(|fault| named("input schema", fault))?);
         if let Some(schema) = &self.definition.output_schema {
-            self.output =
+            self.output_validator =
                 Some(SchemaValidator::compile(schema).map_err(|fault| named("output schema", fault))?);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CompleteParams, CompleteResult, Completion, CompletionRef};
 
-use super::{Plan, params, prompts};
+use super::{PreparedCall, params, prompts};
 use crate::call::Call;
 use crate::catalog::{Completer, CompletionRequest};
 use crate::error::CallError;
@@ -11,12 +11,12 @@ use crate::error::CallError;
 /// Most suggestions of one result.
 const MOST: usize = 100;
 
-pub(super) fn complete(call: &Call) -> Result<Plan, CallError> {
+pub(super) fn complete(call: &Call) -> Result<PreparedCall, CallError> {
     let CompleteParams { reference, argument, context, .. } = params(call)?;
     let completer = find(call, &reference, &argument.name)?;
     let known = context.and_then(|context| context.arguments).unwrap_or_default();
     let call = call.clone();
-    Ok(Plan::later(async move {
+    Ok(PreparedCall::spawned(async move {
         let suggested = match completer {
             Some(completer) => {
                 completer.suggest(call, CompletionRequest { value: argument.value, known }).await

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{CustomResult, JsonObject};
 
-use super::{Plan, params};
+use super::{PreparedCall, params};
 use crate::call::Call;
 use crate::error::CallError;
 
@@ -34,11 +34,11 @@ impl fmt::Debug for CustomMethod {
     }
 }
 
-pub(super) fn run(call: &Call, name: &str) -> Result<Plan, CallError> {
+pub(super) fn run(call: &Call, name: &str) -> Result<PreparedCall, CallError> {
     let method = call.server().custom_method(name).cloned();
     let method = method.ok_or_else(|| RpcError::method_not_found(name))?;
     let mut params: JsonObject = params(call)?;
     params.remove("_meta");
     let call = call.clone();
-    Ok(Plan::later(async move { Ok(CustomResult::new((method.0)(call, params).await?).into()) }))
+    Ok(PreparedCall::spawned(async move { Ok(CustomResult::new((method.0)(call, params).await?).into()) }))
 }

@@ -2,7 +2,7 @@
 
 mod completion;
 mod custom;
-mod page;
+mod pagination;
 mod prompts;
 mod record;
 mod resources;
@@ -32,8 +32,8 @@ pub(crate) use custom::CustomMethod;
 use record::Recording;
 pub use record::{CallOutcome, CallRecord};
 
-/// The work of a call.
-struct Plan {
+/// A call with its parameters read, ready to run.
+struct PreparedCall {
     /// What the call is about, for logs: the name of a tool or prompt, a URI.
     subject: Option<String>,
     /// The numbers of the tool that is called, if it has its own.
@@ -42,20 +42,20 @@ struct Plan {
     work: Pin<Box<dyn Future<Output = Result<ServerResult, CallError>> + Send>>,
 }
 
-impl Plan {
-    /// Work that is done at once.
-    fn now(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
+impl PreparedCall {
+    /// A call that hardly ever waits: it is polled before a task is spawned for it.
+    fn inline(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
         Self { subject: None, tool: None, inline: true, work: Box::pin(work) }
     }
 
-    /// Work that may take its time.
-    fn later(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
+    /// A call that may take its time: a task is spawned for it.
+    fn spawned(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
         Self { subject: None, tool: None, inline: false, work: Box::pin(work) }
     }
 
-    /// No work: the call fails.
+    /// A call that fails.
     fn refuse(error: CallError) -> Self {
-        Self::now(async { Err(error) })
+        Self::inline(async { Err(error) })
     }
 
     /// Sets which tool is called.
@@ -79,7 +79,7 @@ pub(crate) fn start(
     handle: &EngineHandle,
 ) -> RunningCall {
     let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
-    let plan = match &call.dispatch().method {
+    let prepared = match &call.dispatch().method {
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),
@@ -92,7 +92,7 @@ pub(crate) fn start(
         Method::Custom(name) => custom::run(&call, name),
         other => Err(RpcError::method_not_found(other.name()).into()),
     };
-    let Plan { subject, tool, inline, work } = plan.unwrap_or_else(Plan::refuse);
+    let PreparedCall { subject, tool, inline, work } = prepared.unwrap_or_else(PreparedCall::refuse);
     let cancel = call.cancel().clone();
     let span = record::span(&call);
     let work = async move {

@@ -5,30 +5,31 @@ use std::sync::Arc;
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{GetPromptParams, ListPromptsResult};
 
-use super::{Plan, page, params};
+use super::{PreparedCall, pagination, params};
 use crate::call::Call;
 use crate::catalog::{Prompt, PromptArguments};
 use crate::error::CallError;
 
-pub(super) fn list(call: &Call) -> Result<Plan, CallError> {
-    page::list(
+pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
+    pagination::list(
         call,
         |catalog| &catalog.prompts,
         |page| {
             let prompts = page.items.iter().map(|prompt| prompt.definition.clone()).collect();
-            ListPromptsResult { next_cursor: page.next, ..ListPromptsResult::new(prompts) }.into()
+            ListPromptsResult { next_cursor: page.next_cursor, ..ListPromptsResult::new(prompts) }.into()
         },
     )
 }
 
-pub(super) fn get(call: &Call) -> Result<Plan, CallError> {
+pub(super) fn get(call: &Call) -> Result<PreparedCall, CallError> {
     let GetPromptParams { name, arguments, .. } = params(call)?;
     let prompt = find(call, &name)
         .ok_or_else(|| RpcError::invalid_params(format!("unknown prompt: {}", excerpt(&name))))?;
     let arguments = arguments.unwrap_or_default();
     check(&prompt, &arguments)?;
     let filling = call.clone();
-    Ok(Plan::later(async move { Ok(prompt.fill(filling, arguments).await?.into()) }).about(call, &name))
+    Ok(PreparedCall::spawned(async move { Ok(prompt.fill(filling, arguments).await?.into()) })
+        .about(call, &name))
 }
 
 /// A prompt's arguments are all strings; the required ones must be there, unknown ones must not.

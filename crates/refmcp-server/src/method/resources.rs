@@ -7,38 +7,39 @@ use refmcp_proto::model::{
 };
 use refmcp_proto::revision::Method;
 
-use super::{Plan, page, params};
+use super::{PreparedCall, pagination, params};
 use crate::call::Call;
 use crate::catalog::{Resource, ResourceTemplate, TemplateValues};
 use crate::error::CallError;
 
-pub(super) fn list(call: &Call) -> Result<Plan, CallError> {
-    page::list(
+pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
+    pagination::list(
         call,
         |catalog| &catalog.resources,
         |page| {
             let resources = page.items.iter().map(|resource| resource.definition.clone()).collect();
-            ListResourcesResult { next_cursor: page.next, ..ListResourcesResult::new(resources) }.into()
+            ListResourcesResult { next_cursor: page.next_cursor, ..ListResourcesResult::new(resources) }
+                .into()
         },
     )
 }
 
-pub(super) fn list_templates(call: &Call) -> Result<Plan, CallError> {
-    page::list(
+pub(super) fn list_templates(call: &Call) -> Result<PreparedCall, CallError> {
+    pagination::list(
         call,
         |catalog| &catalog.templates,
         |page| {
             let templates = page.items.iter().map(|template| template.definition.clone()).collect();
             let result = ListResourceTemplatesResult::new(templates);
-            ListResourceTemplatesResult { next_cursor: page.next, ..result }.into()
+            ListResourceTemplatesResult { next_cursor: page.next_cursor, ..result }.into()
         },
     )
 }
 
-pub(super) fn read(call: &Call) -> Result<Plan, CallError> {
+pub(super) fn read(call: &Call) -> Result<PreparedCall, CallError> {
     let ReadResourceParams { uri, .. } = params(call)?;
     let (reading, found, subject) = (call.clone(), find(call, &uri), uri.clone());
-    let plan = Plan::later(async move {
+    let prepared = PreparedCall::spawned(async move {
         let result = match found {
             Some(Found::Resource(resource)) => resource.read(reading).await?,
             Some(Found::Member(template, values)) => template.read(reading, uri, values).await?,
@@ -46,17 +47,17 @@ pub(super) fn read(call: &Call) -> Result<Plan, CallError> {
         };
         Ok(result.into())
     });
-    Ok(plan.about(call, &subject))
+    Ok(prepared.about(call, &subject))
 }
 
 /// `resources/subscribe` and `resources/unsubscribe`; the engine keeps the subscriptions.
-pub(super) fn subscribe(call: &Call) -> Result<Plan, CallError> {
+pub(super) fn subscribe(call: &Call) -> Result<PreparedCall, CallError> {
     let SubscribeParams { uri, .. } = params(call)?;
     // A subscription can be ended after its resource is gone.
     if call.dispatch().method == Method::Subscribe && find(call, &uri).is_none() {
         return Err(CallError::resource_not_found(uri));
     }
-    Ok(Plan::now(async { Ok(EmptyResult::default().into()) }).about(call, &uri))
+    Ok(PreparedCall::inline(async { Ok(EmptyResult::default().into()) }).about(call, &uri))
 }
 
 /// What a URI leads to.

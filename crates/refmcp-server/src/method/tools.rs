@@ -9,20 +9,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Plan, page, params};
+use super::{PreparedCall, pagination, params};
 use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
 use crate::scopes::{insufficient_scope, lacks};
 use crate::statistics::MethodStatistics;
 
-pub(super) fn list(call: &Call) -> Result<Plan, CallError> {
-    page::list(
+pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
+    pagination::list(
         call,
         |catalog| &catalog.tools,
         |page| {
             let tools = page.items.iter().map(|tool| tool.definition.clone()).collect();
-            ListToolsResult { next_cursor: page.next, ..ListToolsResult::new(tools) }.into()
+            ListToolsResult { next_cursor: page.next_cursor, ..ListToolsResult::new(tools) }.into()
         },
     )
 }
@@ -36,12 +36,12 @@ struct Params<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-pub(super) fn call(call: &Call) -> Result<Plan, CallError> {
+pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
     let Params { name, arguments } = params(call)?;
     let found = find(call, &name);
     let Found { tool, statistics } =
         found.ok_or_else(|| RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))))?;
-    let refuse = |error: RpcError| Plan::refuse(error.into());
+    let refuse = |error: RpcError| PreparedCall::refuse(error.into());
     if lacks(call.scopes(), &tool.scopes) {
         return Ok(refuse(insufficient_scope(&tool.scopes)).of(statistics));
     }
@@ -59,8 +59,8 @@ pub(super) fn call(call: &Call) -> Result<Plan, CallError> {
     };
     let inline = tool.inline;
     let work = run(call.clone(), tool, arguments);
-    let plan = if inline { Plan::now(work) } else { Plan::later(work) };
-    Ok(plan.about(call, &name).of(statistics))
+    let prepared = if inline { PreparedCall::inline(work) } else { PreparedCall::spawned(work) };
+    Ok(prepared.about(call, &name).of(statistics))
 }
 
 /// A tool, and where its calls are counted.
@@ -79,13 +79,15 @@ fn find(call: &Call, name: &str) -> Option<Found> {
     Some(Found { statistics: tool.statistics.clone(), tool })
 }
 
+/// Validates the arguments against the `inputSchema`, and runs the tool. `Rules::bad_arguments` says what follows from
+/// invalid arguments.
 async fn run(
     call: Call,
     tool: Arc<Tool>,
     arguments: Value,
 ) -> Result<refmcp_proto::model::ServerResult, CallError> {
-    if let Some(schema) = &tool.input {
-        schema.validate(&arguments).map_err(|faults| {
+    if let Some(validator) = &tool.input_validator {
+        validator.validate(&arguments).map_err(|faults| {
             CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
         })?;
     }
@@ -113,7 +115,7 @@ fn repeat_as_text(result: &mut CallToolResult) {
 
 /// Checks the output against the schema before it is sent.
 fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
-    let Some(schema) = &tool.output else { return Ok(()) };
+    let Some(validator) = &tool.output_validator else { return Ok(()) };
     if result.is_error == Some(true) {
         return Ok(());
     }
@@ -121,5 +123,5 @@ fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
         RpcError::internal(format!("tool {} broke its output schema: {what}", tool.definition.name))
     };
     let Some(structured) = &result.structured_content else { return Err(broken("no structured content")) };
-    schema.validate(structured).map_err(|faults| broken(&faults))
+    validator.validate(structured).map_err(|faults| broken(&faults))
 }

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{PaginatedParams, ServerResult};
 
-use super::{Plan, params};
+use super::{PreparedCall, params};
 use crate::call::Call;
 use crate::catalog::{Catalog, OrderedMap};
 use crate::error::CallError;
 
-/// The plan of a method that lists.
+/// Prepares a call of a method that lists.
 pub(super) fn list<T: Send + Sync + 'static>(
     call: &Call,
     items: fn(&Catalog) -> &OrderedMap<T>,
     result: fn(Page<T>) -> ServerResult,
-) -> Result<Plan, CallError> {
+) -> Result<PreparedCall, CallError> {
     let call = call.clone();
-    Ok(Plan::now(async move { Ok(result(page(&call, items)?)) }))
+    Ok(PreparedCall::inline(async move { Ok(result(page(&call, items)?)) }))
 }
 
 /// One page of a list, and the cursor of the next.
 pub(super) struct Page<T> {
     pub(super) items: Vec<Arc<T>>,
-    pub(super) next: Option<String>,
+    pub(super) next_cursor: Option<String>,
 }
 
 /// The position after which a page begins: in the list of the server (layer 0) or of the session (1).
@@ -54,10 +54,10 @@ fn page<T>(call: &Call, list: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>,
     }
     let more = items.len() > size;
     items.truncate(size);
-    let next = items.last().filter(|_| more).map(|(last, _)| {
+    let next_cursor = items.last().filter(|_| more).map(|(last, _)| {
         call.server().sealer().seal(&purpose(call), format!("{}.{}", last.layer, last.place).as_bytes())
     });
-    Ok(Page { items: items.into_iter().map(|(_, item)| item).collect(), next })
+    Ok(Page { items: items.into_iter().map(|(_, item)| item).collect(), next_cursor })
 }
 
 fn start(call: &Call) -> Result<Position, RpcError> {
