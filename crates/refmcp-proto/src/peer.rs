@@ -1,4 +1,4 @@
-//! The client as a server's engine knows it.
+//! The client of a server engine: its revision, its capabilities, its name.
 
 use crate::engine::CallFailure;
 use crate::model::{ClientCapabilities, ElicitParams, Implementation, InputRequest, SamplingCapability};

@@ -1,6 +1,6 @@
 //! Sessions of streamable HTTP, in each revision that has them.
 
-use refmcp_proto::revision::{Batches, Lifecycle, Revision};
+use refmcp_proto::revision::{BatchRule, Lifecycle, Revision};
 use serde_json::json;
 
 use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of};
@@ -109,7 +109,7 @@ async fn errors_without_a_request_id_carry_null_in_every_revision() {
         let client = Client::open(&site, revision.as_str()).await;
         for body in bodies {
             let text = site.send("POST", "/mcp", &client.headers(), body.as_bytes()).await.text().await;
-            let one_answered = revision.rules().batches != Batches::Refused && body.contains("ping");
+            let one_answered = revision.rules().batches != BatchRule::Refused && body.contains("ping");
             assert_eq!(text.contains(r#""id":null"#), !one_answered, "{revision} {body}: {text}");
         }
     }

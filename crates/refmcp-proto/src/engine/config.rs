@@ -83,7 +83,7 @@ impl EngineConfig {
     }
 
     /// The supported revisions with this lifecycle, newest first.
-    pub fn spoken(&self, lifecycle: Lifecycle) -> impl Iterator<Item = Revision> {
+    pub fn supported_revisions(&self, lifecycle: Lifecycle) -> impl Iterator<Item = Revision> {
         Revision::with(lifecycle).filter(|revision| self.revisions.contains(revision))
     }
 }

@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// Where a message came from and its response goes: the one pipe, or one of many HTTP exchanges. For a client, one
-/// message of its own and what comes back for it; a call has one for each round.
+/// An exchange: a message and all that is sent back for it. Over HTTP it is one POST with its response; a pipe is a single
+/// exchange for a server. For a client each message that it sends opens one, so a call has one for each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ExchangeId(pub u64);
 

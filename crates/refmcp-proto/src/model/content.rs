@@ -7,9 +7,13 @@ use crate::model::base::number::write_plain;
 use crate::model::base::union;
 use crate::model::{Extra, JsonObject, Meta, Resource, ResourceContents};
 
-/// One block of content, told apart by its `type`.
+/// A content block (`ContentBlock` in the specification), told apart by its `type`.
 ///
 /// The structs inside do not hold the `type` themselves, so a block cannot contradict its variant.
+///
+/// To add a content block: a variant here, a rule in `revision/rules.rs` that says which revisions have it, what older
+/// clients get instead in `revision/downgrade/results.rs`, and how people see it in `refmcp/src/ui/render/content.rs`.
+#[doc(alias = "ContentBlock")]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {

@@ -18,8 +18,8 @@ use std::str::FromStr;
 
 pub use methods::Method;
 pub use rules::{
-    BadArguments, Batches, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
-    UnreadableId, UrlElicitation,
+    BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
+    StructuredOutput, UnreadableId, UrlElicitation,
 };
 
 /// A dated revision of the specification, oldest first.

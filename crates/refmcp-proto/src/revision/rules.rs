@@ -1,4 +1,4 @@
-//! What differs between revisions, as one table.
+//! The rules of a protocol revision: what differs between revisions, as one table.
 
 use super::Revision;
 
@@ -13,7 +13,7 @@ pub struct Rules {
     /// How a connection opens, and what describes the client.
     pub lifecycle: Lifecycle,
     /// Whether several messages may come in one array.
-    pub batches: Batches,
+    pub batches: BatchRule,
     /// How a server gets input from the client.
     pub input_mode: InputMode,
     /// What the log level is attached to.
@@ -46,11 +46,11 @@ pub struct Rules {
     pub sampling_tools: bool,
     /// The map of extensions in capabilities.
     pub extensions: bool,
-    /// `resultType` and the server's identity in every result.
+    /// Whether every result has a `resultType` and names the server in its `_meta`.
     pub stamped_results: bool,
     /// How long and for whom results may be kept.
     pub cache_hints: bool,
-    /// Changes reach only those who listen for them.
+    /// Whether changes are notified only on `subscriptions/listen` streams.
     pub changes_by_listening: bool,
     /// The code for a resource that does not exist.
     pub resource_not_found: i64,
@@ -71,7 +71,7 @@ pub enum Lifecycle {
 
 /// Whether several messages may come in one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Batches {
+pub enum BatchRule {
     /// An array is refused.
     Refused,
     /// An array is read.

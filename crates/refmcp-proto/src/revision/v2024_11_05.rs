@@ -2,15 +2,15 @@
 
 use super::Revision;
 use super::rules::{
-    BadArguments, Batches, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput,
-    UnreadableId, UrlElicitation,
+    BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
+    StructuredOutput, UnreadableId, UrlElicitation,
 };
 use crate::jsonrpc::code;
 
 pub(super) const RULES: Rules = Rules {
     revision: Revision::V2024_11_05,
     lifecycle: Lifecycle::Handshake,
-    batches: Batches::Refused,
+    batches: BatchRule::Refused,
     input_mode: InputMode::ServerRequest,
     log_scope: LogScope::Session,
     version_header: false,

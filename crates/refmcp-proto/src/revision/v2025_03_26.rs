@@ -1,11 +1,11 @@
 //! 2025-03-26: batches, audio, tool annotations, progress messages and the completions capability arrive.
 
-use super::rules::{Batches, Rules};
+use super::rules::{BatchRule, Rules};
 use super::{Revision, v2024_11_05};
 
 pub(super) const RULES: Rules = Rules {
     revision: Revision::V2025_03_26,
-    batches: Batches::Accepted,
+    batches: BatchRule::Accepted,
     audio: true,
     tool_annotations: true,
     progress_message: true,

@@ -45,7 +45,8 @@ impl ClientEngine {
         self.attempt(now, negotiation::first(self.config.version_policy), false, 1);
     }
 
-    /// The server has lost the session: calls in flight fail, and a session is opened once more in the same revision.
+    /// The server has lost the session (HTTP status 404): calls in flight fail, and a session is opened once more in the same
+    /// revision.
     pub(super) fn session_lost(&mut self, now: Timestamp) {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;

@@ -179,7 +179,7 @@ impl ServerEngine {
     /// Refuses a request whose id is in use: its answer could be taken for that of the first.
     pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
-        if self.calls.has(id) || listening || self.held.iter().any(|held| held.id == *id) {
+        if self.calls.has(id) || listening || self.early_requests.iter().any(|early| early.id == *id) {
             self.report(
                 "RPC-04",
                 format!(
@@ -201,7 +201,7 @@ impl ServerEngine {
 
     /// Refuses a request when too many are in flight.
     pub(super) fn check_in_flight(&self) -> Result<(), RpcError> {
-        if self.calls.len() + self.held.len() >= self.config.max_in_flight {
+        if self.calls.len() + self.early_requests.len() >= self.config.max_in_flight {
             let most = self.config.max_in_flight;
             return Err(RpcError::internal(format!(
                 "too many requests in flight, at most {most} are served"
@@ -254,7 +254,7 @@ impl ServerEngine {
         }
     }
 
-    /// A subscription holds once its handler has accepted it.
+    /// Keeps the effect of `resources/subscribe` or `resources/unsubscribe`, once its handler has accepted it.
     fn remember_subscription(&mut self, call: &Call, result: &ServerResult) {
         if !matches!(result, ServerResult::Empty(_)) {
             return;
@@ -275,7 +275,8 @@ impl ServerEngine {
         }
     }
 
-    pub(super) fn foreign_cancelled(&mut self, notification: &Notification<'_>) {
+    /// `$/cancelRequest`, the cancellation of the Language Server Protocol.
+    pub(super) fn lsp_cancel_request(&mut self, notification: &Notification<'_>) {
         let named = read_params::<Cancelled>(notification.params.text).ok();
         if let Some(id) = named.and_then(|named| RequestId::from_json(named.id?.get())) {
             self.cancel_id(&id);
@@ -289,8 +290,8 @@ impl ServerEngine {
         }
         let listening = self.listeners.extract_if(.., |listener| listener.to.id == *id);
         let listening = listening.map(|listener| listener.to.exchange);
-        let held = self.held.extract_if(.., |held| held.id == *id).map(|held| held.exchange);
-        let exchanges: Vec<ExchangeId> = listening.chain(held).collect();
+        let early = self.early_requests.extract_if(.., |early| early.id == *id).map(|early| early.exchange);
+        let exchanges: Vec<ExchangeId> = listening.chain(early).collect();
         for exchange in exchanges {
             self.end_exchange_if_idle(exchange);
         }
@@ -300,7 +301,7 @@ impl ServerEngine {
     fn end_exchange_if_idle(&mut self, exchange: ExchangeId) {
         let awaited = !self.calls.on_exchange(exchange).is_empty()
             || self.listeners.iter().any(|listener| listener.to.exchange == exchange)
-            || self.held.iter().any(|held| held.exchange == exchange);
+            || self.early_requests.iter().any(|early| early.exchange == exchange);
         if !awaited {
             self.outputs.push_back(Output::NoResponse(exchange));
         }
@@ -316,8 +317,8 @@ impl ServerEngine {
         self.end_exchange_if_idle(call.to.exchange);
     }
 
-    /// An exchange is gone. Its stateless requests are cancelled, because their responses can no longer be delivered; those
-    /// of a session can still be fetched.
+    /// The client has disconnected from an exchange. That cancels its stateless requests, because their responses can no
+    /// longer be delivered; those of a session can still be fetched.
     pub fn close_exchange(&mut self, exchange: ExchangeId) {
         for number in self.calls.on_exchange(exchange) {
             let lifecycle = self.peer_of(number).map(|peer| peer.rules().lifecycle);
@@ -333,7 +334,7 @@ impl ServerEngine {
         for number in self.calls.on_exchange(exchange) {
             self.cancel(number, "the response cannot be delivered");
         }
-        self.held.retain(|held| held.exchange != exchange);
+        self.early_requests.retain(|early| early.exchange != exchange);
         self.listeners.retain(|listener| listener.to.exchange != exchange);
     }
 
@@ -350,7 +351,7 @@ impl ServerEngine {
 
     /// Cancels all requests in flight, without responses.
     pub fn cancel_all(&mut self) {
-        self.held.clear();
+        self.early_requests.clear();
         let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
         for number in numbers {
             self.cancel(number, "the server is shutting down");

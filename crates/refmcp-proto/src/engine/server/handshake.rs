@@ -1,4 +1,5 @@
-//! The handshake of a session, `initialize` and `initialized`; and `server/discover`, which replaces it.
+//! The handshake of a session, `initialize` and `initialized`, with its protocol version negotiation; and
+//! `server/discover`, which replaces it.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Phase {
 
 /// A request that came before `initialized` and waits for it.
 #[derive(Debug)]
-pub(super) struct HeldRequest {
+pub(super) struct EarlyRequest {
     pub(super) until: Timestamp,
     pub(super) exchange: ExchangeId,
     pub(super) id: RequestId,
@@ -61,11 +62,11 @@ impl ServerEngine {
             self.report("LIFE-01", "initialize in a session that is already open; send it once in a session");
             return Err(RpcError::invalid_request("the session is already initialized"));
         }
-        let Some(newest) = self.config.spoken(Lifecycle::Handshake).next() else {
+        let Some(newest) = self.config.supported_revisions(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
         let peer =
-            self.opening_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
+            self.negotiate_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
         let revision = peer.revision;
         let mut server_info = (*self.config.server_info).clone();
         downgrade::implementation(peer.rules(), &mut server_info);
@@ -78,8 +79,9 @@ impl ServerEngine {
         Ok(())
     }
 
-    /// The peer that opens a session. Copies of one program describe themselves alike, and are kept once.
-    fn opening_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
+    /// The client that sends `initialize`, in the revision that protocol version negotiation gives: the one it requests if
+    /// it is supported, else the newest. Copies of one program describe themselves alike, and are kept once.
+    fn negotiate_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
         if let Some(peer) = self.config.peer_cache.find("initialize", text, None) {
             return Ok(peer);
@@ -104,7 +106,8 @@ impl ServerEngine {
         if requested.is_some_and(Value::is_string) {
             return Ok(());
         }
-        let supported: Vec<&str> = self.config.spoken(Lifecycle::Handshake).map(Revision::as_str).collect();
+        let supported: Vec<&str> =
+            self.config.supported_revisions(Lifecycle::Handshake).map(Revision::as_str).collect();
         let what = if requested.is_some() { "not a string" } else { "missing" };
         Err(RpcError::invalid_params(format!("params: protocolVersion is {what}"))
             .with_data(json!({ "supported": supported, "requested": requested })))
@@ -128,11 +131,11 @@ impl ServerEngine {
             ),
             Phase::Opening(peer) => {
                 self.phase = Phase::Ready(peer.clone());
-                for held in std::mem::take(&mut self.held) {
-                    let (text, meta) = (held.params.as_deref(), held.meta.as_deref());
+                for early in std::mem::take(&mut self.early_requests) {
+                    let (text, meta) = (early.params.as_deref(), early.meta.as_deref());
                     let params = Params { text, meta, ..Params::default() };
-                    let request = Request { id: held.id, method: held.method.into(), params };
-                    self.message(now, held.exchange, Message::Request(request));
+                    let request = Request { id: early.id, method: early.method.into(), params };
+                    self.message(now, early.exchange, Message::Request(request));
                 }
             }
         }
@@ -152,7 +155,7 @@ impl ServerEngine {
             }
             EarlyRequests::Hold(time) if to.batch.is_none() => {
                 self.check_in_flight()?;
-                self.held.push(HeldRequest {
+                self.early_requests.push(EarlyRequest {
                     until: now + time,
                     exchange: to.exchange,
                     id: to.id.clone(),
@@ -169,15 +172,14 @@ impl ServerEngine {
         }
     }
 
-    pub(super) fn expire_held(&mut self, now: Timestamp) {
-        let (late, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until <= now);
-        self.held = held;
-        let late: Vec<HeldRequest> = late;
-        for held in late {
+    pub(super) fn expire_early_requests(&mut self, now: Timestamp) {
+        let late: Vec<EarlyRequest> =
+            self.early_requests.extract_if(.., |early| early.until <= now).collect();
+        for early in late {
             self.report("LIFE-02", TOO_EARLY);
-            let to = ReplyTo { exchange: held.exchange, id: held.id, batch: None };
-            self.respond_error(&to, &too_early(&held.method));
-            self.outputs.push_back(Output::Responded { method: Method::known(&held.method), failed: true });
+            let to = ReplyTo { exchange: early.exchange, id: early.id, batch: None };
+            self.respond_error(&to, &too_early(&early.method));
+            self.outputs.push_back(Output::Responded { method: Method::known(&early.method), failed: true });
         }
     }
 
@@ -190,7 +192,10 @@ impl ServerEngine {
 
     /// The revisions that a request without a session can name.
     pub(super) fn supported_versions(&self) -> Vec<String> {
-        self.config.spoken(Lifecycle::PerRequest).map(|revision| revision.as_str().to_owned()).collect()
+        self.config
+            .supported_revisions(Lifecycle::PerRequest)
+            .map(|revision| revision.as_str().to_owned())
+            .collect()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Input rounds: what a handler needs from the client, and running it again with the responses.
+//! Input rounds: what a handler needs from the client (`elicitation/create`, `sampling/createMessage`, `roots/list`), and
+//! running it again with the responses.
 //!
 //! A handler never waits. It runs until it needs input that it does not have, and ends with its input requests. Where the
 //! revision has server requests, each becomes one, and the handler runs again once all have a response. Otherwise the call

@@ -40,7 +40,7 @@ use crate::revision::{Revision, Rules};
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
-use handshake::{HeldRequest, Phase};
+use handshake::{EarlyRequest, Phase};
 use input_rounds::ServerRequests;
 use keepalive::Keepalive;
 pub use request_meta::{PeerCache, missing_request_meta, requested_revision};
@@ -63,8 +63,10 @@ pub struct ServerEngine {
     calls: Calls,
     server_requests: ServerRequests,
     batches: Batches,
-    held: Vec<HeldRequest>,
+    /// Requests that came before `initialized` and wait for it.
+    early_requests: Vec<EarlyRequest>,
     log_level: LogLevel,
+    /// The URIs of `resources/subscribe`.
     subscriptions: BTreeSet<String>,
     listeners: Vec<Listener>,
     keepalive: Keepalive,
@@ -93,7 +95,7 @@ impl ServerEngine {
             calls: Calls::default(),
             server_requests: ServerRequests::default(),
             batches: Batches::default(),
-            held: Vec::new(),
+            early_requests: Vec::new(),
             log_level: config.log_level,
             subscriptions: BTreeSet::new(),
             listeners: Vec::new(),
@@ -115,20 +117,20 @@ impl ServerEngine {
     pub fn shrink(&mut self) {
         self.outputs.shrink_to_fit();
         self.calls.shrink();
-        self.held.shrink_to_fit();
+        self.early_requests.shrink_to_fit();
     }
 
     /// When [`tick`](Self::tick) is due, if nothing happens before.
     pub fn deadline(&self) -> Option<Timestamp> {
-        let held = self.held.iter().map(|held| held.until).min();
+        let early = self.early_requests.iter().map(|early| early.until).min();
         let keepalive = self.keepalive.deadline(&self.config.timeouts);
-        [self.server_requests.deadline(), keepalive, held].into_iter().flatten().min()
+        [self.server_requests.deadline(), keepalive, early].into_iter().flatten().min()
     }
 
     /// Does what is due at this time.
     pub fn tick(&mut self, now: Timestamp) {
         self.expire_server_requests(now);
-        self.expire_held(now);
+        self.expire_early_requests(now);
         self.check_keepalive(now);
     }
 
@@ -176,7 +178,7 @@ impl ServerEngine {
         self.log_level
     }
 
-    /// The resources the session is subscribed to.
+    /// The URIs that the session is subscribed to (`resources/subscribe`).
     pub fn subscriptions(&self) -> impl Iterator<Item = &str> {
         self.subscriptions.iter().map(String::as_str)
     }

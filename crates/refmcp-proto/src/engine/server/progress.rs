@@ -1,4 +1,5 @@
-//! Progress and log messages of calls: which the client wants, and none twice when a handler runs again.
+//! Progress (`notifications/progress`) and log messages of calls: those that the client wants, by its `progressToken` and
+//! log level, and none twice when a handler runs again.
 
 use super::ServerEngine;
 use crate::engine::{CallId, LogMessage, MessageKind, MessageTarget, Progress};

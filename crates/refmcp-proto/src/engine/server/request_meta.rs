@@ -1,4 +1,5 @@
-//! `_meta` of stateless requests: which client sends them, in which revision.
+//! `_meta` of requests: the progress token and the log level; in stateless requests also the client and its protocol
+//! version, which takes the place of protocol version negotiation.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -232,7 +233,7 @@ impl ServerEngine {
         meta: Option<&str>,
         head: &RawRequestMeta<'_>,
     ) -> Result<RequestContext, RpcError> {
-        let context = RequestContext { peer: self.sender(head)?, log_level: head.log_level()? };
+        let context = RequestContext { peer: self.described_peer(head)?, log_level: head.log_level()? };
         // A progress token is not part of the context, so its request is not cached.
         if let Some(meta) = meta.filter(|_| head.progress_token.is_none()) {
             self.config.peer_cache.remember_context(meta, &context);
@@ -240,8 +241,8 @@ impl ServerEngine {
         Ok(context)
     }
 
-    /// The peer that a request describes.
-    fn sender(&self, head: &RawRequestMeta<'_>) -> Result<Arc<Peer>, RpcError> {
+    /// The client that a stateless request describes, from the cache if it did so before.
+    fn described_peer(&self, head: &RawRequestMeta<'_>) -> Result<Arc<Peer>, RpcError> {
         let (Some(version), Some(capabilities)) = (head.protocol_version, head.client_capabilities) else {
             return Err(RawRequestMeta::missing());
         };
@@ -250,12 +251,13 @@ impl ServerEngine {
         if let Some(peer) = peer_cache.find(version.get(), capabilities.get(), info) {
             return Ok(peer);
         }
-        let peer = Arc::new(self.read_sender(version, capabilities, head.client_info)?);
+        let peer = Arc::new(self.read_peer(version, capabilities, head.client_info)?);
         peer_cache.remember(version.get(), capabilities.get(), info, peer.clone());
         Ok(peer)
     }
 
-    fn read_sender(
+    /// Reads the client of a stateless request, and checks its protocol version; the error names the supported ones.
+    fn read_peer(
         &self,
         version: &RawValue,
         capabilities: &RawValue,

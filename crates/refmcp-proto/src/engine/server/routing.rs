@@ -7,7 +7,7 @@ use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
-use crate::revision::{Batches as BatchRule, Lifecycle, Method, Revision, Rules};
+use crate::revision::{BatchRule, Lifecycle, Method, Revision, Rules};
 use crate::time::Timestamp;
 
 /// What became of a request.
@@ -178,7 +178,7 @@ impl ServerEngine {
         match &*notification.method {
             "notifications/initialized" => self.initialized(now),
             "notifications/cancelled" => self.cancelled(notification),
-            "$/cancelRequest" if self.config.policy.foreign_cancel => self.foreign_cancelled(notification),
+            "$/cancelRequest" if self.config.policy.foreign_cancel => self.lsp_cancel_request(notification),
             "notifications/roots/list_changed" if self.is_ready() => {
                 self.outputs.push_back(Output::RootsChanged);
             }

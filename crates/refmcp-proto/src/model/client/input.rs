@@ -1,4 +1,5 @@
-//! Requests that take several rounds: what a server needs first, and what the client brings.
+//! Multi round-trip requests: [`InputRequest`], what a server needs from the client (elicitation, sampling, roots), and the
+//! responses that the client brings.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +19,9 @@ pub type InputResponses = BTreeMap<String, Value>;
 /// One thing a server needs from a client. It is written as an object of `method` and `params`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputRequest {
-    /// An answer of the user.
+    /// Elicitation: an answer of the user.
     Elicit(ElicitParams),
-    /// A message of a model.
+    /// Sampling: a message of a model.
     Sample(Box<CreateMessageParams>),
     /// The list of roots.
     Roots,
