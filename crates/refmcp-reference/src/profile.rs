@@ -1,4 +1,4 @@
-//! Which half of the contents is offered.
+//! Profiles: the reference contents, the fixtures of the conformance suite, or both.
 
 use std::fmt;
 use std::str::FromStr;

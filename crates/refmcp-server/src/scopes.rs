@@ -1,4 +1,4 @@
-//! What a client's token has to be good for.
+//! OAuth scopes that a tool requires of the access token (`insufficient_scope`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::server::Server;
 use crate::session::Session;
 
-/// The code of an error that says that a token is not good for something; where there is HTTP, its status 403 says so.
+/// The code of the `insufficient_scope` error; over HTTP its status is 403.
 pub const INSUFFICIENT_SCOPE: i64 = -31403;
 
 /// The member of the parameters that is needed here.
@@ -53,13 +53,13 @@ fn tool<'a>(method: &str, params: Option<&'a str>) -> Option<Cow<'a, str>> {
     serde_json::from_str::<Named<'a>>(params?).ok().map(|named| named.name)
 }
 
-/// Whether there is a token that is not good for all of this.
+/// Whether there is a token that lacks one of the scopes.
 pub(crate) fn lacks(held: Option<&[Box<str>]>, needed: &[Arc<str>]) -> bool {
     let Some(held) = held else { return false };
     !needed.iter().all(|scope| held.iter().any(|known| **known == **scope))
 }
 
-/// Says so.
+/// The `insufficient_scope` error, with the scopes that are needed.
 pub(crate) fn insufficient_scope(needed: &[Arc<str>]) -> RpcError {
     let needed = needed.join(" ");
     RpcError::new(INSUFFICIENT_SCOPE, format!("the token is not good for this; it takes the scopes {needed}"))

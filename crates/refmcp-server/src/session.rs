@@ -1,4 +1,4 @@
-//! What the server keeps of one connection.
+//! Sessions: the state of one connection to a client, with its own values and catalog.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Cancellation of calls.
+//! Cancellation of a running call.
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,6 @@
-//! Changes of lists and resources, broadcast to every connection. What a slow connection has not read is merged: it
-//! costs no more memory than there are things that can change, and nothing is lost.
+//! Changes of lists and resources (`notifications/…/list_changed`, `notifications/resources/updated`), broadcast to every
+//! connection. What a slow connection has not read is merged: it costs no more memory than there are things that can
+//! change, and nothing is lost.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};

@@ -1,19 +1,19 @@
-//! A client that can be asked all_capabilities, and says yes.
+//! Responses of a test client that has all capabilities and accepts every server request.
 
 use serde_json::{Map, Value, json};
 
-/// The capabilities of a client that can be asked everything.
+/// Capabilities for every server request: sampling, elicitation, roots.
 pub fn all_capabilities() -> Value {
     json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": { "listChanged": true } })
 }
 
-/// What a accept_all client answers to a question: forms are filled in with whatever fits, models say "Paris".
+/// The result for a server request: forms are filled in with values that fit, models say "Paris".
 ///
 /// # Panics
-/// When the question is none that a server may ask.
-pub fn accept_all(question: &Value) -> Value {
-    let params = &question["params"];
-    match question["method"].as_str().unwrap_or_default() {
+/// On a method that is no server request.
+pub fn accept_all(request: &Value) -> Value {
+    let params = &request["params"];
+    match request["method"].as_str().unwrap_or_default() {
         "roots/list" => json!({ "roots": [{ "uri": "file:///work", "name": "work" }] }),
         "sampling/createMessage" => {
             let said = json!({ "type": "text", "text": "Paris" });

@@ -1,4 +1,4 @@
-//! Parked calls: those that wait for the client.
+//! Parked calls: calls that wait for a client's response, kept as data until they are claimed or expire.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Server requests whose responses are pending.
+//! Pending server requests (elicitation, sampling, roots): their deadlines, and responses until they are collected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use super::later;
 use super::log::id_bytes;
 use crate::backplane::{DeliverOutcome, ResponseOutcome};
 
-/// What a pending costs besides the bytes of its answer.
+/// Bytes that a pending request costs besides its response.
 const REQUEST: usize = 128;
 
 /// The pending server requests of a session.
@@ -57,12 +57,12 @@ impl PendingRequest {
     }
 }
 
-/// What a pending costs.
+/// Bytes that a pending request costs without its response.
 pub(super) fn cost(id: &RequestId) -> usize {
     REQUEST + id_bytes(id)
 }
 
-/// What a pending has come to, or when to look again.
+/// The outcome of a pending request, or when to look again.
 #[derive(Debug)]
 pub(super) enum Collected {
     Is(ResponseOutcome, usize),
