@@ -12,7 +12,7 @@ use refmcp_proto::model::{
     GetPromptResult, JsonObject, LogLevel, Prompt, ReadResourceResult, RequestParams, Resource,
     ResourceTemplate, Root, SubscriptionFilter, SubscriptionsListenResult, Tool,
 };
-use refmcp_proto::revision::Lifecycle;
+use refmcp_proto::revision::{Lifecycle, Method};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -231,9 +231,10 @@ impl Client {
             Some(Value::Object(meta)) => meta,
             _ => JsonObject::new(),
         };
-        let name = ["name", "uri"].iter().find_map(|member| params.get(*member)?.as_str().map(str::to_owned));
+        let member = Method::known(method).and_then(|method| method.name_member());
+        let name = member.and_then(|member| params.get(member)?.as_str().map(str::to_owned));
         let request = Request::new(self, method, &params).meta(meta).unchecked();
-        match name.filter(|_| matches!(method, "tools/call" | "prompts/get" | "resources/read")) {
+        match name {
             Some(name) => request.named(&name),
             None => request,
         }

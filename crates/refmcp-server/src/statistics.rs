@@ -15,7 +15,8 @@ use crate::method::CallOutcome;
 /// Counts of calls and findings since the server was made.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    methods: [MethodStatistics; METHODS.len()],
+    /// The methods of the protocol in their order, then [`OTHER_METHODS`].
+    methods: [MethodStatistics; Method::COUNT + 1],
     other_tools: Arc<MethodStatistics>,
     pub(crate) findings: FindingLog,
 }
@@ -26,25 +27,8 @@ pub(crate) const MOST_TOOLS: usize = 256;
 /// What the rest is called: tools of single sessions, tools beyond [`MOST_TOOLS`], tools that there are not.
 pub(crate) const OTHER_TOOLS: &str = "(other)";
 
-/// The methods of the protocol, the most frequent first; whatever else clients ask for is counted together.
-const METHODS: [&str; 16] = [
-    "tools/call",
-    "tools/list",
-    "resources/read",
-    "resources/list",
-    "resources/templates/list",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "prompts/get",
-    "prompts/list",
-    "completion/complete",
-    "ping",
-    "initialize",
-    "server/discover",
-    "logging/setLevel",
-    "subscriptions/listen",
-    "other",
-];
+/// Methods beyond the protocol are counted together, under this name.
+const OTHER_METHODS: &str = "other";
 
 /// Every way in which a call can end.
 const OUTCOMES: [CallOutcome; 5] = [
@@ -64,9 +48,8 @@ pub struct MethodStatistics {
 
 impl Statistics {
     pub(crate) fn count(&self, method: Option<&Method>, outcome: CallOutcome, took: Duration) {
-        let row = method.and_then(|method| METHODS.iter().position(|name| *name == method.name()));
-        let row = row.unwrap_or(METHODS.len() - 1);
-        self.methods[row].count(outcome, took);
+        let index = method.and_then(Method::index).unwrap_or(Method::COUNT);
+        self.methods[index].count(outcome, took);
     }
 
     /// Counts a call of a tool; of one that has no numbers of its own among the others.
@@ -80,7 +63,7 @@ impl Statistics {
 
     /// The calls of each method.
     pub fn methods(&self) -> impl Iterator<Item = (&'static str, &MethodStatistics)> {
-        METHODS.into_iter().zip(&self.methods)
+        Method::names().chain([OTHER_METHODS]).zip(&self.methods)
     }
 
     /// How often clients broke which rule.
@@ -234,7 +217,9 @@ mod tests {
         let ended = |of: &MethodStatistics| of.outcomes().map(|(_, count)| count).collect::<Vec<_>>();
         assert_eq!((ended(&tool), tool.took().total()), (vec![1, 0, 0, 0, 0], Duration::from_secs(1)));
         assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);
-        assert!(METHODS[..METHODS.len() - 1].iter().all(|name| Method::known(name).is_some()));
+        let names: Vec<_> = statistics.methods().map(|(name, _)| name).collect();
+        assert!(names[..Method::COUNT].iter().all(|name| Method::known(name).is_some()));
+        assert_eq!(names[Method::COUNT..], [OTHER_METHODS]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{Params, RpcError, code, excerpt};
-use refmcp_proto::revision::{Lifecycle, Revision, Rules};
+use refmcp_proto::revision::{Lifecycle, Method, Revision, Rules};
 use refmcp_server::{Headers, Policy, Server};
 use serde_json::Value;
 
@@ -187,11 +187,12 @@ pub(crate) fn check_mirrored(
 ) -> Result<(), RpcError> {
     check_equal(headers, &PROTOCOL_VERSION, version)?;
     check_equal(headers, &METHOD, method)?;
-    if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
-        return Ok(());
-    }
+    let named = match Method::known(method).and_then(|method| method.name_member()) {
+        Some("name") => params.name,
+        Some("uri") => params.uri,
+        _ => None,
+    };
     // The engine refuses malformed parameters.
-    let named = if method == "resources/read" { params.uri } else { params.name };
     let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok());
     let Some(name) = named else { return Ok(()) };
     check_equal(headers, &NAME, &name)?;

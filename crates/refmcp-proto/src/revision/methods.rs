@@ -6,6 +6,9 @@ use super::{Lifecycle, Rules};
 use crate::model::ServerCapabilities;
 
 /// A request that a client can make of a server.
+///
+/// A new method is a variant here with its line of the table below, parameters and a result in `model/`, and a handler in
+/// `refmcp-server/src/method/`, to which `start` leads. Everything else reads the table, metrics and HTTP headers too.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
@@ -50,33 +53,48 @@ struct Row {
     lifecycle: Option<Lifecycle>,
     offered: fn(&ServerCapabilities) -> bool,
     may_request_input: bool,
+    name_member: Option<&'static str>,
 }
 
 const ANY: Option<Lifecycle> = None;
 const SESSION: Option<Lifecycle> = Some(Lifecycle::Handshake);
 const STATELESS: Option<Lifecycle> = Some(Lifecycle::PerRequest);
 
-/// Every method of the protocol. None has come or gone between two session revisions, so the lifecycle says it all.
+/// Every method of the protocol, the most frequent first. None has come or gone between two session revisions, so the
+/// lifecycle says it all.
 #[rustfmt::skip]
-static TABLE: [Row; 15] = [
-    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_request_input: true },
-    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_request_input: false },
-    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_request_input: true },
-    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_request_input: false },
-    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_request_input: false },
-    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_request_input: false },
-    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_request_input: false },
-    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_request_input: true },
-    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_request_input: false },
-    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_request_input: false },
-    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_request_input: false },
-    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_request_input: false },
-    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_request_input: false },
-    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_request_input: false },
-    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_request_input: false },
+static TABLE: [Row; Method::COUNT] = [
+    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_request_input: true,  name_member: Some("name") },
+    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_request_input: false, name_member: None },
+    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_request_input: true,  name_member: Some("uri") },
+    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_request_input: false, name_member: None },
+    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_request_input: false, name_member: None },
+    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_request_input: false, name_member: None },
+    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_request_input: false, name_member: None },
+    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_request_input: true,  name_member: Some("name") },
+    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_request_input: false, name_member: None },
+    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_request_input: false, name_member: None },
+    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_request_input: false, name_member: None },
+    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_request_input: false, name_member: None },
+    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_request_input: false, name_member: None },
+    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_request_input: false, name_member: None },
+    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_request_input: false, name_member: None },
 ];
 
 impl Method {
+    /// How many methods the protocol has.
+    pub const COUNT: usize = 15;
+
+    /// The names of the protocol's methods, the most frequent first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|row| row.name)
+    }
+
+    /// The place among [`names`](Self::names); a custom method has none.
+    pub fn index(&self) -> Option<usize> {
+        TABLE.iter().position(|row| row.method == *self)
+    }
+
     /// The protocol's method of this name, in whichever revision.
     pub fn known(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.name == name).map(|row| row.method.clone())
@@ -103,6 +121,11 @@ impl Method {
     /// Whether its handler may request input from the client.
     pub fn may_request_input(&self) -> bool {
         self.row().is_some_and(|row| row.may_request_input)
+    }
+
+    /// The member of the parameters that names what the request is about, and that the `Mcp-Name` header repeats.
+    pub fn name_member(&self) -> Option<&'static str> {
+        self.row().and_then(|row| row.name_member)
     }
 
     /// Whether it gives a list, page by page.

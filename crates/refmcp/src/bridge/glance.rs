@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use refmcp_proto::jsonrpc::{RequestId, RpcError, without_place};
 use refmcp_proto::model::keys;
+use refmcp_proto::revision::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -78,10 +79,9 @@ pub(super) struct Meta<'a> {
 impl<'a> Params<'a> {
     /// The name of what a request is about, as headers repeat it.
     pub(super) fn name(&self, method: &str) -> Option<String> {
-        let name = match method {
-            "tools/call" | "prompts/get" => self.name,
-            "resources/read" => self.uri,
-            _ => None,
+        let name = match Method::known(method)?.name_member()? {
+            "uri" => self.uri,
+            _ => self.name,
         };
         serde_json::from_str(name?.get()).ok()
     }
