@@ -38,7 +38,7 @@ pub(super) struct Login {
     pub(super) name: String,
     pub(super) http: HttpSettings,
     /// The scope of the server's address: URLs that it names may be as near.
-    pub(super) reach: AddressScope,
+    pub(super) address_scope: AddressScope,
     /// Signals the outcome to all waiters.
     pub(super) done_tx: Completion,
     /// The current tokens, which do not suffice.
@@ -105,7 +105,7 @@ impl Login {
     pub(super) async fn run(
         &self,
         refusal: &ChallengeResponse,
-        thorough: bool,
+        skip_refresh: bool,
         version: Option<HeaderValue>,
     ) -> Result<TokenSet, TransportError> {
         // Held during the login as well: concurrent callers share its outcome.
@@ -114,8 +114,8 @@ impl Login {
         if let Some(newer) = self.newer(&known) {
             return Ok(newer);
         }
-        if let (true, Some(grant)) = (thorough, &mut known.tokens) {
-            grant.refresh_token = None;
+        if let (true, Some(tokens)) = (skip_refresh, &mut known.tokens) {
+            tokens.refresh_token = None;
         }
         let grant = match self.grant_kind().await {
             Ok(grant) => grant,
@@ -124,7 +124,7 @@ impl Login {
                 return Ok(self.refresh(&known).await?.ok_or(no_user)?);
             }
             // The caller can act on the challenge.
-            Err(_) => return Err(told(refusal)),
+            Err(_) => return Err(challenge_error(refusal)),
         };
         Ok(self.start_flow(grant, refusal, known, version).await?)
     }
@@ -156,22 +156,22 @@ impl Login {
 
     /// The tokens that another process has stored in the meantime.
     fn newer(&self, known: &StoredState) -> Option<TokenSet> {
-        let grant = known.tokens.as_ref().filter(|grant| !grant.ends_within(0, now()))?;
-        let refused = self.before.as_ref().is_some_and(|before| before.token == grant.token);
-        (!refused).then(|| grant.clone())
+        let tokens = known.tokens.as_ref().filter(|tokens| !tokens.ends_within(0, now()))?;
+        let refused = self.before.as_ref().is_some_and(|before| before.token == tokens.token);
+        (!refused).then(|| tokens.clone())
     }
 
     /// Refreshes the stored tokens, if possible. Tokens that are no longer stored are not refreshed: the user has logged out.
     async fn refresh(&self, known: &StoredState) -> Result<Option<TokenSet>, Fault> {
-        let kept = known.tokens.as_ref().filter(|grant| grant.refresh_token.is_some());
-        let Some(grant) = kept else { return Ok(None) };
-        let (flow, next) = Flow::refresh(grant.clone(), &self.settings.identity, now());
+        let kept = known.tokens.as_ref().filter(|tokens| tokens.refresh_token.is_some());
+        let Some(tokens) = kept else { return Ok(None) };
+        let (flow, next) = Flow::refresh(tokens.clone(), &self.settings.identity, now());
         match self.drive(flow, next).await {
             Ok(renewed) => Ok(Some(renewed)),
             Err(Fault::Flow(fault)) if fault.needs_login() => {
                 tracing::debug!(server = %self.name, %fault, "a new login is needed");
                 // The spent refresh token is removed, so that it is not tried again.
-                let spent = TokenSet { refresh_token: None, ..grant.clone() };
+                let spent = TokenSet { refresh_token: None, ..tokens.clone() };
                 self.settings.store.save(&self.name, &StoreUpdate::Tokens(Box::new(spent))).await?;
                 Ok(None)
             }
@@ -194,7 +194,7 @@ impl Login {
         wanted.challenge = Some(refusal.clone());
         wanted.scopes = settings.scopes.clone();
         wanted.previous_scopes =
-            earlier.map_or_else(Scopes::none, |grant| grant.scope.union(&grant.requested_scope));
+            earlier.map_or_else(Scopes::none, |tokens| tokens.scope.union(&tokens.requested_scope));
         wanted.dpop = settings.dpop;
         wanted.legacy_discovery = settings.legacy;
         let version = version.unwrap_or_else(|| HeaderValue::from_static(Revision::LATEST.as_str()));
@@ -230,7 +230,7 @@ impl Login {
                         return Err(fault);
                     }
                 },
-                FlowAction::Done(grant) => return Ok(*grant),
+                FlowAction::Done(tokens) => return Ok(*tokens),
                 FlowAction::Failed(fault) => return Err(fault.into()),
             };
         }
@@ -253,12 +253,12 @@ impl Login {
         }
         // Logins are not part of the recorded session.
         let http = HttpSettings { observer: None, ..self.http.clone() };
-        Arc::new(Fetcher::guarded(self.reach).settings(http))
+        Arc::new(Fetcher::guarded(self.address_scope).settings(http))
     }
 }
 
 /// The challenge as an error for the caller.
-fn told(refusal: &ChallengeResponse) -> TransportError {
+fn challenge_error(refusal: &ChallengeResponse) -> TransportError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
     TransportError::Unauthorized { status: refusal.status.as_u16(), challenge }

@@ -72,7 +72,7 @@ pub struct MemoryTokenStore {
 
 #[derive(Default)]
 struct Kept {
-    grants: HashMap<String, TokenSet>,
+    token_sets: HashMap<String, TokenSet>,
     registrations: BTreeMap<String, ClientRegistration>,
     locks: HashMap<String, Arc<tokio::sync::Mutex<()>>>,
 }
@@ -85,14 +85,14 @@ impl MemoryTokenStore {
 
     /// Forgets the server's tokens.
     pub fn forget(&self, server: &str) {
-        self.kept.lock().grants.remove(server);
+        self.kept.lock().token_sets.remove(server);
     }
 }
 
 impl fmt::Debug for MemoryTokenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryTokenStore")
-            .field("grants", &self.kept.lock().grants.len())
+            .field("token_sets", &self.kept.lock().token_sets.len())
             .finish_non_exhaustive()
     }
 }
@@ -105,8 +105,8 @@ impl Store for MemoryTokenStore {
 
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
         let kept = self.kept.lock();
-        let (grant, registrations) = (kept.grants.get(server).cloned(), kept.registrations.clone());
-        let known = StoredState { tokens: grant, registrations, ..StoredState::default() };
+        let (token_set, registrations) = (kept.token_sets.get(server).cloned(), kept.registrations.clone());
+        let known = StoredState { tokens: token_set, registrations, ..StoredState::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 
@@ -119,8 +119,8 @@ impl Store for MemoryTokenStore {
             StoreUpdate::ForgetRegistration { issuer, client_id } => {
                 kept.registrations.retain(|of, one| of != issuer || one.client_id != *client_id);
             }
-            StoreUpdate::Tokens(grant) => {
-                kept.grants.insert(server.to_owned(), (**grant).clone());
+            StoreUpdate::Tokens(token_set) => {
+                kept.token_sets.insert(server.to_owned(), (**token_set).clone());
             }
             other => {
                 let fault = StoreError::new(format!("there is no place for {other:?}"));

@@ -21,7 +21,7 @@ const MARGIN: Seconds = 30;
 /// A token in use.
 #[derive(Debug)]
 pub(crate) struct Token {
-    pub(super) grant: TokenSet,
+    pub(super) token_set: TokenSet,
     /// A number that is unique among the tokens of a server.
     pub(super) number: u64,
     /// When to refresh it.
@@ -32,24 +32,24 @@ pub(crate) struct Token {
 
 impl Token {
     /// The error tells why it cannot be used.
-    pub(super) fn new(grant: TokenSet, number: u64, now: Seconds) -> Result<Self, String> {
-        let text = format!("{} {}", grant.token_type.name(), grant.token.reveal());
+    pub(super) fn new(token_set: TokenSet, number: u64, now: Seconds) -> Result<Self, String> {
+        let text = format!("{} {}", token_set.token_type.name(), token_set.token.reveal());
         let mut header =
             HeaderValue::try_from(text).map_err(|_| "the token has characters that no header can hold")?;
         header.set_sensitive(true);
-        let key = match (&grant.key, grant.token_type) {
+        let key = match (&token_set.key, token_set.token_type) {
             (Some(key), TokenType::Dpop) => Some(key.open().map_err(|fault| fault.to_string())?),
             (None, TokenType::Dpop) => {
                 return Err("the key that the token is bound to is not kept".to_owned());
             }
             (_, TokenType::Bearer) => None,
         };
-        let renewable = grant.refresh_token.is_some();
-        let refresh_at = grant.expires_at.filter(|_| renewable).map(|end| {
+        let renewable = token_set.refresh_token.is_some();
+        let refresh_at = token_set.expires_at.filter(|_| renewable).map(|end| {
             // A token with a short lifetime would otherwise be refreshed all the time.
             end.saturating_sub(MARGIN.min(end.saturating_sub(now) / 4))
         });
-        Ok(Self { grant, number, refresh_at, header, key })
+        Ok(Self { token_set, number, refresh_at, header, key })
     }
 
     /// True if it needs DPoP proofs.
@@ -69,7 +69,7 @@ impl Token {
         headers.insert(header::AUTHORIZATION, self.header.clone());
         let Some(key) = &self.key else { return Ok(()) };
         let url = Url::parse(&url.to_string()).map_err(|fault| fault.to_string())?;
-        let (token, nonce) = (Some(self.grant.token.reveal()), nonce.get());
+        let (token, nonce) = (Some(self.token_set.token.reveal()), nonce.get());
         let proof = dpop::prove(key, method.as_str(), &url, token, nonce.as_deref(), now);
         let proof = proof.map_err(|fault| fault.to_string())?;
         let mut proof = HeaderValue::try_from(proof).map_err(|fault| fault.to_string())?;

@@ -1,4 +1,5 @@
-//! The token manager of one server: caches the access token, and refreshes it once for all waiting requests.
+//! The token manager of one server: caches the access token, and refreshes it before it expires (`refresh_token` grant),
+//! once for all waiting requests.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -41,7 +42,7 @@ struct State {
     token: Option<Arc<Token>>,
     tokens: u64,
     /// The farthest address scope that the server has answered from.
-    reach: Option<AddressScope>,
+    address_scope: Option<AddressScope>,
     /// No refresh before this time.
     retry_after: Seconds,
     acquisition: Option<Acquisition>,
@@ -66,7 +67,7 @@ enum AcquisitionKind {
     Login {
         refusal: ChallengeResponse,
         /// True if a refresh has not helped before.
-        thorough: bool,
+        skip_refresh: bool,
         /// The protocol version of the challenged request.
         version: Option<HeaderValue>,
     },
@@ -121,10 +122,10 @@ impl TokenManager {
                 };
                 self.join(&mut state, kind)
             };
-            let done_rx = wait(done_rx).await;
+            let outcome = wait(done_rx).await;
             // The outcome of an acquisition for another kind does not matter here.
             if is_ours {
-                done_rx?;
+                outcome?;
                 return Ok(self.state.lock().token.clone());
             }
         }
@@ -147,14 +148,14 @@ impl TokenManager {
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-        reach: AddressScope,
+        address_scope: AddressScope,
         token: Option<&Token>,
         attempts: &mut Attempts,
     ) -> ResponseAction {
         let new_nonce = self.nonce.update(headers);
         {
             let mut state = self.state.lock();
-            state.reach = state.reach.max(Some(reach));
+            state.address_scope = state.address_scope.max(Some(address_scope));
         }
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return ResponseAction::Accept;
@@ -176,7 +177,7 @@ impl TokenManager {
             StatusCode::UNAUTHORIZED => ours || refusal.challenges.is_empty(),
             _ => error == Some("insufficient_scope"),
         };
-        let asked = token.is_some_and(|token| token.grant.requested_scope.cover(&scopes(&refusal)));
+        let asked = token.is_some_and(|token| token.token_set.requested_scope.cover(&scopes(&refusal)));
         let in_vain = status == StatusCode::FORBIDDEN && attempts.made > 0 && asked;
         if !about_tokens || in_vain || attempts.made >= self.settings.max_attempts {
             return ResponseAction::Accept;
@@ -195,7 +196,9 @@ impl TokenManager {
     ) -> Result<bool, TransportError> {
         let number = refused.map(|token| token.number);
         let kind = match policy {
-            LoginPolicy::Allow => AcquisitionKind::Login { refusal, thorough: attempts.made > 0, version },
+            LoginPolicy::Allow => {
+                AcquisitionKind::Login { refusal, skip_refresh: attempts.made > 0, version }
+            }
             LoginPolicy::Forbid => AcquisitionKind::Refresh,
         };
         loop {
@@ -212,10 +215,10 @@ impl TokenManager {
             if is_ours {
                 attempts.made += 1;
             }
-            let done_rx = wait(done_rx).await;
+            let outcome = wait(done_rx).await;
             // The outcome of an acquisition for another kind does not matter here.
             if is_ours {
-                done_rx?;
+                outcome?;
                 return Ok(self.state.lock().token.as_ref().map(|token| token.number) != number);
             }
         }
@@ -237,15 +240,15 @@ impl TokenManager {
             return (acquisition.done_rx.clone(), acquisition.kind.serves(&kind));
         }
         let (done_tx, done_rx) = watch::channel(None);
-        let reach = state.reach.unwrap_or_else(|| AddressScope::of_url(&self.server));
+        let address_scope = state.address_scope.unwrap_or_else(|| AddressScope::of_url(&self.server));
         let login = Login {
             settings: self.settings.clone(),
             server: self.server.clone(),
             name: self.name.clone(),
             http: self.http.clone(),
-            reach,
+            address_scope,
             done_tx,
-            before: state.token.as_ref().map(|token| token.grant.clone()),
+            before: state.token.as_ref().map(|token| token.token_set.clone()),
         };
         // The task holds only a weak reference, so a dropped client does not wait for a user. Requests to the authorization server
         // are completed nevertheless: an issued token must not be lost.
@@ -267,12 +270,12 @@ impl TokenManager {
             state.retry_after = now().saturating_add(REFRESH_PAUSE);
             return Ok(());
         }
-        let grant = got?;
+        let token_set = got?;
         state.loaded = true;
-        let Some(grant) = grant else { return Ok(()) };
+        let Some(token_set) = token_set else { return Ok(()) };
         state.tokens += 1;
         let unfit = |why| TransportError::NotAuthorized { why: format!("the token cannot be used: {why}") };
-        state.token = Some(Arc::new(Token::new(grant, state.tokens, now()).map_err(unfit)?));
+        state.token = Some(Arc::new(Token::new(token_set, state.tokens, now()).map_err(unfit)?));
         state.retry_after = 0;
         Ok(())
     }
@@ -283,7 +286,7 @@ impl State {
         let Some(token) = &self.token else { return false };
         // During a login, a token that has not expired is used as it is.
         let will_do =
-            self.is_logging_in() && (policy == LoginPolicy::Forbid || !token.grant.ends_within(0, now));
+            self.is_logging_in() && (policy == LoginPolicy::Forbid || !token.token_set.ends_within(0, now));
         token.refresh_at.is_some_and(|at| at <= now) && self.retry_after <= now && !will_do
     }
 
@@ -327,16 +330,16 @@ async fn acquire(token_manager: Weak<TokenManager>, login: Login, kind: Acquisit
     let got = match &kind {
         AcquisitionKind::Load => Ok(login.load().await),
         AcquisitionKind::Refresh => Box::pin(login.refresh_quietly()).await,
-        AcquisitionKind::Login { refusal, thorough, version } => {
-            Box::pin(login.run(refusal, *thorough, version.clone())).await.map(Some)
+        AcquisitionKind::Login { refusal, skip_refresh, version } => {
+            Box::pin(login.run(refusal, *skip_refresh, version.clone())).await.map(Some)
         }
     };
     if let Err(fault) = &got {
         tracing::debug!(server = %login.name, %fault, "there is no new token");
     }
     if let Some(token_manager) = token_manager.upgrade() {
-        let done_rx = token_manager.complete(&kind, got);
-        login.done_tx.send_replace(Some(done_rx));
+        let outcome = token_manager.complete(&kind, got);
+        login.done_tx.send_replace(Some(outcome));
     }
 }
 
@@ -354,12 +357,12 @@ mod tests {
 
     /// A token issued at 1000, refreshed from 1075 on and expired at 1100, with an acquisition in progress.
     fn state(kind: AcquisitionKind) -> State {
-        let grant = json!({
+        let token_set = json!({
             "issuer": "https://h", "resource": "https://h/mcp", "method": "none", "token": "t",
             "token_type": "Bearer", "scope": "a", "expires_at": 1100, "refresh_token": "r",
             "token_endpoint": "https://h/token",
         });
-        let token = Token::new(serde_json::from_value(grant).unwrap(), 1, 1000).unwrap();
+        let token = Token::new(serde_json::from_value(token_set).unwrap(), 1, 1000).unwrap();
         let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
         let acquisition = Acquisition { kind, done_rx: watch::channel(None).1, task };
         State {
@@ -373,7 +376,7 @@ mod tests {
     #[tokio::test]
     async fn a_token_that_lasts_does_not_wait_for_a_login() {
         let refusal = ChallengeResponse::read(StatusCode::FORBIDDEN, &HeaderMap::new());
-        let mut amid_login = state(AcquisitionKind::Login { refusal, thorough: false, version: None });
+        let mut amid_login = state(AcquisitionKind::Login { refusal, skip_refresh: false, version: None });
         let due =
             |state: &State, policy| [1074, 1075, 1099, 1100].map(|now| state.needs_refresh(policy, now));
         assert_eq!(due(&amid_login, LoginPolicy::Allow), [false, false, false, true]);

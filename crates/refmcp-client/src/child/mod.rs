@@ -29,7 +29,7 @@ pub use stderr::StderrLine;
 use environment::Environment;
 use group::Group;
 use start_error::start_error;
-use stderr::LastWords;
+use stderr::StderrTail;
 use supervisor::Supervisor;
 
 /// Where a server's standard error goes.
@@ -56,7 +56,7 @@ impl fmt::Debug for StderrTo {
 
 /// How long a server may take to end.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct ShutdownTimeouts {
     /// After its input is closed.
     closed: Duration,
     /// After SIGTERM.
@@ -73,7 +73,7 @@ pub struct ChildProcess {
     stderr: StderrTo,
     quotes_stderr: bool,
     max_message_size: usize,
-    patience: Patience,
+    shutdown_timeouts: ShutdownTimeouts,
 }
 
 impl ChildProcess {
@@ -88,7 +88,7 @@ impl ChildProcess {
             stderr: StderrTo::default(),
             quotes_stderr: true,
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
-            patience: Patience { closed: grace, terminated: grace },
+            shutdown_timeouts: ShutdownTimeouts { closed: grace, terminated: grace },
         }
     }
 
@@ -181,7 +181,7 @@ impl ChildProcess {
     /// How long it may take to end after its input is closed, and again after SIGTERM.
     #[must_use]
     pub fn grace(mut self, closed: Duration, terminated: Duration) -> Self {
-        self.patience = Patience { closed, terminated };
+        self.shutdown_timeouts = ShutdownTimeouts { closed, terminated };
         self
     }
 
@@ -223,9 +223,9 @@ impl ChildProcess {
             let outbox = outbox.clone();
             async move { outbox.run().await }
         });
-        let last_words = Arc::new(LastWords::new(self.quotes_stderr.then(|| self.secrets())));
+        let stderr_tail = Arc::new(StderrTail::new(self.quotes_stderr.then(|| self.secrets())));
         let draining =
-            Task::spawn(stderr::drain(child.stderr.take(), self.stderr.clone(), Arc::clone(&last_words)));
+            Task::spawn(stderr::drain(child.stderr.take(), self.stderr.clone(), Arc::clone(&stderr_tail)));
         let supervisor = Supervisor {
             child,
             group,
@@ -234,8 +234,8 @@ impl ChildProcess {
             reading,
             flushing,
             draining,
-            last_words,
-            patience: self.patience,
+            stderr_tail,
+            shutdown_timeouts: self.shutdown_timeouts,
             shutdown,
         };
         tokio::spawn(supervisor.run());

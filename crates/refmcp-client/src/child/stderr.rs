@@ -18,9 +18,9 @@ const LONGEST_LINE: usize = 8 << 10;
 const PER_SECOND: usize = 256 << 10;
 const SECOND: Duration = Duration::from_secs(1);
 /// Bytes that are kept to explain an end.
-const KEPT: usize = 4 << 10;
-/// Characters of these that are told.
-const TOLD: usize = 500;
+const MAX_TAIL: usize = 4 << 10;
+/// Characters of these that an error quotes.
+const MAX_QUOTE: usize = 500;
 
 /// What a server wrote to its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,21 +33,21 @@ pub enum StderrLine<'a> {
 
 /// The last lines of standard error, which the error of a server's end quotes.
 #[derive(Debug)]
-pub(super) struct LastWords {
+pub(super) struct StderrTail {
     kept: Mutex<Vec<u8>>,
     /// What is not quoted of it; without this, nothing is.
     secrets: Option<Secrets>,
 }
 
-impl LastWords {
+impl StderrTail {
     pub(super) fn new(secrets: Option<Secrets>) -> Self {
         Self { kept: Mutex::default(), secrets }
     }
 
     fn keep(&self, bytes: &[u8]) {
         let mut kept = self.kept.lock();
-        let bytes = last(bytes, KEPT);
-        let surplus = (kept.len() + bytes.len()).saturating_sub(KEPT).min(kept.len());
+        let bytes = last(bytes, MAX_TAIL);
+        let surplus = (kept.len() + bytes.len()).saturating_sub(MAX_TAIL).min(kept.len());
         kept.drain(..surplus);
         kept.extend_from_slice(bytes);
     }
@@ -60,7 +60,7 @@ impl LastWords {
         let text = String::from_utf8_lossy(&kept);
         // Before it is cut: a part of a secret would not be known.
         let text = secrets.masked(text.trim());
-        let surplus = text.chars().count().saturating_sub(TOLD);
+        let surplus = text.chars().count().saturating_sub(MAX_QUOTE);
         let mut quote = if surplus > 0 { "…".to_owned() } else { String::new() };
         for character in text.chars().skip(surplus) {
             match character {
@@ -87,7 +87,7 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
 pub(super) async fn drain(
     stream: Option<ChildStderr>,
     to: StderrTo,
-    last_words: Arc<LastWords>,
+    stderr_tail: Arc<StderrTail>,
 ) -> io::Result<()> {
     let Some(mut stream) = stream else { return Ok(()) };
     let mut lines = match to {
@@ -107,7 +107,7 @@ pub(super) async fn drain(
             }
         };
         let bytes = chunk.get(..count).unwrap_or_default();
-        last_words.keep(bytes);
+        stderr_tail.keep(bytes);
         if let Some(lines) = &mut lines {
             if bytes.is_empty() {
                 lines.end();
@@ -239,23 +239,23 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_the_last() {
-        let words = LastWords::new(Some(Secrets::default().with_value("hush")));
-        assert_eq!(words.quote(), None);
-        words.keep(b" \n");
-        assert_eq!(words.quote(), None);
-        words.keep(b"one\n");
-        assert_eq!(words.quote().unwrap(), " one");
-        words.keep(b"\r\nkey hush\n");
-        assert_eq!(words.quote().unwrap(), "\n  one\n  key ***");
+    fn the_tail_is_the_last() {
+        let tail = StderrTail::new(Some(Secrets::default().with_value("hush")));
+        assert_eq!(tail.quote(), None);
+        tail.keep(b" \n");
+        assert_eq!(tail.quote(), None);
+        tail.keep(b"one\n");
+        assert_eq!(tail.quote().unwrap(), " one");
+        tail.keep(b"\r\nkey hush\n");
+        assert_eq!(tail.quote().unwrap(), "\n  one\n  key ***");
         for _ in 0..100 {
-            words.keep(&[b'x'; KEPT - 1]);
-            words.keep(&[b'y'; KEPT * 3]);
-            words.keep(b"z");
-            assert_eq!(words.kept.lock().len(), KEPT);
+            tail.keep(&[b'x'; MAX_TAIL - 1]);
+            tail.keep(&[b'y'; MAX_TAIL * 3]);
+            tail.keep(b"z");
+            assert_eq!(tail.kept.lock().len(), MAX_TAIL);
         }
-        let quote = words.quote().unwrap();
+        let quote = tail.quote().unwrap();
         assert!(quote.starts_with(" …yy") && quote.ends_with("yz"), "{quote}");
-        assert_eq!(quote.chars().count(), TOLD + 2);
+        assert_eq!(quote.chars().count(), MAX_QUOTE + 2);
     }
 }

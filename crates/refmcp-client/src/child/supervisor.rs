@@ -10,9 +10,9 @@ use refmcp_transport::pipe::LineWriter;
 use tokio::process::{Child, ChildStdin};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Patience;
+use super::ShutdownTimeouts;
 use super::group::Group;
-use super::stderr::LastWords;
+use super::stderr::StderrTail;
 use crate::pipe::{FLUSH_WITHIN, Outbox, READ_ON_WITHIN, ShutdownSignal, Task, write_error};
 use crate::transport::MessageSink;
 
@@ -27,8 +27,8 @@ pub(super) struct Supervisor {
     pub(super) reading: Task<io::Result<()>>,
     pub(super) flushing: Task<io::Result<()>>,
     pub(super) draining: Task<io::Result<()>>,
-    pub(super) last_words: Arc<LastWords>,
-    pub(super) patience: Patience,
+    pub(super) stderr_tail: Arc<StderrTail>,
+    pub(super) shutdown_timeouts: ShutdownTimeouts,
     pub(super) shutdown: ShutdownSignal,
 }
 
@@ -73,7 +73,7 @@ impl Supervisor {
             Ok(status) => describe(status),
             Err(fault) => format!("the server's exit status is unknown: {fault}"),
         };
-        if let Some(words) = self.last_words.quote() {
+        if let Some(words) = self.stderr_tail.quote() {
             why.push_str("; it last wrote:");
             why.push_str(&words);
         }
@@ -88,10 +88,10 @@ impl Supervisor {
         }
         self.flushing.stop().await;
         self.outbox.shut();
-        let exited = timeout(self.patience.closed, self.child.wait()).await.is_ok();
+        let exited = timeout(self.shutdown_timeouts.closed, self.child.wait()).await.is_ok();
         if !exited || self.group.is_alive() {
             self.group.terminate();
-            let deadline = Instant::now() + self.patience.terminated;
+            let deadline = Instant::now() + self.shutdown_timeouts.terminated;
             // Reaped first, or it would count as alive forever.
             let exited = timeout_at(deadline, self.child.wait()).await.is_ok();
             if !exited || !self.group.gone_by(deadline).await {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::connection::{Address, Target, UrlError};
 use super::endpoint::{HttpEndpoint, endpoint_options};
 use super::request::error_response::{check_encoding, refused, unexpected};
-use super::request::{ContentType, HttpRequester, Turn, is_reserved};
+use super::request::{ContentType, HttpRequester, SendOrder, is_reserved};
 use super::stream::{EventStream, StreamEnd};
 use super::transport::{HttpKind, HttpTransport};
 use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
@@ -137,9 +137,14 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
 }
 
 /// Posts a message; its answer comes over the stream.
-pub(super) async fn post(requester: &HttpRequester, endpoint: &Target, turn: Turn, message: ClientMessage) {
+pub(super) async fn post(
+    requester: &HttpRequester,
+    endpoint: &Target,
+    order: SendOrder,
+    message: ClientMessage,
+) {
     let ClientMessage { exchange, kind, json, rules } = message;
-    let guard = turn.wait().await;
+    let guard = order.wait().await;
     let headers = || requester.headers.post(&kind, rules, None);
     let sent = if matches!(kind, ClientMessageKind::Request { .. }) {
         let _slot = requester.slot().await;

@@ -37,16 +37,16 @@ impl Transport for HttpTransport {
         match &self.kind {
             HttpKind::HttpSse { endpoint } => {
                 let endpoint = endpoint.clone();
-                self.requester.start(message, move |requester, turn, message| async move {
-                    http_sse::post(&requester, &endpoint, turn, message).await;
+                self.requester.start(message, move |requester, order, message| async move {
+                    http_sse::post(&requester, &endpoint, order, message).await;
                 });
             }
             HttpKind::Streamable { .. } => {
-                self.requester.start(message, |requester, turn, message| async move {
+                self.requester.start(message, |requester, order, message| async move {
                     if matches!(message.kind, ClientMessageKind::Request { .. }) {
-                        post::send_request(&requester, turn, message).await;
+                        post::send_request(&requester, order, message).await;
                     } else {
-                        post::send_unanswered(&requester, turn, message).await;
+                        post::send_unanswered(&requester, order, message).await;
                     }
                 });
             }
@@ -63,9 +63,9 @@ impl Transport for HttpTransport {
             && rules.lifecycle == Lifecycle::Handshake
         {
             let requester = self.requester.clone();
-            self.requester.tasks.open_get_stream(|turn| async move {
-                turn.wait().await;
-                get_stream::listen(requester, rules).await;
+            self.requester.tasks.open_get_stream(|order| async move {
+                order.wait().await;
+                get_stream::keep_open(requester, rules).await;
             });
         }
     }

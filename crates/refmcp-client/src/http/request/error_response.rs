@@ -13,7 +13,8 @@ const MAX_BODY: usize = 64 << 10;
 /// Bytes of a challenge that are kept.
 const MAX_CHALLENGE: usize = 8 << 10;
 
-/// The error of a response with another status than success.
+/// The error of a response with another status than success. 404 means that the session has ended, if the request had
+/// one.
 pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = response.status;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {

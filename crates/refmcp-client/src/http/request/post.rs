@@ -11,16 +11,16 @@ use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
 use super::error_response::{check_encoding, refused, unexpected};
 use super::headers::ContentType;
 use super::requester::HttpRequester;
-use super::tasks::Turn;
+use super::tasks::SendOrder;
 use crate::http::connection::{BodyError, HttpResponse};
-use crate::http::stream::{EventStream, StreamCursor, StreamEnd};
+use crate::http::stream::{EventStream, ResumePosition, StreamEnd};
 
 /// Attempts in a row to resume a stream that may bring nothing.
-const MAX_FRUITLESS_ATTEMPTS: u32 = 5;
+const MAX_FAILED_ATTEMPTS: u32 = 5;
 
 /// Sends a request, and hands on all messages that come for it.
-pub(crate) async fn send_request(requester: &HttpRequester, turn: Turn, message: ClientMessage) {
-    turn.wait().await;
+pub(crate) async fn send_request(requester: &HttpRequester, order: SendOrder, message: ClientMessage) {
+    order.wait().await;
     let ClientMessage { exchange, kind, json, rules } = message;
     let session = requester.session_of(&kind, rules);
     let posted = PostedRequest { requester, exchange, rules, session, json: json.into() };
@@ -30,9 +30,9 @@ pub(crate) async fn send_request(requester: &HttpRequester, turn: Turn, message:
 }
 
 /// Sends a notification or a response; the next goes once this one is acknowledged.
-pub(crate) async fn send_unanswered(requester: &HttpRequester, turn: Turn, message: ClientMessage) {
+pub(crate) async fn send_unanswered(requester: &HttpRequester, order: SendOrder, message: ClientMessage) {
     let ClientMessage { exchange, kind, json, rules } = message;
-    let guard = turn.wait().await;
+    let guard = order.wait().await;
     let session = requester.session_of(&kind, rules);
     let headers = || requester.headers.post(&kind, rules, session.clone());
     match requester.request(Method::POST, &requester.target, json.into(), headers).await {
@@ -126,13 +126,13 @@ impl PostedRequest<'_> {
 
     /// Reads a stream until the answer has come, over as many connections as it takes.
     async fn follow(&self, response: HttpResponse) -> Result<(), TransportError> {
-        let mut cursor = StreamCursor::new();
+        let mut position = ResumePosition::new();
         let mut events = EventStream::new(response.body, self.requester.max_message_size);
         loop {
             let why = loop {
                 match events.next().await {
                     Ok(item) => {
-                        if let Some(event) = cursor.advance(item)
+                        if let Some(event) = position.advance(item)
                             && self.handle_event(&event)
                         {
                             events.finish(&*self.requester.sink).await;
@@ -143,13 +143,13 @@ impl PostedRequest<'_> {
                     Err(StreamEnd::Broken(why)) => break why,
                 }
             };
-            cursor.ended();
+            position.ended();
             let never = self.rules.is_some_and(|rules| rules.resumption == Resumption::Never);
-            if never || cursor.id().is_none() {
+            if never || position.id().is_none() {
                 return Err(TransportError::Broken(why));
             }
             events.release();
-            events = self.resume(&mut cursor, &why).await?;
+            events = self.resume(&mut position, &why).await?;
         }
     }
 
@@ -165,18 +165,18 @@ impl PostedRequest<'_> {
     }
 
     /// Asks for the rest of a stream until the server sends it.
-    async fn resume(&self, cursor: &mut StreamCursor, why: &str) -> Result<EventStream, TransportError> {
+    async fn resume(&self, position: &mut ResumePosition, why: &str) -> Result<EventStream, TransportError> {
         let requester = self.requester;
         let mut why = why.to_owned();
         loop {
-            if cursor.fruitless() >= MAX_FRUITLESS_ATTEMPTS {
+            if position.failed_attempts() >= MAX_FAILED_ATTEMPTS {
                 let given_up =
-                    format!("{why}; {MAX_FRUITLESS_ATTEMPTS} attempts to take it up again brought nothing");
+                    format!("{why}; {MAX_FAILED_ATTEMPTS} attempts to take it up again brought nothing");
                 return Err(TransportError::Broken(given_up));
             }
-            tokio::time::sleep(cursor.delay()).await;
-            cursor.attempt();
-            let headers = || requester.headers.get(self.rules, self.session.clone(), cursor.id().cloned());
+            tokio::time::sleep(position.delay()).await;
+            position.attempt();
+            let headers = || requester.headers.get(self.rules, self.session.clone(), position.id().cloned());
             let response =
                 match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
                     Ok(response) => response,
@@ -190,7 +190,7 @@ impl PostedRequest<'_> {
                 && ContentType::of(&response.headers) == ContentType::EventStream
             {
                 check_encoding(&response.headers)?;
-                cursor.opened();
+                position.opened();
                 return Ok(EventStream::new(response.body, requester.max_message_size));
             }
             if response.status.is_success() {

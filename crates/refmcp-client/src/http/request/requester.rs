@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::headers::{HeaderTemplates, PROTOCOL_VERSION, SESSION_ID, session_id, shown};
-use super::tasks::{self, MessageTasks, Turn};
+use super::tasks::{self, MessageTasks, SendOrder};
 use crate::auth::{Attempts, LoginPolicy, ResponseAction, TokenManager};
 use crate::http::connection::{Address, Dialer, HttpResponse, Pool, Target};
 use crate::http::endpoint::HttpEndpoint;
@@ -237,13 +237,13 @@ impl HttpRequester {
     pub(crate) fn start<F>(
         self: &Arc<Self>,
         message: ClientMessage,
-        send: impl FnOnce(Arc<Self>, Turn, ClientMessage) -> F,
+        send: impl FnOnce(Arc<Self>, SendOrder, ClientMessage) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let exchange = message.exchange;
-        let started = self.tasks.start(message, |turn, message| {
-            let (requester, sending) = (self.clone(), send(self.clone(), turn, message));
+        let started = self.tasks.start(message, |order, message| {
+            let (requester, sending) = (self.clone(), send(self.clone(), order, message));
             async move {
                 sending.await;
                 requester.tasks.done(exchange);

@@ -1,5 +1,5 @@
-//! The tasks that send messages, and the order among them: notifications and responses go one after the other, a request
-//! waits for the last notification only.
+//! The tasks that send messages, and the send order: notifications and responses go one after the other, a request waits
+//! for the last notification only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// How long a message waits for the acknowledgement of one before it.
-const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One task for each message under way, and one for the GET stream.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ type Acknowledgement = Arc<Semaphore>;
 
 /// Acknowledges a message when it is dropped.
 #[derive(Debug)]
-pub(crate) struct TurnGuard(Option<Acknowledgement>);
+pub(crate) struct SendOrderGuard(Option<Acknowledgement>);
 
-impl Drop for TurnGuard {
+impl Drop for SendOrderGuard {
     fn drop(&mut self) {
         if let Some(acknowledgement) = &self.0 {
             acknowledgement.close();
@@ -48,18 +48,18 @@ impl Drop for TurnGuard {
     }
 }
 
-/// The place of a message in the order.
+/// The place of a message in the send order.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct SendOrder {
     after: Option<Acknowledgement>,
-    guard: TurnGuard,
+    guard: SendOrderGuard,
 }
 
-impl Turn {
+impl SendOrder {
     /// Waits for the message before; the one after waits until the guard is dropped.
-    pub(crate) async fn wait(self) -> TurnGuard {
+    pub(crate) async fn wait(self) -> SendOrderGuard {
         if let Some(acknowledgement) = self.after
-            && timeout(ORDER_PATIENCE, acknowledgement.acquire()).await.is_err()
+            && timeout(ORDER_TIMEOUT, acknowledgement.acquire()).await.is_err()
         {
             tracing::debug!("a message goes before one that was not acknowledged");
         }
@@ -75,7 +75,11 @@ impl MessageTasks {
     }
 
     /// Starts the task of a message, which calls [`Self::done`] at its end; false if everything is closed.
-    pub(crate) fn start<F>(&self, message: ClientMessage, work: impl FnOnce(Turn, ClientMessage) -> F) -> bool
+    pub(crate) fn start<F>(
+        &self,
+        message: ClientMessage,
+        work: impl FnOnce(SendOrder, ClientMessage) -> F,
+    ) -> bool
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -85,12 +89,12 @@ impl MessageTasks {
             return false;
         }
         let exchange = message.exchange;
-        let (turn, is_request) = match &message.kind {
-            ClientMessageKind::Request { .. } => (state.turn_of_request(), true),
-            ClientMessageKind::Notification { .. } => (state.turn_of_unanswered(true), false),
-            ClientMessageKind::Response => (state.turn_of_unanswered(false), false),
+        let (order, is_request) = match &message.kind {
+            ClientMessageKind::Request { .. } => (state.order_of_request(), true),
+            ClientMessageKind::Notification { .. } => (state.order_of_unanswered(true), false),
+            ClientMessageKind::Response => (state.order_of_unanswered(false), false),
         };
-        let task = self.runtime.spawn(work(turn, message));
+        let task = self.runtime.spawn(work(order, message));
         if is_request { &mut state.requests } else { &mut state.unanswered }.insert(exchange, task);
         true
     }
@@ -100,7 +104,7 @@ impl MessageTasks {
     }
 
     /// Starts the task that reads the GET stream, in place of the one before.
-    pub(crate) fn open_get_stream<F>(&self, work: impl FnOnce(Turn) -> F)
+    pub(crate) fn open_get_stream<F>(&self, work: impl FnOnce(SendOrder) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -108,8 +112,8 @@ impl MessageTasks {
         if state.closed {
             return;
         }
-        let turn = state.turn_of_request();
-        let task = self.runtime.spawn(work(turn));
+        let order = state.order_of_request();
+        let task = self.runtime.spawn(work(order));
         if let Some(before) = state.get_stream.replace(task) {
             before.abort();
         }
@@ -178,17 +182,17 @@ pub(crate) async fn abort(tasks: Vec<JoinHandle<()>>) {
 }
 
 impl State {
-    fn turn_of_request(&mut self) -> Turn {
+    fn order_of_request(&mut self) -> SendOrder {
         self.last_notification.take_if(|acknowledgement| acknowledgement.is_closed());
-        Turn { after: self.last_notification.clone(), guard: TurnGuard(None) }
+        SendOrder { after: self.last_notification.clone(), guard: SendOrderGuard(None) }
     }
 
-    fn turn_of_unanswered(&mut self, is_notification: bool) -> Turn {
+    fn order_of_unanswered(&mut self, is_notification: bool) -> SendOrder {
         let acknowledgement = Arc::new(Semaphore::new(0));
         if is_notification {
             self.last_notification = Some(acknowledgement.clone());
         }
         let before = self.last_unanswered.replace(acknowledgement.clone());
-        Turn { after: before.filter(|it| !it.is_closed()), guard: TurnGuard(Some(acknowledgement)) }
+        SendOrder { after: before.filter(|it| !it.is_closed()), guard: SendOrderGuard(Some(acknowledgement)) }
     }
 }

@@ -8,18 +8,18 @@ use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Rules;
 
-use super::cursor::StreamCursor;
 use super::events::{EventStream, StreamEnd};
+use super::resume_position::ResumePosition;
 use crate::http::request::error_response::check_encoding;
 use crate::http::request::{ContentType, HttpRequester};
 
 /// Keeps the GET stream open, if the server has one.
-pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules) {
+pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rules) {
     let session = requester.session().id;
-    let mut cursor = StreamCursor::new();
+    let mut position = ResumePosition::new();
     let (mut was_open, mut lost) = (false, false);
     loop {
-        let headers = || requester.headers.get(Some(rules), session.clone(), cursor.id().cloned());
+        let headers = || requester.headers.get(Some(rules), session.clone(), position.id().cloned());
         match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
             Ok(response)
                 if response.status == StatusCode::OK
@@ -28,14 +28,14 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
                 if let Err(fault) = check_encoding(&response.headers) {
                     return requester.sink.ignored_input(&fault.to_string());
                 }
-                cursor.opened();
+                position.opened();
                 was_open = true;
                 if std::mem::take(&mut lost) {
                     requester.sink.stream_restored();
                 }
-                read(&requester, &mut cursor, EventStream::new(response.body, requester.max_message_size))
+                read(&requester, &mut position, EventStream::new(response.body, requester.max_message_size))
                     .await;
-                cursor.ended();
+                position.ended();
             }
             Ok(response) if response.status.is_success() => {
                 let status = response.status;
@@ -69,8 +69,8 @@ pub(crate) async fn listen(requester: Arc<HttpRequester>, rules: &'static Rules)
             }
             Err(fault) => return requester.sink.ignored_input(&fault.to_string()),
         }
-        tokio::time::sleep(cursor.delay()).await;
-        cursor.attempt();
+        tokio::time::sleep(position.delay()).await;
+        position.attempt();
     }
 }
 
@@ -78,10 +78,10 @@ fn refused(status: StatusCode) -> TransportError {
     TransportError::Broken(format!("the server refuses the stream of its messages with status {status}"))
 }
 
-async fn read(requester: &HttpRequester, cursor: &mut StreamCursor, mut events: EventStream) {
+async fn read(requester: &HttpRequester, position: &mut ResumePosition, mut events: EventStream) {
     loop {
         match events.next().await {
-            Ok(item) => match cursor.advance(item) {
+            Ok(item) => match position.advance(item) {
                 Some(event) if event.event != "message" => {
                     requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
                 }

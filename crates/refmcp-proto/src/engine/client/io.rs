@@ -196,7 +196,7 @@ pub enum TransportError {
         /// At which step, and by which side's fault.
         why: String,
     },
-    /// The server no longer knows the session; calls in flight may or may not have been carried out.
+    /// The server no longer knows the session (over HTTP: 404); calls in flight may or may not have been carried out.
     #[error("the server no longer knows the session")]
     SessionLost,
     /// The server broke the rules of its transport.

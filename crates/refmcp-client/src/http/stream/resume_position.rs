@@ -17,23 +17,23 @@ const HELD_OPEN: Duration = Duration::from_secs(5);
 
 /// Where and when to resume a stream.
 #[derive(Debug)]
-pub(crate) struct StreamCursor {
+pub(crate) struct ResumePosition {
     id: Option<HeaderValue>,
     last_id: String,
     delay: Duration,
-    fruitless: u32,
+    failed_attempts: u32,
     since: Instant,
     /// The id that was sent with the last attempt, until an event came.
     resumed_after: Option<String>,
 }
 
-impl StreamCursor {
+impl ResumePosition {
     pub(crate) fn new() -> Self {
         Self {
             id: None,
             last_id: String::new(),
             delay: DEFAULT_DELAY,
-            fruitless: 0,
+            failed_attempts: 0,
             since: Instant::now(),
             resumed_after: None,
         }
@@ -45,18 +45,18 @@ impl StreamCursor {
     }
 
     /// Attempts in a row that brought nothing.
-    pub(crate) fn fruitless(&self) -> u32 {
-        self.fruitless
+    pub(crate) fn failed_attempts(&self) -> u32 {
+        self.failed_attempts
     }
 
     /// How long to wait before the next attempt.
     pub(crate) fn delay(&self) -> Duration {
-        self.delay.saturating_mul(1 << self.fruitless.min(16)).min(MAX_DELAY)
+        self.delay.saturating_mul(1 << self.failed_attempts.min(16)).min(MAX_DELAY)
     }
 
     /// Another attempt is made.
     pub(crate) fn attempt(&mut self) {
-        self.fruitless = self.fruitless.saturating_add(1);
+        self.failed_attempts = self.failed_attempts.saturating_add(1);
     }
 
     /// A stream was opened.
@@ -68,7 +68,7 @@ impl StreamCursor {
     /// A stream has ended.
     pub(crate) fn ended(&mut self) {
         if self.since.elapsed() >= HELD_OPEN {
-            self.fruitless = 0;
+            self.failed_attempts = 0;
         }
     }
 
@@ -86,13 +86,13 @@ impl StreamCursor {
                 if event.data.is_empty() {
                     return None;
                 }
-                self.fruitless = 0;
+                self.failed_attempts = 0;
                 Some(event)
             }
             SseItem::Primed { id } => {
                 if id != self.last_id {
                     self.set_id(&id);
-                    self.fruitless = 0;
+                    self.failed_attempts = 0;
                 }
                 None
             }
@@ -124,50 +124,50 @@ mod tests {
 
     #[tokio::test]
     async fn retry_delays_of_the_server_are_bounded() {
-        let mut cursor = StreamCursor::new();
-        assert_eq!(cursor.delay(), DEFAULT_DELAY);
+        let mut position = ResumePosition::new();
+        assert_eq!(position.delay(), DEFAULT_DELAY);
         for (said, waited) in [(0, 10), (500, 500), (u64::MAX, 60_000)] {
-            cursor.advance(SseItem::Retry(said));
-            assert_eq!(cursor.delay(), Duration::from_millis(waited));
+            position.advance(SseItem::Retry(said));
+            assert_eq!(position.delay(), Duration::from_millis(waited));
         }
     }
 
     #[tokio::test]
     async fn delays_grow_until_an_event_comes() {
-        let mut cursor = StreamCursor::new();
+        let mut position = ResumePosition::new();
         let pauses: Vec<_> = (0..8)
             .map(|_| {
-                let pause = cursor.delay().as_secs();
-                cursor.attempt();
+                let pause = position.delay().as_secs();
+                position.attempt();
                 pause
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-        cursor.advance(SseItem::Primed { id: "a".to_owned() });
-        assert_eq!((cursor.fruitless(), cursor.delay()), (0, DEFAULT_DELAY));
-        cursor.attempt();
-        cursor.advance(SseItem::Primed { id: "a".to_owned() });
-        assert_eq!(cursor.fruitless(), 1, "the same id again is nothing new");
+        position.advance(SseItem::Primed { id: "a".to_owned() });
+        assert_eq!((position.failed_attempts(), position.delay()), (0, DEFAULT_DELAY));
+        position.attempt();
+        position.advance(SseItem::Primed { id: "a".to_owned() });
+        assert_eq!(position.failed_attempts(), 1, "the same id again is nothing new");
     }
 
     #[tokio::test]
     async fn an_event_that_is_replayed_is_not_returned_again() {
-        let mut cursor = StreamCursor::new();
-        assert!(cursor.advance(event(Some("1"), "x")).is_some());
-        cursor.opened();
-        assert!(cursor.advance(event(Some("1"), "x")).is_none());
-        assert!(cursor.advance(event(Some("2"), "y")).is_some());
-        assert_eq!(cursor.id().unwrap(), "2");
-        assert!(cursor.advance(event(Some("2"), "z")).is_some(), "an event without an id of its own");
+        let mut position = ResumePosition::new();
+        assert!(position.advance(event(Some("1"), "x")).is_some());
+        position.opened();
+        assert!(position.advance(event(Some("1"), "x")).is_none());
+        assert!(position.advance(event(Some("2"), "y")).is_some());
+        assert_eq!(position.id().unwrap(), "2");
+        assert!(position.advance(event(Some("2"), "z")).is_some(), "an event without an id of its own");
     }
 
     #[tokio::test]
-    async fn an_empty_id_clears_the_cursor() {
-        let mut cursor = StreamCursor::new();
-        cursor.advance(event(Some("1"), "x"));
-        cursor.advance(event(Some(""), "y"));
-        assert_eq!(cursor.id(), None);
-        cursor.advance(event(None, "z"));
-        assert_eq!(cursor.id(), None);
+    async fn an_empty_id_clears_the_position() {
+        let mut position = ResumePosition::new();
+        position.advance(event(Some("1"), "x"));
+        position.advance(event(Some(""), "y"));
+        assert_eq!(position.id(), None);
+        position.advance(event(None, "z"));
+        assert_eq!(position.id(), None);
     }
 }
