@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::caller::Client;
-use crate::access::rate::RateLimiter;
+use crate::access::rate_limit::RateLimiter;
 use crate::ops::health::OpsRoutes;
 use crate::ops::log::RefusalLog;
 use crate::ops::metrics::{GaugeGuard, Metrics};
@@ -41,7 +41,7 @@ const CHANGE_BATCH: usize = 256;
 /// An MCP server over HTTP.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<EndpointState>,
 }
 
 /// Builds an [`Endpoint`].
@@ -88,7 +88,7 @@ impl EndpointBuilder {
         config.policy.announce_end = false;
         config.policy.null_error_id = true;
         let clock = server.clock();
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(EndpointState {
             server,
             rates: options.rate.map(RateLimiter::new),
             extra_paths: extra_paths(&options),
@@ -109,7 +109,7 @@ impl EndpointBuilder {
 }
 
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct EndpointState {
     pub(crate) server: Server,
     pub(crate) options: Options,
     pub(crate) config: Arc<EngineConfig>,
@@ -185,7 +185,7 @@ impl Endpoint {
 /// The route of metadata of one of several resources.
 const BELOW_METADATA: &str = "/.well-known/oauth-protected-resource/{*resource}";
 
-impl Inner {
+impl EndpointState {
     /// Whether a route is served here, and not on the operators' listener.
     pub(crate) fn serves(&self, route: &Route) -> bool {
         self.options.ops == OpsRoutes::Public || !route.target.is_ops()
@@ -266,7 +266,7 @@ pub(crate) fn original_uri(head: &Parts) -> &Uri {
 }
 
 /// The background task: notifies of changes, and sweeps idle sessions and old streams.
-async fn maintain(endpoint: Weak<Inner>) {
+async fn maintain(endpoint: Weak<EndpointState>) {
     let Some(inner) = endpoint.upgrade() else { return };
     let (feed, mut sweep) = (inner.server.changes(), tokio::time::interval(sweep_every(&inner.options)));
     drop(inner);

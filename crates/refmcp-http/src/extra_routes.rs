@@ -11,7 +11,7 @@ use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::uri::OPENID;
 
 use crate::access::cors;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::Refusal;
 use crate::request::body;
 
@@ -39,7 +39,7 @@ pub trait ExtraRoutes: Send + Sync + fmt::Debug {
     }
 }
 
-impl Inner {
+impl EndpointState {
     /// Serves a request of an extra route.
     pub(crate) async fn answer_extra(
         &self,

@@ -59,7 +59,7 @@ mod serve;
 mod session;
 mod stream;
 
-pub use access::rate::Rate;
+pub use access::rate_limit::Rate;
 pub use access::resource_server::ResourceServer;
 pub use access::trusted_proxy::{TrustedProxy, TrustedProxyError};
 pub use access::{cors, guard};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use refmcp_server::backplane::BackplaneSettings;
 
-use crate::access::rate::Rate;
+use crate::access::rate_limit::Rate;
 use crate::access::resource_server::ResourceServer;
 use crate::access::trusted_proxy::TrustedProxy;
 use crate::extra_routes::ExtraRoutes;

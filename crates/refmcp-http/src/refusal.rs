@@ -116,6 +116,7 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here")
     }
 
+    /// 404: the session has ended or never was, so the client opens another.
     #[cold]
     pub(crate) fn unknown_session(why: &'static str) -> Self {
         Self::new(StatusCode::NOT_FOUND, Reason::Session, why)
@@ -164,7 +165,8 @@ impl Refusal {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Reason::Fault, why)
     }
 
-    /// A request without sufficient authorization. The nonce is for the client's next DPoP proof.
+    /// A request without sufficient authorization: 401 or 403 with `WWW-Authenticate`. The nonce is for the client's
+    /// next DPoP proof.
     #[cold]
     pub(crate) fn denied(denied: &AccessError, challenges: &[Challenge], nonce: Option<String>) -> Self {
         let reason = match denied {

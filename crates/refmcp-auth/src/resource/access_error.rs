@@ -81,8 +81,8 @@ impl AccessError {
         }
     }
 
-    /// The challenges of the response: one for each scheme that could help, DPoP first. `presented` is the scheme of the
-    /// request.
+    /// The challenges of the response (`WWW-Authenticate`): one for each scheme that could help, DPoP first. `presented`
+    /// is the scheme of the request.
     pub fn challenges(
         &self,
         read_credentials: Option<Scheme>,

@@ -4,7 +4,7 @@ pub(crate) mod caller;
 pub mod cors;
 pub(crate) mod forwarded;
 pub mod guard;
-pub(crate) mod rate;
+pub(crate) mod rate_limit;
 pub(crate) mod resource_server;
 pub(crate) mod scopes;
 pub(crate) mod trusted_proxy;

@@ -8,13 +8,13 @@ use refmcp_auth::Scopes;
 use refmcp_proto::jsonrpc::{Incoming, Message, Request};
 
 use crate::access::caller::Caller;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::Refusal;
 use crate::session::HttpSession;
 
 /// Refuses a body whose token does not cover all of its messages. The session, if there is one, may have its own tools.
 pub(crate) fn check(
-    endpoint: &Inner,
+    endpoint: &EndpointState,
     caller: &Caller,
     head: &Parts,
     session: impl FnOnce() -> Option<Arc<HttpSession>>,

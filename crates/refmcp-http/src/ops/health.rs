@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::access::caller::Client;
 use crate::access::guard;
-use crate::endpoint::{Endpoint, Inner};
+use crate::endpoint::{Endpoint, EndpointState};
 use crate::ops::log::logged_path;
 use crate::ops::prometheus::CONTENT_TYPE;
 use crate::refusal::Refusal;
@@ -54,7 +54,7 @@ impl Endpoint {
     }
 }
 
-impl Inner {
+impl EndpointState {
     /// Serves a request of an operator. A web page must not reach a listener on this machine through its visitor's
     /// browser, so `Host` and `Origin` are checked here too.
     fn serve_ops<B>(
@@ -74,7 +74,7 @@ impl Inner {
     }
 }
 
-pub(crate) fn serve(endpoint: &Inner, target: Target) -> Result<Response, Refusal> {
+pub(crate) fn serve(endpoint: &EndpointState, target: Target) -> Result<Response, Refusal> {
     match target {
         Target::Health => Ok(plain("alive\n".to_owned())),
         Target::Ready if endpoint.is_draining() => Err(Refusal::stopping()),

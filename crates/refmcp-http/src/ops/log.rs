@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tracing::Level;
 
 use crate::access::caller::Client;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 
 /// Lines of one reason at once after a pause.
@@ -63,7 +63,7 @@ impl LogLimiter {
     }
 }
 
-impl Inner {
+impl EndpointState {
     /// Counts a refusal and logs it: failed authorization and internal faults as warnings, others as information.
     #[cold]
     pub(crate) fn refused(

@@ -10,7 +10,7 @@ use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
 
@@ -41,7 +41,7 @@ pub(crate) async fn refuse_unread(headers: &HeaderMap, body: Body, refusal: Refu
 }
 
 /// Reads a whole body of at most so many bytes.
-pub(crate) async fn read(endpoint: &Inner, body: Body, most: usize) -> Result<Bytes, Refusal> {
+pub(crate) async fn read(endpoint: &EndpointState, body: Body, most: usize) -> Result<Bytes, Refusal> {
     let too_long = || {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Reason::BodySize, format!("at most {most} bytes"))
             .and_close()

@@ -19,7 +19,7 @@ use crate::access::cors;
 use crate::access::forwarded::{self, ForwardedOrigin};
 use crate::access::guard;
 use crate::access::resource_server::ResourceServer;
-use crate::endpoint::{Endpoint, Inner};
+use crate::endpoint::{Endpoint, EndpointState};
 use crate::extra_routes::ExtraRoutes;
 use crate::ops::health;
 use crate::ops::log::logged_path;
@@ -74,7 +74,7 @@ enum Service<'a> {
     Extra(&'a dyn ExtraRoutes),
 }
 
-impl Inner {
+impl EndpointState {
     /// Checks `Host`, `Origin`, the rate limit, the path and the method, before the body is read.
     fn admit(
         &self,

@@ -9,7 +9,7 @@ use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber};
 
 use crate::access::caller::Caller;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers::{self, AcceptRule};
@@ -17,7 +17,11 @@ use crate::request::response;
 use crate::session::driver::SessionDriver;
 use crate::stream::sse::{self, EventSource, SseFormat};
 
-pub(crate) async fn get(endpoint: &Arc<Inner>, caller: Caller, head: Parts) -> Result<Response, Refusal> {
+pub(crate) async fn get(
+    endpoint: &Arc<EndpointState>,
+    caller: Caller,
+    head: Parts,
+) -> Result<Response, Refusal> {
     let headers = &head.headers;
     if headers::is_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
@@ -33,7 +37,11 @@ pub(crate) async fn get(endpoint: &Arc<Inner>, caller: Caller, head: Parts) -> R
     }
 }
 
-pub(crate) fn delete(endpoint: &Inner, caller: &Caller, headers: &HeaderMap) -> Result<Response, Refusal> {
+pub(crate) fn delete(
+    endpoint: &EndpointState,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Response, Refusal> {
     if headers::is_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
@@ -51,31 +59,33 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<(StreamNumber, u64)>, Ref
 
 /// Messages that belong to no request and were not read before. The latest request for them gets them.
 async fn get_stream(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     driver: &Arc<SessionDriver>,
     format: SseFormat,
 ) -> Result<Response, Refusal> {
-    let held = (endpoint.acquire_stream()?, driver.add_reader());
+    let guards = (endpoint.acquire_stream()?, driver.add_reader());
     let (source, beginning) = match driver.read(StreamNumber::GET, ReadFrom::Unread).await? {
         None => (EventSource::Stream(driver.get_stream().attach()), Vec::new()),
         Some(Ok(reading)) => (EventSource::Log(reading), sse::priming_event(StreamNumber::GET, format)),
         Some(Err(AttachOutcome::Unknown)) => return Err(Refusal::unknown_session("the session has ended")),
         Some(Err(_)) => return Err(Refusal::internal("the stream cannot be read")),
     };
-    Ok(sse::response(endpoint, source, format, beginning, held))
+    Ok(sse::response(endpoint, source, format, beginning, guards))
 }
 
 /// A stream that broke, after the last event that the client received.
 async fn resume(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     driver: &Arc<SessionDriver>,
     (number, after): (StreamNumber, u64),
     format: SseFormat,
 ) -> Result<Response, Refusal> {
     let bad = |why: &'static str| Err(Refusal::bad_request(Reason::EventId, why));
-    let held = (endpoint.acquire_stream()?, driver.add_reader());
+    let guards = (endpoint.acquire_stream()?, driver.add_reader());
     match driver.read(number, ReadFrom::After(after)).await? {
-        Some(Ok(reading)) => Ok(sse::response(endpoint, EventSource::Log(reading), format, Vec::new(), held)),
+        Some(Ok(reading)) => {
+            Ok(sse::response(endpoint, EventSource::Log(reading), format, Vec::new(), guards))
+        }
         Some(Err(AttachOutcome::Gone { request })) => answer_gone(request.as_ref()),
         Some(Err(AttachOutcome::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),
         // The client would only resume an empty stream again.

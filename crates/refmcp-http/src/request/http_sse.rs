@@ -14,7 +14,7 @@ use refmcp_server::backplane::SessionId;
 
 use crate::access::caller::Caller;
 use crate::access::scopes;
-use crate::endpoint::{Inner, original_uri};
+use crate::endpoint::{EndpointState, original_uri};
 use crate::refusal::{Reason, Refusal};
 use crate::request::body;
 use crate::request::headers::{self, AcceptRule};
@@ -24,7 +24,11 @@ use crate::stream::response_stream::GET_STREAM;
 use crate::stream::sse::{self, EventSource, SseFormat};
 
 /// Opens a session; its first event has the URI to post to.
-pub(crate) async fn open(endpoint: &Arc<Inner>, caller: Caller, head: Parts) -> Result<Response, Refusal> {
+pub(crate) async fn open(
+    endpoint: &Arc<EndpointState>,
+    caller: Caller,
+    head: Parts,
+) -> Result<Response, Refusal> {
     headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
     let counted = endpoint.acquire_stream()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
@@ -34,11 +38,11 @@ pub(crate) async fn open(endpoint: &Arc<Inner>, caller: Caller, head: Parts) -> 
     // The session ends with its stream, also if opening that fails.
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
     driver.note(headers::missing_accept(&head.headers, AcceptRule::Get));
-    let held = (counted, driver.add_reader(), end);
+    let guards = (counted, driver.add_reader(), end);
     let source = EventSource::Stream(driver.get_stream().attach());
     let uri = format!("{}?sessionId={}", sibling_path(&head, "/messages"), session.id.reveal());
     let format = SseFormat::new(Resumption::Never, &endpoint.options);
-    Ok(sse::response(endpoint, source, format, sse::endpoint_event(&uri), held))
+    Ok(sse::response(endpoint, source, format, sse::endpoint_event(&uri), guards))
 }
 
 /// A path beside the requested one, wherever the endpoint is mounted.
@@ -71,7 +75,7 @@ pub(crate) fn wrong_method(paths: &EndpointPath, target: Target, head: &Parts) -
 
 /// Receives a message; the answer goes to the session's stream.
 pub(crate) async fn message(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: Caller,
     head: Parts,
     body: Body,
@@ -96,7 +100,7 @@ pub(crate) async fn message(
 
 /// The session lasts as long as its stream is read.
 struct EndSessionOnDrop {
-    endpoint: Arc<Inner>,
+    endpoint: Arc<EndpointState>,
     id: SessionId,
 }
 

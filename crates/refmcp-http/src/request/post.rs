@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 
 use crate::access::caller::Caller;
 use crate::access::scopes;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
 use crate::request::body;
 use crate::request::headers::{self, AcceptRule};
-use crate::request::response::{CancelOnDrop, Exchange, ResponseMode, status_of_answer};
+use crate::request::response::{CancelOnDrop, Exchange, ResponseMode, status_of_response};
 use crate::session::SessionTransport;
 use crate::session::driver::SessionDriver;
 use crate::stream::response_stream::{GET_STREAM, ResponseStream};
 use crate::stream::sse::SseFormat;
 
 pub(crate) async fn post(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: Caller,
     head: Parts,
     body: Body,
@@ -57,7 +57,7 @@ impl Step {
     }
 
     /// The response, at once if the answer is there.
-    fn respond(endpoint: &Inner, exchange: Exchange) -> Self {
+    fn respond(endpoint: &EndpointState, exchange: Exchange) -> Self {
         match exchange.try_response(endpoint) {
             Some(response) => Self::Respond(response),
             None => Self::Wait(exchange),
@@ -66,7 +66,7 @@ impl Step {
 
     /// The same for a request of a session.
     fn respond_in_session(
-        endpoint: &Inner,
+        endpoint: &EndpointState,
         driver: Arc<SessionDriver>,
         stream: Arc<ResponseStream>,
         mode: ResponseMode,
@@ -77,7 +77,12 @@ impl Step {
     }
 }
 
-fn receive(endpoint: &Arc<Inner>, caller: &Caller, head: Parts, body: &[u8]) -> Result<Step, Refusal> {
+fn receive(
+    endpoint: &Arc<EndpointState>,
+    caller: &Caller,
+    head: Parts,
+    body: &[u8],
+) -> Result<Step, Refusal> {
     let headers = &head.headers;
     let incoming = match decode(body, &endpoint.limits()) {
         Ok(incoming) => incoming,
@@ -93,7 +98,7 @@ fn receive(endpoint: &Arc<Inner>, caller: &Caller, head: Parts, body: &[u8]) -> 
             return Err(Refusal::rpc(Reason::Message, fault.id.as_ref(), &fault.error));
         }
     };
-    if is_answered(&incoming) {
+    if expects_response(&incoming) {
         check_accept(endpoint, headers)?;
     }
     // A session of another caller is refused below.
@@ -106,13 +111,13 @@ fn receive(endpoint: &Arc<Inner>, caller: &Caller, head: Parts, body: &[u8]) -> 
 }
 
 /// Whether the client accepts both kinds of responses.
-fn check_accept(endpoint: &Inner, headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_accept(endpoint: &EndpointState, headers: &HeaderMap) -> Result<(), Refusal> {
     let kinds = ["application/json", "text/event-stream"];
     headers::check_accept(headers, endpoint.options.require_accept, kinds)
 }
 
-/// Whether a body is answered. Notifications and responses are not, so their `Accept` does not matter.
-fn is_answered(incoming: &Incoming<'_>) -> bool {
+/// Whether a body has a JSON-RPC response. Notifications and responses have none, so their `Accept` does not matter.
+fn expects_response(incoming: &Incoming<'_>) -> bool {
     let is_request = |message: &Message<'_>| matches!(message, Message::Request(_));
     match incoming {
         Incoming::One(message) => is_request(message),
@@ -124,7 +129,7 @@ fn is_answered(incoming: &Incoming<'_>) -> bool {
 }
 
 fn single(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: &Caller,
     headers: HeaderMap,
     message: Message<'_>,
@@ -177,7 +182,7 @@ fn id_of<'a>(message: &'a Message<'_>) -> Option<&'a RequestId> {
 }
 
 /// Records what is wrong with a message that no engine receives.
-fn record_mistakes(endpoint: &Inner, message: &Message<'_>) {
+fn record_mistakes(endpoint: &EndpointState, message: &Message<'_>) {
     message_checks::client_message(message).for_each(|finding| endpoint.server.record(None, &finding));
 }
 
@@ -186,7 +191,7 @@ fn bad_request(reason: Reason, message: &Message<'_>, error: &RpcError) -> Refus
     Refusal::rpc(reason, id_of(message), error)
 }
 
-fn unsupported(endpoint: &Inner, requested: &str) -> RpcError {
+fn unsupported(endpoint: &EndpointState, requested: &str) -> RpcError {
     let supported: Vec<&str> = endpoint.config.revisions.iter().map(|revision| revision.as_str()).collect();
     RpcError::new(code::UNSUPPORTED_VERSION, "unsupported MCP-Protocol-Version")
         .with_data(json!({ "supported": supported, "requested": excerpt(requested) }))
@@ -194,7 +199,7 @@ fn unsupported(endpoint: &Inner, requested: &str) -> RpcError {
 
 /// A message of a revision without sessions.
 fn stateless(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: &Caller,
     headers: HeaderMap,
     version: &str,
@@ -233,7 +238,7 @@ fn stateless(
 
 /// A message of a session, or the `initialize` that opens one.
 fn in_session(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: &Caller,
     headers: &HeaderMap,
     message: Message<'_>,
@@ -263,7 +268,7 @@ fn in_session(
 }
 
 fn initialize(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: &Caller,
     headers: &HeaderMap,
     message: Message<'_>,
@@ -277,18 +282,19 @@ fn initialize(
     let stream = driver.open_stream(id_of(&message).cloned());
     driver.receive(stream.exchange, message);
     // The engine answers `initialize` itself, without a handler.
-    let answer = stream.try_answer().ok_or_else(|| Refusal::internal("the session cannot be opened"))?;
+    let answer =
+        stream.try_first_response().ok_or_else(|| Refusal::internal("the session cannot be opened"))?;
     if driver.session_rules().is_none() {
-        let status = status_of_answer(Lifecycle::Handshake, answer.error_code());
+        let status = status_of_response(Lifecycle::Handshake, answer.error_code());
         let why = log::rpc_error_message(&answer.json).unwrap_or_default();
         return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
     }
-    let response = endpoint.json_answer(Lifecycle::Handshake, answer);
+    let response = endpoint.json_response(Lifecycle::Handshake, answer);
     Ok(Step::Open(driver, response))
 }
 
 async fn open_session(
-    endpoint: &Inner,
+    endpoint: &EndpointState,
     caller: &Caller,
     driver: Arc<SessionDriver>,
     mut response: Response,
@@ -301,13 +307,18 @@ async fn open_session(
 }
 
 /// A batch. One revision has batches; the session's engine knows whether it is that one.
-fn batch(endpoint: &Inner, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Step, Refusal> {
+fn batch(
+    endpoint: &EndpointState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Step, Refusal> {
     let session = endpoint.session_of_request(caller, headers);
     let driver = session.map_err(|refusal| refusal.into_rpc_error(None))?.driver.clone();
     let stream = driver.open_stream(None);
     driver.receive_bytes(stream.exchange, body);
     if !has_requests(body) {
-        let refused = stream.try_answer();
+        let refused = stream.try_first_response();
         driver.close_exchange(stream.exchange);
         return Ok(match refused {
             Some(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),

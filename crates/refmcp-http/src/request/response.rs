@@ -1,4 +1,4 @@
-//! Responses: one JSON object if the answer is the first message, else an SSE stream.
+//! Responses: JSON or SSE (`application/json` if the JSON-RPC response is the first message, else `text/event-stream`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use refmcp_proto::jsonrpc::{RequestId, RpcError, code};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
 
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 use crate::session::driver::SessionDriver;
 use crate::stream::response_stream::{Message, ResponseStream};
@@ -41,39 +41,39 @@ pub(crate) enum ResponseMode {
 
 impl Exchange {
     /// The response, if the answer is there already.
-    pub(crate) fn try_response(&self, endpoint: &Inner) -> Option<Response> {
-        self.stream.try_answer().map(|answer| endpoint.json_answer(self.lifecycle, answer))
+    pub(crate) fn try_response(&self, endpoint: &EndpointState) -> Option<Response> {
+        self.stream.try_first_response().map(|answer| endpoint.json_response(self.lifecycle, answer))
     }
 
     /// Waits for the first message and responds with JSON if it is the answer, else with a stream. A request that cannot
     /// be answered is cancelled.
-    pub(crate) async fn response(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
+    pub(crate) async fn response(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
         let (driver, exchange) = (self.driver.clone(), self.stream.exchange);
-        let response = self.json_or_stream(endpoint).await;
+        let response = self.json_or_sse(endpoint).await;
         if response.is_err() {
             driver.cancel_exchange(exchange);
         }
         response
     }
 
-    async fn json_or_stream(self, endpoint: &Arc<Inner>) -> Result<Response, Refusal> {
+    async fn json_or_sse(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
         let Self { driver, stream, lifecycle, format, mode, guard } = self;
         let answer = match mode {
-            ResponseMode::Stream => stream.try_answer(),
-            ResponseMode::StreamOnMessage => stream.answer().await,
+            ResponseMode::Stream => stream.try_first_response(),
+            ResponseMode::StreamOnMessage => stream.first_response().await,
             ResponseMode::StreamAfterDelay => {
                 let delay = endpoint.options.stream_after;
-                tokio::time::timeout(delay, stream.answer()).await.ok().flatten()
+                tokio::time::timeout(delay, stream.first_response()).await.ok().flatten()
             }
         };
         if let Some(answer) = answer {
-            return Ok(endpoint.json_answer(lifecycle, answer));
+            return Ok(endpoint.json_response(lifecycle, answer));
         }
         if stream.is_over() {
             // The request was cancelled.
             return Ok(sse::whole(Vec::new()));
         }
-        let held = (endpoint.acquire_stream()?, driver.add_reader(), guard);
+        let guards = (endpoint.acquire_stream()?, driver.add_reader(), guard);
         let number = match driver.attach_log(&stream).await? {
             Some(OpenStreamOutcome::Opened(number, _)) => number,
             Some(OpenStreamOutcome::Full) => {
@@ -84,7 +84,7 @@ impl Exchange {
             }
             None => {
                 let source = EventSource::Stream(stream.attach());
-                return Ok(sse::response(endpoint, source, format, Vec::new(), held));
+                return Ok(sse::response(endpoint, source, format, Vec::new(), guards));
             }
         };
         let beginning = sse::priming_event(number, format);
@@ -93,7 +93,7 @@ impl Exchange {
         }
         match driver.read(number, ReadFrom::After(0)).await? {
             Some(Ok(reading)) => {
-                Ok(sse::response(endpoint, EventSource::Log(reading), format, beginning, held))
+                Ok(sse::response(endpoint, EventSource::Log(reading), format, beginning, guards))
             }
             _ if stream.is_over() => Ok(sse::whole(Vec::new())),
             _ => Err(Refusal::internal("the stream cannot be read")),
@@ -101,7 +101,7 @@ impl Exchange {
     }
 }
 
-/// Dropping a stateless request's connection cancels the request. After the answer this has no effect.
+/// A client disconnect cancels the request, where it is stateless. After the response this has no effect.
 pub(crate) struct CancelOnDrop {
     pub(crate) driver: Arc<SessionDriver>,
     pub(crate) exchange: ExchangeId,
@@ -113,22 +113,22 @@ impl Drop for CancelOnDrop {
     }
 }
 
-impl Inner {
+impl EndpointState {
     /// A message as the whole response.
     pub(crate) fn json(&self, status: StatusCode, body: Bytes) -> Response {
         self.metrics.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
         json(status, body)
     }
 
-    /// An answer as the whole response.
-    pub(crate) fn json_answer(&self, lifecycle: Lifecycle, answer: Message) -> Response {
-        self.json(status_of_answer(lifecycle, answer.error_code()), answer.json)
+    /// A JSON-RPC response as the whole HTTP response.
+    pub(crate) fn json_response(&self, lifecycle: Lifecycle, answer: Message) -> Response {
+        self.json(status_of_response(lifecycle, answer.error_code()), answer.json)
     }
 }
 
-/// The status of an answer of the engine. In a session it is 200, since the request was understood; without one, some
-/// errors have a status of their own for intermediaries that only see HTTP.
-pub(crate) fn status_of_answer(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode {
+/// The status of a JSON-RPC response of the engine. In a session it is 200, since the request was understood; without
+/// one, some errors have a status of their own for intermediaries that only see HTTP.
+pub(crate) fn status_of_response(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode {
     match (lifecycle, error) {
         (Lifecycle::PerRequest, Some(code::METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
         (

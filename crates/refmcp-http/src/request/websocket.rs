@@ -13,7 +13,7 @@ use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::access::caller::Caller;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
 
@@ -31,7 +31,7 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
 
 /// Answers the handshake and serves the socket in a task.
 pub(crate) fn upgrade(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     caller: &Caller,
     head: Parts,
 ) -> Result<axum::response::Response, Refusal> {

@@ -18,7 +18,7 @@ use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
 
 use crate::access::caller::Caller;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
@@ -159,7 +159,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Inner {
+impl EndpointState {
     /// Opens a session, unless there are too many.
     pub(crate) async fn open_session(
         &self,

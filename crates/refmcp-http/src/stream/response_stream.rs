@@ -62,7 +62,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    fn is_answer(&self) -> bool {
+    fn is_response(&self) -> bool {
         matches!(self.kind, MessageKind::Response { .. })
     }
 
@@ -108,7 +108,7 @@ impl ResponseStream {
             return;
         }
         state.bytes += message.json.len();
-        state.ended = self.exchange != GET_STREAM && message.is_answer();
+        state.ended = self.exchange != GET_STREAM && message.is_response();
         state.pending.push_back(message);
         if state.bytes > self.max_bytes && state.pending.len() > 1 {
             state.make_room();
@@ -160,13 +160,13 @@ impl ResponseStream {
         self.state.lock().detached
     }
 
-    /// The answer, if it is the first message.
-    pub(crate) fn try_answer(&self) -> Option<Message> {
-        self.state.lock().pending.pop_front_if(|first| first.is_answer())
+    /// The JSON-RPC response, if it is the first message.
+    pub(crate) fn try_first_response(&self) -> Option<Message> {
+        self.state.lock().pending.pop_front_if(|first| first.is_response())
     }
 
-    /// Waits for the first message and takes it if it is the answer.
-    pub(crate) async fn answer(&self) -> Option<Message> {
+    /// Waits for the first message and takes it if it is the JSON-RPC response.
+    pub(crate) async fn first_response(&self) -> Option<Message> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -175,7 +175,7 @@ impl ResponseStream {
                 !state.pending.is_empty() || state.ended || state.detached || state.overrun
             };
             if decided {
-                return self.try_answer();
+                return self.try_first_response();
             }
             changed.await;
         }
@@ -247,7 +247,7 @@ impl ResponseStream {
         let written = request.map(|id| encode::error(&mut json, ResponseId::Id(id), &error));
         let mut state = self.state.lock();
         state.pop();
-        if message.is_answer() && matches!(written, Some(Ok(()))) {
+        if message.is_response() && matches!(written, Some(Ok(()))) {
             state.bytes += json.len();
             let kind = MessageKind::Response { error: Some(error.code) };
             state.pending.push_front(Message { json: json.into(), kind });
@@ -320,7 +320,7 @@ impl Log {
             });
         };
         let kind =
-            if message.is_answer() { backplane::EventKind::Final } else { backplane::EventKind::Event };
+            if message.is_response() { backplane::EventKind::Final } else { backplane::EventKind::Event };
         Ok(match self.backplane.append(&self.key, epoch, next, json, kind).await? {
             AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);
@@ -415,13 +415,13 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_taken_only_if_it_is_the_first_message() {
         let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
-        assert!(stream.try_answer().is_none());
+        assert!(stream.try_first_response().is_none());
         stream.push(answer("a"));
-        assert_eq!(stream.answer().await.unwrap().json, "a");
+        assert_eq!(stream.first_response().await.unwrap().json, "a");
         let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
         stream.push(notification("n"));
         stream.push(answer("a"));
-        assert!(stream.answer().await.is_none());
+        assert!(stream.first_response().await.is_none());
         let reader = stream.attach();
         assert_eq!(text(reader.next().await), "n");
         assert_eq!(text(reader.next().await), "a");

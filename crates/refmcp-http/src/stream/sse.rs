@@ -17,7 +17,7 @@ use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReade
 use tokio::time::Instant;
 
 use crate::deadline::Deadline;
-use crate::endpoint::Inner;
+use crate::endpoint::EndpointState;
 use crate::options::Options;
 use crate::stream::response_stream::{Next, Reader};
 
@@ -67,18 +67,18 @@ pub(crate) fn priming_event(stream: StreamNumber, format: SseFormat) -> Vec<u8> 
     out
 }
 
-/// The response that sends these bytes and then all events of a source. `held` is dropped when the stream ends or the
+/// The response that sends these bytes and then all events of a source. `guards` is dropped when the stream ends or the
 /// client disconnects.
 pub(crate) fn response(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<EndpointState>,
     source: EventSource,
     format: SseFormat,
     beginning: Vec<u8>,
-    held: impl Send + 'static,
+    guards: impl Send + 'static,
 ) -> Response {
     let (endpoint, sent, deadline) = (endpoint.clone(), Instant::now(), Deadline::default());
-    let _held: Box<dyn Send> = Box::new(held);
-    let state = Events { endpoint, source, format, beginning, ended: false, sent, deadline, _held };
+    let _guards: Box<dyn Send> = Box::new(guards);
+    let state = Events { endpoint, source, format, beginning, ended: false, sent, deadline, _guards };
     let chunks = unfold(state, |mut events| async move {
         let chunk = events.next().await?;
         events.sent = Instant::now();
@@ -89,7 +89,7 @@ pub(crate) fn response(
 }
 
 struct Events {
-    endpoint: Arc<Inner>,
+    endpoint: Arc<EndpointState>,
     source: EventSource,
     format: SseFormat,
     beginning: Vec<u8>,
@@ -98,7 +98,7 @@ struct Events {
     sent: Instant,
     /// Of the next keep-alive comment.
     deadline: Deadline,
-    _held: Box<dyn Send>,
+    _guards: Box<dyn Send>,
 }
 
 impl Events {

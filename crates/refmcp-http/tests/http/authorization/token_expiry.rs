@@ -30,7 +30,7 @@ async fn streams_and_sockets_end_with_the_token() {
     let bearer = guarded.bearer(json!({ "exp": now() + 3 }));
     let authorized = [("Authorization", &*bearer)];
     let session = guarded.session(&bearer).await;
-    let standing = guarded.site.send("GET", "/mcp", &in_session(&bearer, &session), b"").await;
+    let get_stream = guarded.site.send("GET", "/mcp", &in_session(&bearer, &session), b"").await;
     let older = guarded.site.send("GET", "/sse", &authorized, b"").await;
     let listen = request("subscriptions/listen", with_meta(json!({ "notifications": {} }))).to_string();
     let headers = [
@@ -43,10 +43,10 @@ async fn streams_and_sockets_end_with_the_token() {
     asked.headers_mut().insert("authorization", bearer.parse().unwrap());
     let stream = TcpStream::connect(guarded.site.address).await.unwrap();
     let (mut socket, _) = client_async(asked, stream).await.unwrap();
-    for (what, stream) in [("standing", &standing), ("older", &older), ("listening", &listening)] {
+    for (what, stream) in [("GET", &get_stream), ("older", &older), ("listening", &listening)] {
         assert_eq!((stream.status, stream.is_sse()), (200, true), "{what}");
     }
-    timeout(SOON, standing.text()).await.expect("the standing stream ends");
+    timeout(SOON, get_stream.text()).await.expect("the GET stream ends");
     timeout(SOON, older.text()).await.expect("the older stream ends");
     timeout(SOON, listening.text()).await.expect("the one that listens ends");
     let closed = async { while let Some(Ok(_)) = socket.next().await {} };
