@@ -101,7 +101,7 @@ impl Writer {
         .into_bytes()
     }
 
-    /// The request for a session's standing stream.
+    /// The request for a session's GET stream.
     pub fn get(self, session: &str) -> Vec<u8> {
         let (port, headers) = (self.port, version_and_session(Some(session)));
         format!("GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/event-stream\r\n{headers}\r\n")

@@ -14,7 +14,7 @@ usage: http_load WHAT -- COMMAND [ARGS…]     starts the server; {port} in ARGS
 WHAT:  calls MODE CONNECTIONS SECONDS        MODE: plain, session, modern (2026-07-28) or websocket
        first-answer MODE                     from the start of the server; only with COMMAND
        sessions FEW MANY                     memory of the sessions from FEW to MANY, and how fast they are opened
-       streams FEW MANY                      memory of standing streams
+       streams FEW MANY                      memory of GET streams
        fanout STREAMS UPDATES                one change, told to all streams
        bare-fanout STREAMS UPDATES           the same from bare_fanout";
 

@@ -30,7 +30,7 @@ pub fn sessions(server: &Server, few: usize, many: usize) -> Result<Value> {
     }))
 }
 
-/// Opens many sessions, and then a standing stream for each: what memory each of the streams takes beyond `few`.
+/// Opens many sessions, and then a GET stream for each: what memory each of the streams takes beyond `few`.
 pub fn streams(server: &Server, few: usize, many: usize) -> Result<Value> {
     let ids = open_sessions(server, &mut Swarm::connect(server.port, OPENERS)?, many)?;
     let mut swarm = Swarm::connect(server.port, 0)?;
@@ -57,7 +57,7 @@ pub(super) fn open_sessions(server: &Server, swarm: &mut Swarm, count: usize) ->
     Ok(ids)
 }
 
-/// Opens the standing stream of each of the sessions.
+/// Opens the GET stream of each of the sessions.
 pub(super) fn open_streams(server: &Server, swarm: &mut Swarm, ids: &[String]) -> Result<()> {
     for ids in ids.chunks(ACCEPTED_AT_ONCE) {
         let first = swarm.len();

@@ -93,7 +93,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Opens a stream for what is said about a request, and counts the request as running until the stream ends or is
     /// forgotten.
     ///
-    /// A call whose messages go elsewhere (to the standing stream, into a batch) can have a stream all the same: it is
+    /// A call whose messages go elsewhere (to the GET stream, into a batch) can have a stream all the same: it is
     /// then what [`cancel`](Self::cancel) finds.
     async fn open_stream(&self, session: &SessionId, request: Option<RequestId>)
     -> Result<OpenStreamOutcome>;
@@ -101,7 +101,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Adds an event to a stream. Its number must be the next one; the same number again, from the same writer, is a
     /// retry and changes nothing.
     ///
-    /// The standing stream has no single writer and so no epoch: see [`post`](Self::post).
+    /// The GET stream has no single writer and so no epoch: see [`post`](Self::post).
     async fn append(
         &self,
         stream: &StreamKey,
@@ -111,7 +111,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         kind: EventKind,
     ) -> Result<AppendOutcome>;
 
-    /// Adds an event to the standing stream. Any replica may, so the backplane numbers these events itself, and a
+    /// Adds an event to the GET stream. Any replica may, so the backplane numbers these events itself, and a
     /// retry is known by its key: for as long as the event is kept, the same key is the same event.
     async fn post(&self, session: &SessionId, key: PostKey, event: Bytes) -> Result<PostOutcome>;
 

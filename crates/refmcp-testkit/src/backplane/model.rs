@@ -14,7 +14,7 @@ const ALLOWANCE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) request: Option<RequestId>,
-    /// The epochs so far, each with the last event before it. The standing stream has none.
+    /// The epochs so far, each with the last event before it. The GET stream has none.
     pub(super) epochs: Vec<(Epoch, u64)>,
     events: Vec<Bytes>,
     end: Option<End>,

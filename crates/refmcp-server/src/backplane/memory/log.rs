@@ -42,7 +42,7 @@ pub(super) struct Log {
     reader: u64,
     /// The last reader was sent away.
     away: bool,
-    /// The events of the standing stream by their keys.
+    /// The events of the GET stream by their keys.
     posted: HashMap<PostKey, u64>,
     /// For the reader.
     pub(super) news: Arc<Notify>,

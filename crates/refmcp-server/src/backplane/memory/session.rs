@@ -212,7 +212,7 @@ impl Session {
         Ok(PostOutcome::Stored(self.standing().push(event.clone(), EventKind::Event, Some(key), now)))
     }
 
-    /// The standing stream costs nothing extra: every session has paid for one.
+    /// The GET stream costs nothing extra: every session has paid for one.
     fn standing(&mut self) -> &mut Log {
         self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None))
     }
