@@ -36,8 +36,8 @@ pub enum Event {
     Ignored(String),
     /// The session was lost and opened anew; what was subscribed to is not any more.
     Reopened(Arc<ServerFacts>),
-    /// The stream that a server with sessions speaks on by itself cannot be opened, or opened again: over HTTP the first
-    /// sign that the server is gone. Calls may still succeed.
+    /// The GET stream of a session cannot be opened, or opened again: over HTTP the first sign that the server is gone.
+    /// Calls may still succeed, unless the reason is `TransportError::SessionLost`: the session has ended (404).
     StreamLost(TransportError),
     /// That stream is open again.
     StreamRestored,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::transport::Transport;
+use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::revision::Revision;
 use tokio::time::Instant;
 
@@ -158,6 +159,24 @@ async fn it_ends_with_the_session() {
     other.respond(404, "", "").await;
     sink.ended().await;
     peer.gone().await;
+}
+
+#[tokio::test]
+async fn status_404_after_it_was_open_says_that_the_session_has_ended() {
+    let server = Server::start().await;
+    let (transport, mut sink) = connect_with(&server, |_| {}).await;
+    transport.clone().send(request(1, "initialize", None));
+    let (mut peer, _) = server.request().await;
+    peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s\r\n", &result(1)).await;
+    sink.message().await;
+    transport.clone().opened(Revision::LATEST_SESSION.rules());
+    peer.request().await;
+    peer.stream().await;
+    peer.chunk("retry: 10\n\n").await;
+    peer.end().await;
+    assert_eq!(peer.request().await.header("mcp-session-id"), Some("s"));
+    peer.respond(404, "", "").await;
+    assert_eq!(sink.next().await, SinkEvent::StreamLost(TransportError::SessionLost));
 }
 
 #[tokio::test]

@@ -43,11 +43,13 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                     .sink
                     .ignored_input(&format!("status {status} without events, where a stream was asked for"));
             }
-            // Servers without a GET stream respond so; one that had it has ended the session.
+            // Servers without a GET stream respond so; one that had it has ended the session, which 404 says.
             Ok(response)
                 if response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS =>
             {
-                if was_open || lost {
+                if was_open && response.status == StatusCode::NOT_FOUND && session.is_some() {
+                    requester.sink.stream_lost(TransportError::SessionLost);
+                } else if was_open || lost {
                     requester.sink.stream_lost(refused(response.status));
                 }
                 return response.body.drain().await;
