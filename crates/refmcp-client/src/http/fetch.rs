@@ -25,7 +25,7 @@ const TIME: Duration = Duration::from_secs(10);
 const SIZE: usize = 1 << 20;
 /// Bytes of the head of a response.
 const MAX_HEAD: usize = 64 << 10;
-/// What is spoken inside of TLS.
+/// The HTTP versions offered inside of TLS (ALPN).
 const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 
 /// Fetches documents and tokens over HTTP. It follows no redirection, sends no credentials, and connects only to

@@ -28,7 +28,7 @@ pub struct HttpSettings {
     pub idle_timeout: Duration,
     /// Bytes of one message.
     pub max_message_size: usize,
-    /// Requests in flight at once, each with a connection of its own unless HTTP/2 is spoken; the others wait.
+    /// Requests in flight at once, each with a connection of its own unless it is HTTP/2; the others wait.
     pub max_requests: usize,
     /// Whether a session keeps the GET stream open, for requests and notifications that belong to no request. A client
     /// that makes one request can do without.

@@ -63,7 +63,7 @@ impl Address {
         Ok(Self { url, secure })
     }
 
-    /// True if TLS is spoken there.
+    /// True if it is reached over TLS.
     pub fn is_secure(&self) -> bool {
         self.secure
     }

@@ -1,4 +1,4 @@
-//! Dialing: looks up a host, connects by TCP, and speaks TLS where the address wants it.
+//! Dialing: looks up a host, connects by TCP, and does the TLS handshake where the address wants it.
 
 use std::fmt;
 use std::io;

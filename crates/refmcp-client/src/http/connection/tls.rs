@@ -1,4 +1,4 @@
-//! TLS: which certificates are trusted, and what is spoken inside.
+//! TLS: which certificates are trusted, and which HTTP versions are offered (ALPN).
 //!
 //! A certificate that `openssl req -x509` makes is its own authority, and says so (`CA:TRUE`). Servers present it all
 //! the same, and webpki refuses an authority's certificate in that place. Where the very certificate that the server
@@ -67,7 +67,7 @@ pub(crate) fn config(extra: &[Vec<u8>], protocols: &[&[u8]]) -> Result<Arc<Clien
     Ok(Arc::new(config))
 }
 
-/// Speaks TLS over a connection.
+/// The TLS handshake over a connection.
 pub(crate) async fn wrap(
     config: Arc<ClientConfig>,
     host: String,

@@ -26,7 +26,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Redirections within the origin that are followed.
 const MAX_REDIRECTIONS: usize = 3;
 
-/// Spoken inside of TLS, the preferred one first.
+/// The HTTP versions offered inside of TLS (ALPN), the preferred one first.
 const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 
 /// The connected side of an endpoint.
