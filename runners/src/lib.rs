@@ -2,7 +2,7 @@
 //!
 //! - [`interop`]: foreign clients against our server, our command line against foreign servers.
 //! - [`conformance`]: the official conformance suite.
-//! - [`bench`]: our server and client beside others.
+//! - [`mod@bench`]: our server and client beside others.
 //! - [`shell`], [`Build`], [`Tally`]: running commands, the built programs, counted results.
 
 #![allow(clippy::print_stdout, reason = "the output of a command line program")]

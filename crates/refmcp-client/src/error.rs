@@ -1,6 +1,6 @@
 //! Errors of connecting and of requests.
 
-use refmcp_proto::engine::client::{CallError, OpenError};
+use refmcp_proto::engine::client::{CallError, OpenError, TransportError};
 use refmcp_proto::jsonrpc::RpcError;
 
 /// Why a server is not connected.
@@ -32,6 +32,15 @@ impl ConnectError {
     pub fn why(&self) -> &OpenError {
         match self {
             Self::Failed { why, .. } | Self::BothFailed { why, .. } => why,
+        }
+    }
+
+    /// The JSON-RPC error with which the server refused to open the session.
+    pub fn rpc(&self) -> Option<&RpcError> {
+        match self.why() {
+            OpenError::Refused(error) => Some(error),
+            OpenError::Transport(TransportError::Refused { error, .. }) => error.as_ref(),
+            _ => None,
         }
     }
 

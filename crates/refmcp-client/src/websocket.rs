@@ -251,9 +251,10 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
 /// The error of a server that refuses the handshake.
 async fn refusal(mut response: Response<Incoming>) -> TransportError {
     let status = response.status();
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let challenge = response.headers().get(header::WWW_AUTHENTICATE);
-        let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+    let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    // Without a challenge, 403 is a refusal of another kind, which the body explains.
+    if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some() {
         return TransportError::Unauthorized { status: status.as_u16(), challenge };
     }
     let mut body = Vec::new();

@@ -11,7 +11,7 @@
 //! | [`cancel`] | cancellation of calls |
 //! | [`changes`] | list changes and resource updates for every connection, merged while it is slow |
 //! | [`clock`] | the time that engines are told |
-//! | [`file`] | reading files of limited size |
+//! | [`mod@file`] | reading files of limited size |
 
 pub mod cancel;
 pub mod changes;

@@ -26,7 +26,15 @@ pub const MASK: &str = "***";
 /// let shown = redact::words(&["npx", "server", "--api-key", "hush", "https://me:hush@example.org/?key=hush"]);
 /// assert_eq!(shown, ["npx", "server", "--api-key", "***", "https://***@example.org/?key=***"]);
 /// ```
+///
+/// A value that is a secret in one place is masked wherever it stands in the words.
 pub fn words<S: AsRef<str>>(words: &[S]) -> Vec<String> {
+    let secrets = Secrets::default().with_words(words);
+    by_place(words).iter().map(|word| secrets.masked(word).into_owned()).collect()
+}
+
+/// The words, each without the secrets that its place or its shape tells.
+fn by_place<S: AsRef<str>>(words: &[S]) -> Vec<String> {
     masked(words.iter().map(AsRef::as_ref), Mode::Shown, 0)
 }
 

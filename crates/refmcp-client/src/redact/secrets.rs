@@ -31,7 +31,7 @@ impl Secrets {
     /// Knows what [`words`](super::words) hides of these as well.
     #[must_use]
     pub fn with_words<S: AsRef<str>>(mut self, words: &[S]) -> Self {
-        for (word, shown) in words.iter().zip(super::words(words)) {
+        for (word, shown) in words.iter().zip(super::by_place(words)) {
             self.add_hidden(word.as_ref(), &shown);
         }
         self
@@ -90,7 +90,7 @@ impl Secrets {
         let behind_scheme = value.rsplit_once(' ').map_or("", |(_, last)| last);
         // As logs and JSON have it.
         let escaped = Value::from(value).to_string();
-        for form in [value, &decoded, behind_scheme, escaped.trim_matches('"')] {
+        for form in [value, &decoded, &percent_encoded(&decoded), behind_scheme, escaped.trim_matches('"')] {
             self.insert(form);
         }
     }
@@ -163,6 +163,18 @@ fn percent_decoded(value: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// A value as a URL has it, with everything encoded but unreserved characters.
+fn percent_encoded(value: &str) -> String {
+    value.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+        encoded
+    })
+}
+
 /// The text without a secret. A short one is masked only where it is a word of its own.
 fn without(text: &str, secret: &str) -> String {
     let alone = |before: &str, behind: &str| {
@@ -196,7 +208,8 @@ mod tests {
                 "{\"password\":\"in-json\"}",
             ])
             .with_url("http://host/?key=in-url")
-            .with_value("in-variable");
+            .with_value("in-variable")
+            .with_value("base64+/key==");
         for secret in [
             "hush",
             "in script",
@@ -208,6 +221,7 @@ mod tests {
             "in-json",
             "in-url",
             "in-variable",
+            "base64%2B%2Fkey%3D%3D",
         ] {
             let text = format!("it is {secret}!");
             let masked = secrets.masked(&text);

@@ -183,3 +183,10 @@ fn connection_strings_logins_and_colons_are_masked() {
         assert_eq!(line(words), shown);
     }
 }
+
+#[test]
+fn a_secret_is_masked_at_its_second_place_too() {
+    let shown =
+        words(&["KEY=in-variable", "sh", "-c", "echo xin-variable; run", "--token", "quiet", "quiet"]);
+    assert_eq!(shown, ["KEY=***", "sh", "-c", "echo x***; run", "--token", "***", "***"]);
+}

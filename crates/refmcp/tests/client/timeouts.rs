@@ -109,3 +109,21 @@ fn progress_gives_a_call_its_time_once_more() {
     assert_eq!(ended.code, 4, "{ended:?}");
     assert!(ended.err.contains("--total-timeout"), "{ended:?}");
 }
+
+#[test]
+fn a_server_that_floods_an_sse_stream_is_left_in_time() {
+    let user = User::new();
+    for line in [": keep-alive\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n"] {
+        let flood = line.repeat(2000);
+        let address = listening(move |mut stream| {
+            let mut bytes = [0; 4096];
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+            if stream.read(&mut bytes).is_ok() && stream.write_all(head.as_bytes()).is_ok() {
+                while stream.write_all(flood.as_bytes()).is_ok() {}
+            }
+        });
+        let ended = user.run(&["list", "tools", "--timeout", "2", &format!("http://{address}/mcp")]);
+        assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{ended:?}");
+        assert!(ended.took < Duration::from_secs(2) + SLACK, "{ended:?}");
+    }
+}

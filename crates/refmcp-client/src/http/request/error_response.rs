@@ -17,8 +17,9 @@ const MAX_CHALLENGE: usize = 8 << 10;
 /// one.
 pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = response.status;
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let challenge = challenge(&response.headers);
+    let challenge = challenge(&response.headers);
+    // Without a challenge, 403 is a refusal of another kind, which the body explains.
+    if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some() {
         response.body.drain().await;
         return TransportError::Unauthorized { status: status.as_u16(), challenge };
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use refmcp_proto::frame::{SseDecoder, SseItem};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::http::connection::Body;
@@ -11,6 +12,10 @@ use crate::transport::MessageSink;
 
 /// How long to wait for the end of a stream after the answer, so that its connection can be used again.
 const LINGER: Duration = Duration::from_millis(500);
+
+/// Bytes after which a stream lets the runtime's timers and signals run: a server that sends faster than its events are
+/// handled never leaves the stream waiting, and the budget of tokio counts reads and not their size.
+const YIELD_AFTER: usize = 64 << 10;
 
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +32,15 @@ pub(crate) struct EventStream {
     body: Body,
     decoder: SseDecoder,
     read: VecDeque<SseItem>,
+    /// Bytes since the last yield.
+    since_yield: usize,
     end: Option<StreamEnd>,
 }
 
 impl EventStream {
     pub(crate) fn new(body: Body, max_message_size: usize) -> Self {
-        Self { body, decoder: SseDecoder::new(max_message_size), read: VecDeque::new(), end: None }
+        let decoder = SseDecoder::new(max_message_size);
+        Self { body, decoder, read: VecDeque::new(), since_yield: 0, end: None }
     }
 
     /// The next item.
@@ -44,8 +52,13 @@ impl EventStream {
             if let Some(end) = &self.end {
                 return Err(end.clone());
             }
+            if self.since_yield >= YIELD_AFTER {
+                self.since_yield = 0;
+                yield_now().await;
+            }
             match self.body.chunk().await {
                 Ok(Some(bytes)) => {
+                    self.since_yield += bytes.len();
                     // The only error of a decoder is an event that is too long.
                     if self.decoder.feed(&bytes, &mut self.read).is_err() {
                         self.end = Some(StreamEnd::TooLong);

@@ -27,7 +27,8 @@ pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fau
     };
     let what = last_lines.added_to(&format!("{fault}{wanted}"));
     let is_of_wire = matches!(fault.why(), OpenError::Transport(_)) || !last_lines.is_empty();
-    ExitError::new(reason, if is_of_wire { multi_line(&what) } else { one_line(&what) }).into()
+    let message = if is_of_wire { multi_line(&what) } else { one_line(&what) };
+    ExitError::new(reason, message).answered(fault.rpc()).into()
 }
 
 /// A request brought no result.
