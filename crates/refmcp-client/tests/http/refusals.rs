@@ -30,8 +30,12 @@ async fn an_authorization_error_has_the_challenge() {
     .await;
     let challenge = Some("Bearer resource_metadata=\"https://x/y\", Basic".to_owned());
     assert_eq!(why, TransportError::Unauthorized { status: 401, challenge });
-    let why = outcome("HTTP/1.1 403 X\r\nContent-Length: 0\r\n\r\n").await;
-    assert_eq!(why, TransportError::Unauthorized { status: 403, challenge: None });
+}
+
+#[tokio::test]
+async fn a_403_without_a_challenge_is_no_authorization_error() {
+    let why = outcome("HTTP/1.1 403 X\r\nContent-Length: 14\r\n\r\nno such origin").await;
+    assert_eq!(why, TransportError::Refused { status: 403, error: None, body: "no such origin".to_owned() });
 }
 
 #[tokio::test]
