@@ -59,7 +59,7 @@ const REVEALS: [&str; 2] = ["reveal", "reveal_pem"];
 /// Comparisons that are none of texts, and why.
 const ALLOWED: [(&str, &str, &str); 1] = [(
     "crates/refmcp-client/src/auth/login.rs",
-    "before.token == grant.token",
+    "before.token == tokens.token",
     "both are of the type `Secret`",
 )];
 
