@@ -21,11 +21,11 @@ fn same<T: Serialize + DeserializeOwned>(json: &Value) -> Result<(), String> {
 
 /// Like [`same`], for a content block of the given type.
 fn block(json: &Value, kind: &str) -> Result<(), String> {
-    let content: Content = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
-    if matches!(content, Content::Unknown(_)) || content.kind() != kind {
+    let content: ContentBlock = serde_json::from_value(json.clone()).map_err(|error| error.to_string())?;
+    if matches!(content, ContentBlock::Unknown(_)) || content.kind() != kind {
         return Err(format!("was not read as a {kind} block"));
     }
-    same::<Content>(json)
+    same::<ContentBlock>(json)
 }
 
 /// Like [`same`], for a form field of the kind that `is` tells.

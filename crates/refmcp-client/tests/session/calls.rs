@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use refmcp_client::model::{Content, JsonObject, LogLevel, ServerNotification};
+use refmcp_client::model::{ContentBlock, JsonObject, LogLevel, ServerNotification};
 use refmcp_client::{Error, Event, Revision};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::fixture::{client_of, client_of_script, server};
 
-fn text(content: &[Content]) -> &str {
+fn text(content: &[ContentBlock]) -> &str {
     match content {
-        [Content::Text(text)] => &text.text,
+        [ContentBlock::Text(text)] => &text.text,
         other => panic!("{other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! What servers ask: the same functions answer in every revision.
 
 use refmcp_client::memory::Memory;
-use refmcp_client::model::{Content, InputResponses, Root};
+use refmcp_client::model::{ContentBlock, InputResponses, Root};
 use refmcp_client::{Client, Event, Host, Revision, RoundOutcome, RpcError, VersionPolicy};
 use refmcp_testkit::refmcp_server::Server;
 use serde_json::{Value, json};
@@ -10,9 +10,9 @@ use crate::fixture::{client_of, client_of_script, server};
 
 const ABLE: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
 
-fn text(content: &[Content]) -> &str {
+fn text(content: &[ContentBlock]) -> &str {
     match content {
-        [Content::Text(text)] => &text.text,
+        [ContentBlock::Text(text)] => &text.text,
         other => panic!("{other:?}"),
     }
 }

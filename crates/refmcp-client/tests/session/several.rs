@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use refmcp_client::Clients;
 use refmcp_client::memory::Memory;
-use refmcp_client::model::{Content, Resource, Tool};
+use refmcp_client::model::{ContentBlock, Resource, Tool};
 use refmcp_client::transport::Connector;
 use serde_json::json;
 
 use crate::fixture::{Script, builder, server};
 
-fn text(content: &[Content]) -> &str {
+fn text(content: &[ContentBlock]) -> &str {
     match content {
-        [Content::Text(text)] => &text.text,
+        [ContentBlock::Text(text)] => &text.text,
         other => panic!("{other:?}"),
     }
 }

@@ -7,16 +7,15 @@ use crate::model::base::number::write_plain;
 use crate::model::base::union;
 use crate::model::{Extra, JsonObject, Meta, Resource, ResourceContents};
 
-/// A content block (`ContentBlock` in the specification), told apart by its `type`.
+/// A content block, told apart by its `type`.
 ///
 /// The structs inside do not hold the `type` themselves, so a block cannot contradict its variant.
 ///
 /// To add a content block: a variant here, a rule in `revision/rules.rs` that says which revisions have it, what older
 /// clients get instead in `revision/downgrade/results.rs`, and how people see it in `refmcp/src/ui/render/content.rs`.
-#[doc(alias = "ContentBlock")]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Content {
+pub enum ContentBlock {
     /// Text.
     Text(TextContent),
     /// A picture.
@@ -36,7 +35,7 @@ pub enum Content {
     Unknown(JsonObject),
 }
 
-impl Content {
+impl ContentBlock {
     /// A block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
@@ -99,7 +98,7 @@ impl Content {
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for ContentBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut block = JsonObject::deserialize(deserializer)?;
         let kind: String = union::take_string(&mut block, "type", "content block")?;
@@ -119,13 +118,13 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-impl From<String> for Content {
+impl From<String> for ContentBlock {
     fn from(text: String) -> Self {
         Self::text(text)
     }
 }
 
-impl From<&str> for Content {
+impl From<&str> for ContentBlock {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
@@ -238,7 +237,7 @@ json_object! {
         /// The id of the call.
         tool_use_id: String,
         /// The answer.
-        content: Vec<Content>,
+        content: Vec<ContentBlock>,
         /// The answer as data.
         structured_content?: Value,
         /// Whether the call failed.
@@ -249,7 +248,7 @@ json_object! {
 
 impl ToolResultContent {
     /// The answer to the call with that id.
-    pub fn new(tool_use_id: impl Into<String>, content: Vec<Content>) -> Self {
+    pub fn new(tool_use_id: impl Into<String>, content: Vec<ContentBlock>) -> Self {
         Self { tool_use_id: tool_use_id.into(), content, ..Self::default() }
     }
 }
@@ -291,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    fn read(json: Value) -> Result<Content, String> {
+    fn read(json: Value) -> Result<ContentBlock, String> {
         serde_json::from_value(json).map_err(|error| error.to_string())
     }
 
@@ -319,6 +318,6 @@ mod tests {
 
     #[test]
     fn the_type_comes_first() {
-        assert_eq!(serde_json::to_string(&Content::text("x")).unwrap(), r#"{"type":"text","text":"x"}"#);
+        assert_eq!(serde_json::to_string(&ContentBlock::text("x")).unwrap(), r#"{"type":"text","text":"x"}"#);
     }
 }

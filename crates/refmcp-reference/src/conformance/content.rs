@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_server::model::{CallToolResult, Content, LogLevel, ResourceContents};
+use refmcp_server::model::{CallToolResult, ContentBlock, LogLevel, ResourceContents};
 use refmcp_server::{Call, CallError, NoArguments, Tool};
 use tokio::time::sleep;
 
@@ -53,24 +53,24 @@ async fn simple_text(_: Call, _: NoArguments) -> Result<&'static str, CallError>
     Ok("This is a simple text response for testing.")
 }
 
-async fn image(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn image(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     Ok(picture())
 }
 
-async fn audio(_: Call, _: NoArguments) -> Result<Content, CallError> {
-    Ok(Content::audio(media::base64(media::TONE), media::WAV))
+async fn audio(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
+    Ok(ContentBlock::audio(media::base64(media::TONE), media::WAV))
 }
 
-async fn embedded_resource(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn embedded_resource(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     let contents =
         ResourceContents::text("test://embedded-resource", "This is an embedded resource content.");
-    Ok(Content::embedded(contents.mime_type("text/plain")))
+    Ok(ContentBlock::embedded(contents.mime_type("text/plain")))
 }
 
-async fn multiple_content_types(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
+async fn multiple_content_types(_: Call, _: NoArguments) -> Result<Vec<ContentBlock>, CallError> {
     let contents = ResourceContents::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
-    let resource = Content::embedded(contents.mime_type("application/json"));
-    Ok(vec![Content::text("Multiple content types test:"), picture(), resource])
+    let resource = ContentBlock::embedded(contents.mime_type("application/json"));
+    Ok(vec![ContentBlock::text("Multiple content types test:"), picture(), resource])
 }
 
 async fn error_handling(_: Call, _: NoArguments) -> Result<CallToolResult, CallError> {
@@ -106,6 +106,6 @@ async fn with_progress(call: Call, _: NoArguments) -> Result<&'static str, CallE
     Ok("Tool with progress executed successfully")
 }
 
-pub(super) fn picture() -> Content {
-    Content::image(media::base64(media::RED_PIXEL), media::PNG)
+pub(super) fn picture() -> ContentBlock {
+    ContentBlock::image(media::base64(media::RED_PIXEL), media::PNG)
 }

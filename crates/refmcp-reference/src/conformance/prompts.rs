@@ -1,6 +1,6 @@
 //! The suite's prompts.
 
-use refmcp_server::model::{Content, FormSchema, PromptMessage, ResourceContents, StringSchema};
+use refmcp_server::model::{ContentBlock, FormSchema, PromptMessage, ResourceContents, StringSchema};
 use refmcp_server::{ElicitOutcome, Prompt};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn with_embedded_resource() -> Prompt {
         let contents =
             ResourceContents::text(uri, "Embedded resource content for testing.").mime_type("text/plain");
         Ok(vec![
-            PromptMessage::user(Content::embedded(contents)),
+            PromptMessage::user(ContentBlock::embedded(contents)),
             PromptMessage::user("Please process the embedded resource above."),
         ])
     })

@@ -1,6 +1,6 @@
 //! Every kind of content block.
 
-use refmcp_server::model::{Annotations, Content, Resource, ResourceContents, Role};
+use refmcp_server::model::{Annotations, ContentBlock, Resource, ResourceContents, Role};
 use refmcp_server::{Call, CallError, NoArguments, Tool};
 
 use crate::media;
@@ -21,23 +21,23 @@ pub(super) fn tools() -> Vec<Tool> {
     tools.into_iter().map(|tool| tool.read_only().idempotent().inline()).collect()
 }
 
-async fn image(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn image(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     Ok(picture())
 }
 
-async fn audio(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn audio(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     Ok(sound())
 }
 
-async fn resource_link(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn resource_link(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     Ok(link())
 }
 
-async fn embedded_resource(_: Call, _: NoArguments) -> Result<Content, CallError> {
+async fn embedded_resource(_: Call, _: NoArguments) -> Result<ContentBlock, CallError> {
     Ok(embedded())
 }
 
-async fn annotated(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
+async fn annotated(_: Call, _: NoArguments) -> Result<Vec<ContentBlock>, CallError> {
     let annotate = |text: &str, audience: Vec<Role>, priority: f64| {
         let annotations = Annotations {
             audience: Some(audience),
@@ -45,7 +45,7 @@ async fn annotated(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
             last_modified: Some(builtin::WRITTEN.to_owned()),
             ..Annotations::default()
         };
-        Content::text(text).annotations(annotations)
+        ContentBlock::text(text).annotations(annotations)
     };
     Ok(vec![
         annotate("This is for the user, and it matters most.", vec![Role::User], 1.0),
@@ -54,27 +54,27 @@ async fn annotated(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
     ])
 }
 
-async fn mixed(_: Call, _: NoArguments) -> Result<Vec<Content>, CallError> {
-    Ok(vec![Content::text("One block of each kind:"), picture(), sound(), link(), embedded()])
+async fn mixed(_: Call, _: NoArguments) -> Result<Vec<ContentBlock>, CallError> {
+    Ok(vec![ContentBlock::text("One block of each kind:"), picture(), sound(), link(), embedded()])
 }
 
-fn picture() -> Content {
-    Content::image(media::base64(media::DIAGRAM), media::PNG)
+fn picture() -> ContentBlock {
+    ContentBlock::image(media::base64(media::DIAGRAM), media::PNG)
 }
 
-fn sound() -> Content {
-    Content::audio(media::base64(media::TONE), media::WAV)
+fn sound() -> ContentBlock {
+    ContentBlock::audio(media::base64(media::TONE), media::WAV)
 }
 
-fn link() -> Content {
+fn link() -> ContentBlock {
     let resource = Resource::new("file:///resources/plans.md", "plans.md")
         .title("Plans")
         .description("What comes next")
         .mime_type("text/markdown");
-    Content::link(resource)
+    ContentBlock::link(resource)
 }
 
-fn embedded() -> Content {
+fn embedded() -> ContentBlock {
     let contents = ResourceContents::text("embedded://greeting", "Hello from inside a tool result.\n");
-    Content::embedded(contents.mime_type("text/plain"))
+    ContentBlock::embedded(contents.mime_type("text/plain"))
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::read_member;
-use refmcp_proto::model::{self, CallToolResult, Content, JsonObject, Meta, ToolAnnotations};
+use refmcp_proto::model::{self, CallToolResult, ContentBlock, JsonObject, Meta, ToolAnnotations};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::schema::SchemaValidator;
 use schemars::generate::Contract;
@@ -253,13 +253,13 @@ impl ToolOutput for &'static str {
     }
 }
 
-impl ToolOutput for Content {
+impl ToolOutput for ContentBlock {
     fn into_result(self) -> Result<CallToolResult, CallError> {
         Ok(CallToolResult::new(vec![self]))
     }
 }
 
-impl ToolOutput for Vec<Content> {
+impl ToolOutput for Vec<ContentBlock> {
     fn into_result(self) -> Result<CallToolResult, CallError> {
         Ok(CallToolResult::new(self))
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
-use refmcp_proto::model::{CallToolResult, Content, ListToolsResult};
+use refmcp_proto::model::{CallToolResult, ContentBlock, ListToolsResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -109,7 +109,7 @@ fn repeat_as_text(result: &mut CallToolResult) {
     if result.content.is_empty()
         && let Some(data) = &result.structured_content
     {
-        result.content.push(Content::text(data.to_string()));
+        result.content.push(ContentBlock::text(data.to_string()));
     }
 }
 

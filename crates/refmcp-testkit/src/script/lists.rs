@@ -3,7 +3,7 @@
 use refmcp_proto::engine::{CallFailure, Dispatch};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
-    Annotations, Content, GetPromptParams, GetPromptResult, Icon, ListPromptsResult,
+    Annotations, ContentBlock, GetPromptParams, GetPromptResult, Icon, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, Prompt, PromptArgument, PromptMessage,
     ReadResourceParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, SubscribeParams,
 };
@@ -53,11 +53,11 @@ pub(super) fn get_prompt(call: &Dispatch) -> Step {
     };
     match params.name.as_str() {
         "media" => done(
-            GetPromptResult::new(vec![PromptMessage::user(Content::audio("AAAA", "audio/wav"))])
-                .message(PromptMessage::assistant(Content::link(Resource::new(KNOWN, "a")))),
+            GetPromptResult::new(vec![PromptMessage::user(ContentBlock::audio("AAAA", "audio/wav"))])
+                .message(PromptMessage::assistant(ContentBlock::link(Resource::new(KNOWN, "a")))),
         ),
         "ask" => match open_questions(call, vec![name_question("name")]) {
-            Ok(answers) => done(GetPromptResult::new(vec![PromptMessage::user(Content::text(answers))])),
+            Ok(answers) => done(GetPromptResult::new(vec![PromptMessage::user(ContentBlock::text(answers))])),
             Err(open) => ask(open),
         },
         name => failed(RpcError::invalid_params(format!("unknown prompt: {name}"))),

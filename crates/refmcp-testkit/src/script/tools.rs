@@ -3,7 +3,7 @@
 use refmcp_proto::engine::{CallFailure, Dispatch};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
-    Annotations, CallToolResult, Content, Icon, JsonObject, ListToolsResult, LogLevel, Resource,
+    Annotations, CallToolResult, ContentBlock, Icon, JsonObject, ListToolsResult, LogLevel, Resource,
     ResourceContents, Role, TextContent, Tool, ToolAnnotations,
 };
 use serde_json::{Value, json};
@@ -63,11 +63,11 @@ fn blocks() -> CallToolResult {
     let annotated = TextContent { meta, annotations: Some(annotations), ..TextContent::new("annotated") };
     let link = Resource::new("file:///a.txt", "a").title("The A");
     CallToolResult::structured(json!({ "count": 5 }))
-        .block(Content::Text(annotated))
-        .block(Content::image("AAAA", "image/png"))
-        .block(Content::audio("AAAA", "audio/wav"))
-        .block(Content::embedded(ResourceContents::text("file:///a.txt", "content")))
-        .block(Content::link(link))
+        .block(ContentBlock::Text(annotated))
+        .block(ContentBlock::image("AAAA", "image/png"))
+        .block(ContentBlock::audio("AAAA", "audio/wav"))
+        .block(ContentBlock::embedded(ResourceContents::text("file:///a.txt", "content")))
+        .block(ContentBlock::link(link))
 }
 
 /// The list of tools: those that show what a revision knows of a tool.

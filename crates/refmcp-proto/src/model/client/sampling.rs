@@ -8,7 +8,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::base::number::write_plain;
-use crate::model::{Content, Extra, JsonObject, Meta, Role, Tool};
+use crate::model::{ContentBlock, Extra, JsonObject, Meta, Role, Tool};
 
 json_object! {
     /// Parameters of `sampling/createMessage`.
@@ -52,25 +52,25 @@ json_object! {
         /// Whose turn it is.
         role: Role,
         /// What is said.
-        content: OneOrMany<Content>,
+        content: OneOrMany<ContentBlock>,
         _meta: Meta,
     }
 }
 
 impl SamplingMessage {
     /// A message of either side.
-    pub fn new(role: Role, content: impl Into<OneOrMany<Content>>) -> Self {
+    pub fn new(role: Role, content: impl Into<OneOrMany<ContentBlock>>) -> Self {
         Self { role, content: content.into(), meta: None, extra: Extra::new() }
     }
 
     /// A text of the user.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::new(Role::User, Content::text(text))
+        Self::new(Role::User, ContentBlock::text(text))
     }
 
     /// A text of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::new(Role::Assistant, Content::text(text))
+        Self::new(Role::Assistant, ContentBlock::text(text))
     }
 }
 
@@ -210,7 +210,7 @@ json_object! {
         /// Whose turn it is.
         role: Role,
         /// What is said.
-        content: OneOrMany<Content>,
+        content: OneOrMany<ContentBlock>,
         /// The model that said it.
         model: String,
         /// Why it ended: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or something else.
@@ -224,7 +224,7 @@ impl CreateMessageResult {
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
-            content: OneOrMany::One(Content::text(text)),
+            content: OneOrMany::One(ContentBlock::text(text)),
             model: model.into(),
             stop_reason: None,
             meta: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Content, Extra, Icon, InputResponses, Meta, RequestMeta, Role};
+use crate::model::{ContentBlock, Extra, Icon, InputResponses, Meta, RequestMeta, Role};
 
 json_object! {
     /// A prompt, or a template of one.
@@ -64,23 +64,23 @@ json_object! {
         /// Whose turn it is.
         role: Role,
         /// What is said.
-        content: Content,
+        content: ContentBlock,
     }
 }
 
 impl PromptMessage {
     /// A message of either side.
-    pub fn new(role: Role, content: impl Into<Content>) -> Self {
+    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
         Self { role, content: content.into(), extra: Extra::new() }
     }
 
     /// A message of the user.
-    pub fn user(content: impl Into<Content>) -> Self {
+    pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
     }
 
     /// A message of the model.
-    pub fn assistant(content: impl Into<Content>) -> Self {
+    pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::Assistant, content)
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::{
-    Content, Extra, Icon, InputResponses, JsonObject, Meta, RequestMeta, ResultMeta, ResultType,
+    ContentBlock, Extra, Icon, InputResponses, JsonObject, Meta, RequestMeta, ResultMeta, ResultType,
 };
 
 json_object! {
@@ -145,7 +145,7 @@ json_object! {
     #[serde(try_from = "ReadCallToolResult")]
     pub struct CallToolResult {
         /// The answer for the model.
-        content: Vec<Content>,
+        content: Vec<ContentBlock>,
         /// The answer as data; any JSON value. Reading takes `null` for absent, as everywhere.
         structured_content?: Value,
         /// Whether the tool failed.
@@ -158,7 +158,7 @@ json_object! {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadCallToolResult {
-    content: Option<Vec<Content>>,
+    content: Option<Vec<ContentBlock>>,
     structured_content: Option<Value>,
     is_error: Option<bool>,
     result_type: Option<ResultType>,
@@ -183,13 +183,13 @@ impl TryFrom<ReadCallToolResult> for CallToolResult {
 
 impl CallToolResult {
     /// An answer of these blocks.
-    pub fn new(content: Vec<Content>) -> Self {
+    pub fn new(content: Vec<ContentBlock>) -> Self {
         Self { content, ..Self::default() }
     }
 
     /// An answer of one block of text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::new(vec![Content::text(text)])
+        Self::new(vec![ContentBlock::text(text)])
     }
 
     /// A failure, told to the model.
@@ -204,7 +204,7 @@ impl CallToolResult {
 
     /// Adds a block.
     #[must_use]
-    pub fn block(mut self, block: impl Into<Content>) -> Self {
+    pub fn block(mut self, block: impl Into<ContentBlock>) -> Self {
         self.content.push(block.into());
         self
     }

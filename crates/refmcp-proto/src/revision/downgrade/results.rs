@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::engine::{CallFailure, EngineConfig};
 use crate::jsonrpc::{RpcError, code};
 use crate::model::{
-    Annotations, CallToolResult, Content, Icon, Meta, MissingCapabilityData, Prompt, Resource,
+    Annotations, CallToolResult, ContentBlock, Icon, Meta, MissingCapabilityData, Prompt, Resource,
     ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Tool,
 };
 use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput};
@@ -187,29 +187,29 @@ fn annotations(rules: &Rules, annotations: &mut Option<Annotations>) {
 }
 
 /// A content block; one that the revision does not know becomes text that says what it was.
-pub fn content(rules: &Rules, block: &mut Content) {
+pub fn content(rules: &Rules, block: &mut ContentBlock) {
     let note = match block {
-        Content::Audio(audio) if !rules.audio => {
+        ContentBlock::Audio(audio) if !rules.audio => {
             Some(format!("[audio, {}, {} characters of base64]", audio.mime_type, audio.data.len()))
         }
-        Content::ResourceLink(link) if !rules.resource_links => {
+        ContentBlock::ResourceLink(link) if !rules.resource_links => {
             Some(format!("[resource {}: {}]", link.name, link.uri))
         }
         _ => None,
     };
     if let Some(note) = note {
-        *block = Content::text(note);
+        *block = ContentBlock::text(note);
     }
     let (annotated, meta) = match block {
-        Content::Text(text) => (&mut text.annotations, &mut text.meta),
-        Content::Image(image) => (&mut image.annotations, &mut image.meta),
-        Content::Audio(audio) => (&mut audio.annotations, &mut audio.meta),
-        Content::Resource(embedded) => {
+        ContentBlock::Text(text) => (&mut text.annotations, &mut text.meta),
+        ContentBlock::Image(image) => (&mut image.annotations, &mut image.meta),
+        ContentBlock::Audio(audio) => (&mut audio.annotations, &mut audio.meta),
+        ContentBlock::Resource(embedded) => {
             contents(rules, &mut embedded.resource);
             (&mut embedded.annotations, &mut embedded.meta)
         }
-        Content::ResourceLink(link) => return resource(rules, link),
-        Content::ToolUse(_) | Content::ToolResult(_) | Content::Unknown(_) => return,
+        ContentBlock::ResourceLink(link) => return resource(rules, link),
+        ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) | ContentBlock::Unknown(_) => return,
     };
     annotations(rules, annotated);
     meta.take_if(|_| !rules.titles);

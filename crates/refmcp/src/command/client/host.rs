@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use refmcp_client::model::{
-    Content, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitResult, JsonObject, Role, Root,
+    ContentBlock, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitResult, JsonObject, Role,
+    Root,
 };
 use refmcp_client::{Host, RpcError, redact};
 use tokio::io::AsyncWriteExt;
@@ -230,7 +231,7 @@ async fn sample_by_hand(
     }
 }
 
-fn spoken(block: &Content) -> String {
+fn spoken(block: &ContentBlock) -> String {
     block.as_text().map_or_else(|| serde_json::to_string(block).unwrap_or_default(), str::to_owned)
 }
 

@@ -1,6 +1,6 @@
 //! The blocks that results and messages are made of.
 
-use refmcp_proto::model::{Content, Resource, ResourceBody, ResourceContents};
+use refmcp_proto::model::{ContentBlock, Resource, ResourceBody, ResourceContents};
 use serde_json::Value;
 
 use super::View;
@@ -12,22 +12,22 @@ use crate::ui::text::{indent, multi_line, one_line};
 const DEEPEST: usize = 4;
 
 /// One block, ending in a line break.
-pub(crate) fn content(block: &Content, view: &View) -> String {
+pub(crate) fn content(block: &ContentBlock, view: &View) -> String {
     nested(block, view, 0)
 }
 
-fn nested(block: &Content, view: &View, depth: usize) -> String {
+fn nested(block: &ContentBlock, view: &View, depth: usize) -> String {
     match block {
-        Content::Text(block) => lines(&multi_line(&block.text)),
-        Content::Image(block) => media("image", &block.data, &block.mime_type, view),
-        Content::Audio(block) => media("audio", &block.data, &block.mime_type, view),
-        Content::ResourceLink(resource) => link(resource, view),
-        Content::Resource(block) => resource_contents(&block.resource, view),
-        Content::ToolUse(block) => {
+        ContentBlock::Text(block) => lines(&multi_line(&block.text)),
+        ContentBlock::Image(block) => media("image", &block.data, &block.mime_type, view),
+        ContentBlock::Audio(block) => media("audio", &block.data, &block.mime_type, view),
+        ContentBlock::ResourceLink(resource) => link(resource, view),
+        ContentBlock::Resource(block) => resource_contents(&block.resource, view),
+        ContentBlock::ToolUse(block) => {
             let input = multi_line(&pretty(&Value::Object(block.input.clone()))).into_owned();
             format!("[calls the tool {}]\n{}\n", one_line(&block.name), indent(&input, "  "))
         }
-        Content::ToolResult(block) if depth < DEEPEST => {
+        ContentBlock::ToolResult(block) if depth < DEEPEST => {
             let failed = if block.is_error == Some(true) { ", which failed" } else { "" };
             let inner: String = block.content.iter().map(|block| nested(block, view, depth + 1)).collect();
             format!(
@@ -36,8 +36,8 @@ fn nested(block: &Content, view: &View, depth: usize) -> String {
                 indent(&inner, "  ")
             )
         }
-        Content::ToolResult(_) => "[result of a tool call, nested too deep to be shown]\n".to_owned(),
-        Content::Unknown(block) => {
+        ContentBlock::ToolResult(_) => "[result of a tool call, nested too deep to be shown]\n".to_owned(),
+        ContentBlock::Unknown(block) => {
             let shown = multi_line(&pretty(&Value::Object(block.clone()))).into_owned();
             format!("[content of an unknown kind]\n{}\n", indent(&shown, "  "))
         }

@@ -2,7 +2,7 @@
 
 use refmcp_client::ServerFacts;
 use refmcp_proto::model::{
-    CallToolResult, Completion, Content, GetPromptResult, Implementation, LogLevel, LogParams, Prompt,
+    CallToolResult, Completion, ContentBlock, GetPromptResult, Implementation, LogLevel, LogParams, Prompt,
     PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
     ServerCapabilities, Tool, ToolAnnotations,
 };
@@ -72,23 +72,23 @@ fn resources_templates_and_prompts_are_listed() {
 #[test]
 fn every_kind_of_block_is_shown() {
     for (block, expected) in [
-        (Content::text("one\ntwo"), "one\ntwo\n"),
-        (Content::text(format!("{HOSTILE}x")), "␛[2J<U+202E>x\n"),
-        (Content::link(Resource::new("file:///a", "a").size(10u64)), "[link] file:///a  a, 10 B\n"),
+        (ContentBlock::text("one\ntwo"), "one\ntwo\n"),
+        (ContentBlock::text(format!("{HOSTILE}x")), "␛[2J<U+202E>x\n"),
+        (ContentBlock::link(Resource::new("file:///a", "a").size(10u64)), "[link] file:///a  a, 10 B\n"),
         (
-            Content::embedded(ResourceContents::text("file:///b", "text").mime_type("text/plain")),
+            ContentBlock::embedded(ResourceContents::text("file:///b", "text").mime_type("text/plain")),
             "file:///b  text/plain\ntext\n",
         ),
-        (Content::image("\x1b[2J", "image/png"), "[image image/png] cannot be shown: no base64: "),
+        (ContentBlock::image("\x1b[2J", "image/png"), "[image image/png] cannot be shown: no base64: "),
     ] {
         let text = shown(|view| content::content(&block, view));
         assert!(text.starts_with(expected), "{text}");
     }
     for (block, expected) in [
-        (Content::image("aGk=", "image/png"), "[image image/png, 2 B] saved to FOLDER/refmcp-"),
-        (Content::audio("aGk=", "audio/wav"), "[audio audio/wav, 2 B] saved to FOLDER/refmcp-"),
+        (ContentBlock::image("aGk=", "image/png"), "[image image/png, 2 B] saved to FOLDER/refmcp-"),
+        (ContentBlock::audio("aGk=", "audio/wav"), "[audio audio/wav, 2 B] saved to FOLDER/refmcp-"),
         (
-            Content::embedded(ResourceContents::blob("x:y", "aGk=")),
+            ContentBlock::embedded(ResourceContents::blob("x:y", "aGk=")),
             "x:y\n[data , 2 B] saved to FOLDER/refmcp-",
         ),
         (
