@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_server::{Call, CallError, Catalog, Change, Connection, Server};
+use refmcp_server::{Call, CallError, Catalog, Connection, InvalidTool, Server};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
@@ -38,7 +38,7 @@ struct SharedItemTable {
 pub(crate) async fn add(
     call: &Call,
     item: AddedItem,
-    put: impl FnOnce(&mut Catalog) -> Option<Change> + Send,
+    put: impl FnOnce(&mut Catalog) -> Result<(), InvalidTool> + Send,
 ) -> Result<String, CallError> {
     let Some(session) = call.session() else {
         may_change_shared_lists(call.connection())?;
@@ -48,18 +48,12 @@ pub(crate) async fn add(
     if item.is_in(&call.server().catalog()) {
         return Err(item.exists());
     }
-    let mut refused = None;
-    session
-        .change_lists(|own| {
-            if item.is_in(own) {
-                refused = Some(item.exists());
-            } else if own.len() >= MOST {
-                refused = Some(full());
-            }
-            if refused.is_some() { None } else { put(own) }
-        })
-        .await;
-    refused.map_or_else(|| Ok(format!("{item} was added to this session")), Err)
+    let added = session.change_lists(|own| match own.len() {
+        _ if item.is_in(own) => Err(item.exists()),
+        MOST.. => Err(full()),
+        _ => Ok(put(own)?),
+    });
+    added.await.map(|()| format!("{item} was added to this session"))
 }
 
 /// Removes an added item, and says for whom.
@@ -70,15 +64,11 @@ pub(crate) async fn remove(call: &Call, item: &AddedItem) -> Result<String, Call
         let removed = number.is_some_and(|number| remove_shared(call.server(), item, number));
         return if removed { Ok(format!("{item} was removed for everybody")) } else { Err(item.unknown()) };
     };
-    let mut removed = false;
-    session
-        .change_lists(|own| {
-            let change = item.remove_from(own);
-            removed = change.is_some();
-            change
-        })
-        .await;
-    if removed { Ok(format!("{item} was removed from this session")) } else { Err(item.unknown()) }
+    if session.change_lists(|own| item.remove_from(own)).await {
+        Ok(format!("{item} was removed from this session"))
+    } else {
+        Err(item.unknown())
+    }
 }
 
 /// Shared lists may be changed by local clients and by authenticated ones.
@@ -95,20 +85,13 @@ fn may_change_shared_lists(connection: &Connection) -> Result<(), CallError> {
 fn add_shared(
     server: &Server,
     item: AddedItem,
-    put: impl FnOnce(&mut Catalog) -> Option<Change>,
+    put: impl FnOnce(&mut Catalog) -> Result<(), InvalidTool>,
 ) -> Result<(), CallError> {
     let number = SharedItems::of(server, |all| {
         if all.items.len() >= MOST {
             return Err(full());
         }
-        let mut exists = false;
-        server.change_lists(|lists| {
-            exists = item.is_in(lists);
-            if exists { None } else { put(lists) }
-        });
-        if exists {
-            return Err(item.exists());
-        }
+        server.change_lists(|lists| if item.is_in(lists) { Err(item.exists()) } else { Ok(put(lists)?) })?;
         all.next += 1;
         all.items.insert(item.clone(), all.next);
         Ok(all.next)
@@ -155,7 +138,7 @@ impl AddedItem {
         }
     }
 
-    fn remove_from(&self, lists: &mut Catalog) -> Option<Change> {
+    fn remove_from(&self, lists: &mut Catalog) -> bool {
         match self {
             Self::Tool(name) => lists.remove_tool(name),
             Self::Prompt(name) => lists.remove_prompt(name),

@@ -67,19 +67,17 @@ impl Server {
 
 impl ServerBuilder {
     /// Adds a tool.
-    pub fn tool(mut self, mut tool: Tool) -> Self {
-        let name = tool.definition.name.clone();
-        if !is_tool_name(&name) {
+    pub fn tool(mut self, tool: Tool) -> Self {
+        let name = &tool.definition.name;
+        if !is_tool_name(name) {
             self.faults.push(format!("tool {name:?}: a name is 1 to 128 letters, digits, '_', '-' or '.'"));
         }
-        if self.catalog.has_tool(&name) {
+        if self.catalog.has_tool(name) {
             self.faults.push(format!("tool {name} is there twice"));
         }
-        if let Err(fault) = tool.compile() {
-            self.faults.push(fault);
-            return self;
+        if let Err(invalid) = self.catalog.add_tool(tool) {
+            self.faults.push(invalid.to_string());
         }
-        self.catalog.add_tool(tool);
         self
     }
 

@@ -47,8 +47,8 @@ mod trace_context;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, CompletionRequest, Json, NoArguments, ParamHeader, Prompt, PromptArguments, Resource,
-    ResourceTemplate, TemplateValues, Tool, ToolOutput,
+    Catalog, CompletionRequest, InvalidTool, Json, NoArguments, ParamHeader, Prompt, PromptArguments,
+    Resource, ResourceTemplate, TemplateValues, Tool, ToolOutput,
 };
 pub use error::{CallError, ServerRequestError};
 pub use method::{CallOutcome, CallRecord};

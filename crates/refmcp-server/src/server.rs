@@ -87,10 +87,12 @@ impl fmt::Debug for OnCall {
 impl Server {
     pub(crate) fn assemble(
         config: EngineConfig,
-        catalog: Catalog,
+        mut catalog: Catalog,
         methods: HashMap<Arc<str>, CustomMethod>,
         settings: Settings,
     ) -> Self {
+        // What was there from the beginning is not announced.
+        catalog.take_changes();
         let running = Semaphore::new(settings.max_running.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
             config: Arc::new(config),
@@ -186,12 +188,26 @@ impl Server {
         end
     }
 
-    /// Changes the lists of the whole server; every client is told.
-    pub fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
-        let changed = change(&mut self.inner.catalog.write());
-        if let Some(change) = changed {
-            self.changed(&change);
-        }
+    /// Changes the lists of the whole server and announces to every client which of them have changed. Returns what the
+    /// function returns.
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, InvalidTool, NoArguments, Resource, Server, Tool, model::ResourceContents};
+    /// # fn add(server: &Server, tool: Tool, resource: Resource) -> Result<(), InvalidTool> {
+    /// server.change_lists(|lists| {
+    ///     lists.add_resource(resource);
+    ///     lists.remove_prompt("greet");
+    ///     lists.add_tool(tool)
+    /// })
+    /// # }
+    /// ```
+    pub fn change_lists<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
+        let mut catalog = self.inner.catalog.write();
+        let returned = change(&mut catalog);
+        let changes = catalog.take_changes();
+        drop(catalog);
+        changes.iter().for_each(|change| self.changed(change));
+        returned
     }
 
     /// Tells every client that wants to know that something has changed.

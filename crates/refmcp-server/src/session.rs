@@ -146,13 +146,17 @@ impl Session {
         Some(self.catalog.get()?.read())
     }
 
-    /// Changes the lists of this session alone; the client is told.
-    pub async fn change_lists(&self, change: impl FnOnce(&mut Catalog) -> Option<Change>) {
-        let catalog = self.catalog.get_or_init(Box::default);
-        let changed = change(&mut catalog.write());
-        if let (Some(change), Some(handle)) = (changed, self.handle.get()) {
-            handle.changed(change).await;
+    /// Changes the lists of this session alone and announces to its client which of them have changed. Returns what the
+    /// function returns.
+    pub async fn change_lists<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
+        let (returned, changes) = {
+            let mut catalog = self.catalog.get_or_init(Box::default).write();
+            (change(&mut catalog), catalog.take_changes())
+        };
+        for change in changes {
+            self.changed(change).await;
         }
+        returned
     }
 
     /// Tells the client of a change.

@@ -205,7 +205,7 @@ fn tools_of(families: &BTreeMap<String, Family>) -> HashSet<&str> {
 async fn only_existing_tools_are_labels_up_to_a_limit() {
     let server = Server::builder("a \"strange\\ name\n", "1").tool(nothing("here")).build().unwrap();
     for strange in ["quote\"", "back\\slash", "line\nbreak", "(other)"] {
-        server.change_lists(|lists| lists.add_tool(nothing(strange)));
+        server.change_lists(|lists| lists.add_tool(nothing(strange))).unwrap();
     }
     let families = page_of(&server).await;
     let all = HashSet::from(["here", "quote\"", "back\\slash", "line\nbreak", "(other)"]);
@@ -214,7 +214,7 @@ async fn only_existing_tools_are_labels_up_to_a_limit() {
     server.change_lists(|lists| lists.remove_tool("here"));
     assert!(!tools_of(&page_of(&server).await).contains("here"));
     for number in 0..1000 {
-        server.change_lists(|lists| lists.add_tool(nothing(format!("t{number}"))));
+        server.change_lists(|lists| lists.add_tool(nothing(format!("t{number}")))).unwrap();
     }
     assert_eq!(
         tools_of(&page_of(&server).await).len(),

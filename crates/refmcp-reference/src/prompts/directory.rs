@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cap_std::fs::{Dir, DirEntry};
 use notify::RecursiveMode;
-use refmcp_server::{Catalog, Change, Prompt, Server};
+use refmcp_server::{Catalog, Prompt, Server};
 
 use super::template::{FileFault, Template, is_name};
 use crate::ReferenceError;
@@ -93,16 +93,12 @@ impl PromptFiles {
                 }
                 free
             });
-            if scan.found == *offered {
-                return None;
-            }
             for name in offered.keys().filter(|name| !scan.found.contains_key(*name)) {
                 withdraw(lists, name, builtin);
             }
             for (name, new) in scan.found.iter().filter(|(name, new)| offered.get(*name) != Some(*new)) {
                 lists.add_prompt(new.template.clone().prompt(name));
             }
-            Some(Change::Prompts)
         });
         for (file, name) in taken {
             let what = format!(
@@ -162,8 +158,10 @@ impl PromptFiles {
 fn withdraw(lists: &mut Catalog, name: &str, builtin: &BTreeMap<String, Prompt>) {
     match builtin.get(name) {
         Some(prompt) => lists.add_prompt(prompt.clone()),
-        None => lists.remove_prompt(name),
-    };
+        None => {
+            lists.remove_prompt(name);
+        }
+    }
 }
 
 /// Reads every file that should be a prompt.

@@ -150,11 +150,7 @@ pub(crate) fn touch(server: &Server, uri: &str) -> Result<(), CallError> {
         let times = touches.get(note.uri).map_or(0, |touched| touched.times) + 1;
         let touched = Touched { times, last: server.now() };
         touches.insert(note.uri, touched);
-        server.change_lists(|lists| {
-            lists.add_resource(note.resource(Some(touched)));
-            // Size and time are new, but nothing has come or gone.
-            None
-        });
+        server.change_lists(|lists| lists.add_resource(note.resource(Some(touched))));
     }
     server.resource_updated(note.uri);
     Ok(())

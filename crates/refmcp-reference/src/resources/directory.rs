@@ -13,7 +13,7 @@ use cap_std::fs::Dir;
 use notify::RecursiveMode;
 use parking_lot::Mutex;
 use refmcp_server::model::{Annotations, ResourceContents};
-use refmcp_server::{CallError, Change, Resource, ResourceTemplate, Server, UriTemplateError};
+use refmcp_server::{CallError, Resource, ResourceTemplate, Server, UriTemplateError};
 
 use super::file_type::FileType;
 use crate::ReferenceError;
@@ -92,7 +92,6 @@ impl Files {
         let found = self.scan();
         let mut listed = self.listed.lock();
         let gone: Vec<&String> = listed.keys().filter(|path| !found.contains_key(*path)).collect();
-        let new = found.keys().any(|path| !listed.contains_key(path));
         let differs: Vec<_> = found.iter().filter(|(path, seen)| listed.get(*path) != Some(*seen)).collect();
         server.change_lists(|lists| {
             for path in &gone {
@@ -101,7 +100,6 @@ impl Files {
             for (path, seen) in &differs {
                 lists.add_resource(self.resource(path, **seen));
             }
-            (new || !gone.is_empty()).then_some(Change::Resources)
         });
         // Also what came or went: many programs save a file by putting another in its place.
         let changed: Vec<String> =

@@ -95,7 +95,11 @@ async fn add_prompt(call: Call, Named { name }: Named) -> Result<String, CallErr
     });
     let prompt =
         prompt.title(format!("Added: {name}")).description("A prompt that was added while the server ran");
-    added_items::add(&call, AddedItem::Prompt(name), |lists| lists.add_prompt(prompt)).await
+    added_items::add(&call, AddedItem::Prompt(name), |lists| {
+        lists.add_prompt(prompt);
+        Ok(())
+    })
+    .await
 }
 
 async fn remove_prompt(call: Call, Named { name }: Named) -> Result<String, CallError> {
@@ -115,7 +119,11 @@ async fn add_resource(call: Call, NewResource { uri, text }: NewResource) -> Res
         .description("A resource that was added while the server ran")
         .mime_type("text/plain")
         .size(size);
-    added_items::add(&call, AddedItem::Resource(uri), |lists| lists.add_resource(resource)).await
+    added_items::add(&call, AddedItem::Resource(uri), |lists| {
+        lists.add_resource(resource);
+        Ok(())
+    })
+    .await
 }
 
 async fn remove_resource(call: Call, Located { uri }: Located) -> Result<String, CallError> {

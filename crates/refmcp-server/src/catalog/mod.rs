@@ -58,6 +58,7 @@ mod prompt;
 mod resource;
 mod tool;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use refmcp_proto::engine::Change;
@@ -66,7 +67,7 @@ pub(crate) use prompt::Completer;
 pub use prompt::{CompletionRequest, Prompt, PromptArguments};
 pub use refmcp_proto::param_headers::ParamHeader;
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
-pub use tool::{Json, NoArguments, Tool, ToolOutput};
+pub use tool::{InvalidTool, Json, NoArguments, Tool, ToolOutput};
 
 pub(crate) use ordered_map::OrderedMap;
 
@@ -79,58 +80,78 @@ pub struct Catalog {
     pub(crate) resources: OrderedMap<Resource>,
     pub(crate) templates: OrderedMap<ResourceTemplate>,
     pub(crate) prompts: OrderedMap<Prompt>,
+    /// The lists that have changed since [`take_changes`](Self::take_changes).
+    changes: BTreeSet<Change>,
 }
 
 impl Catalog {
-    /// Adds a tool, or replaces the one of the same name. One whose schemas cannot be compiled is left out, and the
-    /// log says why.
-    pub fn add_tool(&mut self, mut tool: Tool) -> Option<Change> {
-        if tool.input_validator.is_none()
-            && let Err(fault) = tool.compile()
-        {
-            tracing::error!("{fault}");
-            return None;
-        }
+    /// Adds a tool, or replaces the one of the same name. One whose schemas cannot be compiled is refused.
+    pub fn add_tool(&mut self, mut tool: Tool) -> Result<(), InvalidTool> {
+        tool.compile()?;
         let name = tool.definition.name.clone();
         // A tool that is replaced goes on counting.
         let counted = self.tools.get(&name).and_then(|known| known.statistics.clone());
         let has_room = self.tools.len() < MOST_TOOLS && name != OTHER_TOOLS;
         tool.statistics = counted.or_else(|| has_room.then(Arc::default));
         self.tools.put(&name, tool);
-        Some(Change::Tools)
+        self.changes.insert(Change::Tools);
+        Ok(())
     }
 
-    /// Removes a tool.
-    pub fn remove_tool(&mut self, name: &str) -> Option<Change> {
-        self.tools.remove(name).then_some(Change::Tools)
+    /// Removes a tool; `false` when there was none of this name.
+    pub fn remove_tool(&mut self, name: &str) -> bool {
+        let removed = self.tools.remove(name);
+        self.changes.extend(removed.then_some(Change::Tools));
+        removed
     }
 
-    /// Adds a resource, or replaces the one with the same URI.
-    pub fn add_resource(&mut self, resource: Resource) -> Option<Change> {
+    /// Adds a resource, or replaces the one with the same URI. Where only size and time of modification differ, the list
+    /// counts as unchanged: these tell of the content, and [`Server::resource_updated`](crate::Server::resource_updated)
+    /// announces that.
+    pub fn add_resource(&mut self, resource: Resource) {
+        let known = self.resources.get(&resource.definition.uri);
+        if known.is_none_or(|known| !known.differs_only_in_content(&resource)) {
+            self.changes.insert(Change::Resources);
+        }
         self.resources.put(&resource.definition.uri.clone(), resource);
-        Some(Change::Resources)
     }
 
-    /// Removes a resource.
-    pub fn remove_resource(&mut self, uri: &str) -> Option<Change> {
-        self.resources.remove(uri).then_some(Change::Resources)
+    /// Removes a resource; `false` when there was none at this URI.
+    pub fn remove_resource(&mut self, uri: &str) -> bool {
+        let removed = self.resources.remove(uri);
+        self.changes.extend(removed.then_some(Change::Resources));
+        removed
     }
 
     /// Adds a template, or replaces the same one.
-    pub fn add_template(&mut self, template: ResourceTemplate) -> Option<Change> {
+    pub fn add_template(&mut self, template: ResourceTemplate) {
         self.templates.put(&template.definition.uri_template.clone(), template);
-        Some(Change::Resources)
+        self.changes.insert(Change::Resources);
+    }
+
+    /// Removes a template; `false` when there was no such one.
+    pub fn remove_template(&mut self, uri_template: &str) -> bool {
+        let removed = self.templates.remove(uri_template);
+        self.changes.extend(removed.then_some(Change::Resources));
+        removed
     }
 
     /// Adds a prompt, or replaces the one of the same name.
-    pub fn add_prompt(&mut self, prompt: Prompt) -> Option<Change> {
+    pub fn add_prompt(&mut self, prompt: Prompt) {
         self.prompts.put(&prompt.definition.name.clone(), prompt);
-        Some(Change::Prompts)
+        self.changes.insert(Change::Prompts);
     }
 
-    /// Removes a prompt.
-    pub fn remove_prompt(&mut self, name: &str) -> Option<Change> {
-        self.prompts.remove(name).then_some(Change::Prompts)
+    /// Removes a prompt; `false` when there was none of this name.
+    pub fn remove_prompt(&mut self, name: &str) -> bool {
+        let removed = self.prompts.remove(name);
+        self.changes.extend(removed.then_some(Change::Prompts));
+        removed
+    }
+
+    /// The lists that have changed since this was last called.
+    pub(crate) fn take_changes(&mut self) -> BTreeSet<Change> {
+        std::mem::take(&mut self.changes)
     }
 
     /// Whether there is a tool of this name.

@@ -49,7 +49,7 @@ impl<T> OrderedMap<T> {
         self.things.range(place + 1..).map(|(place, thing)| (*place, thing))
     }
 
-    /// The places of those things here that another shelf has things of the same names for.
+    /// The places of those things here that another map has things of the same names for.
     pub(crate) fn places_taken_by(&self, other: &Self) -> BTreeSet<u64> {
         other.places.keys().filter_map(|name| self.places.get(name).copied()).collect()
     }
@@ -65,17 +65,17 @@ mod tests {
 
     #[test]
     fn places_stay_when_others_go() {
-        let mut shelf = OrderedMap::default();
+        let mut map = OrderedMap::default();
         for name in ["a", "b", "c"] {
-            shelf.put(name, name);
+            map.put(name, name);
         }
-        let (second, _) = shelf.after(0).nth(1).unwrap();
-        assert!(shelf.remove("a"));
-        assert!(!shelf.remove("a"));
-        shelf.put("d", "d");
-        shelf.put("b", "B");
-        assert_eq!(shelf.after(second).map(|(_, thing)| **thing).collect::<Vec<_>>(), ["c", "d"]);
-        assert_eq!(shelf.iter().map(|thing| **thing).collect::<Vec<_>>(), ["B", "c", "d"]);
-        assert_eq!(shelf.len(), 3);
+        let (second, _) = map.after(0).nth(1).unwrap();
+        assert!(map.remove("a"));
+        assert!(!map.remove("a"));
+        map.put("d", "d");
+        map.put("b", "B");
+        assert_eq!(map.after(second).map(|(_, thing)| **thing).collect::<Vec<_>>(), ["c", "d"]);
+        assert_eq!(map.iter().map(|thing| **thing).collect::<Vec<_>>(), ["B", "c", "d"]);
+        assert_eq!(map.len(), 3);
     }
 }

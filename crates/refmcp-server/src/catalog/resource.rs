@@ -120,6 +120,19 @@ impl Resource {
         self.definition.size = Some(size);
         self
     }
+
+    /// Whether the definitions are the same, but for size and time of modification.
+    pub(crate) fn differs_only_in_content(&self, other: &Self) -> bool {
+        let without_content = |resource: &Self| {
+            let mut definition = resource.definition.clone();
+            definition.size = None;
+            if let Some(annotations) = &mut definition.annotations {
+                annotations.last_modified = None;
+            }
+            definition
+        };
+        without_content(self) == without_content(other)
+    }
 }
 
 /// What a resource can return: contents, several of them, or a whole result.

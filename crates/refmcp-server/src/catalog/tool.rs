@@ -159,9 +159,9 @@ impl Tool {
         (self.run)(call, arguments)
     }
 
-    /// Compiles the schemas, once.
-    pub(crate) fn compile(&mut self) -> Result<(), String> {
-        let named = |what: &str, fault: String| format!("tool {}: {what}: {fault}", self.definition.name);
+    /// Compiles the schemas.
+    pub(crate) fn compile(&mut self) -> Result<(), InvalidTool> {
+        let named = |schema, reason| InvalidTool { name: self.definition.name.clone(), schema, reason };
         if self.definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(named("input schema", "its type is not \"object\"".to_owned()));
         }
@@ -218,6 +218,18 @@ impl JsonSchema for NoArguments {
     fn json_schema(_: &mut SchemaGenerator) -> RawSchema {
         json_schema!({ "type": "object", "properties": {}, "additionalProperties": false })
     }
+}
+
+/// Why a tool cannot be offered: one of its schemas cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tool {name}: {schema}: {reason}")]
+pub struct InvalidTool {
+    /// The tool.
+    pub name: String,
+    /// Which schema: `input schema` or `output schema`.
+    pub schema: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 /// What a tool can give: text, content blocks, structured values, or a result with every detail.

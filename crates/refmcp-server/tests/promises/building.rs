@@ -90,12 +90,12 @@ async fn only_what_is_there_is_declared() {
 }
 
 #[tokio::test]
-async fn a_tool_that_cannot_be_compiled_is_not_added_at_run_time_either() {
+async fn a_tool_that_cannot_be_compiled_is_refused_at_run_time_too() {
     let server = Server::builder("test", "1").tool(named("good")).build().unwrap();
     let mut client = TestClient::open(&server, SESSION).await;
-    server.change_lists(|catalog| {
-        catalog.add_tool(named("bad").input_schema(schema(&json!({ "type": "string" }))))
-    });
+    let bad = named("bad").input_schema(schema(&json!({ "type": "string" })));
+    let refused = server.change_lists(|catalog| catalog.add_tool(bad)).unwrap_err();
+    assert_eq!(refused.to_string(), "tool bad: input schema: its type is not \"object\"");
     assert_eq!(client.list("tools").await.len(), 1);
     assert!(client.notifications.is_empty(), "nothing has changed: {:?}", client.notifications);
 }

@@ -1,7 +1,9 @@
 //! Lists that change while clients look at them, for all clients or for one session.
 
 use refmcp_server::model::{PromptMessage, ResourceContents};
-use refmcp_server::{Call, CallError, Change, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool};
+use refmcp_server::{
+    Call, CallError, Catalog, Change, NoArguments, Prompt, Resource, ResourceTemplate, Server, Tool,
+};
 use refmcp_testkit::client::{TestClient, text};
 use serde_json::json;
 
@@ -24,17 +26,20 @@ fn family(pattern: &str) -> ResourceTemplate {
 /// Changes the session's own lists.
 async fn mine(call: Call, _: NoArguments) -> Result<String, CallError> {
     let session = call.session().ok_or_else(|| CallError::new("no session"))?;
-    session.change_lists(|catalog| catalog.add_tool(named("my_tool"))).await;
-    session.change_lists(|catalog| catalog.add_prompt(prompt("my_prompt"))).await;
-    session.change_lists(|catalog| catalog.add_resource(resource("my://resource"))).await;
-    session.change_lists(|catalog| catalog.add_template(family("my://family/{member}"))).await;
+    let change = |lists: &mut Catalog| {
+        lists.add_prompt(prompt("my_prompt"));
+        lists.add_resource(resource("my://resource"));
+        lists.add_template(family(FAMILY));
+        lists.add_tool(named("my_tool"))
+    };
+    session.change_lists(change).await?;
     Ok("added".to_owned())
 }
 
 /// Replaces an item of the server by one of the session.
 async fn replace(call: Call, _: NoArguments) -> Result<String, CallError> {
     let own = Tool::new("shared", "The session's own", |_: Call, _: NoArguments| async { Ok("own") });
-    call.session().unwrap().change_lists(|catalog| catalog.add_tool(own)).await;
+    call.session().unwrap().change_lists(|catalog| catalog.add_tool(own)).await?;
     Ok("replaced".to_owned())
 }
 
@@ -47,6 +52,7 @@ fn changing() -> Server {
     Server::builder("test", "1")
         .tool(Tool::new("mine", "Adds to the session", mine))
         .tool(Tool::new("replace", "Replaces for the session", replace))
+        .tool(Tool::new("withdraw", "Removes the session's family", withdraw))
         .tool(Tool::new("restore", "Undoes that", restore))
         .tool(named("shared"))
         .resource(resource("shared://resource"))
@@ -58,6 +64,7 @@ fn changing() -> Server {
         .unwrap()
 }
 
+const FAMILY: &str = "my://family/{member}";
 const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
 
 #[tokio::test]
@@ -68,9 +75,12 @@ async fn items_of_the_server_are_listed_for_all_clients() {
         clients.push(TestClient::open(&server, revision).await);
         clients.last_mut().unwrap().catch_up().await;
     }
-    server.change_lists(|catalog| catalog.add_tool(named("new")));
-    server.change_lists(|catalog| catalog.add_prompt(prompt("new")));
-    server.change_lists(|catalog| catalog.add_resource(resource("new://")));
+    let change = |lists: &mut Catalog| {
+        lists.add_prompt(prompt("new"));
+        lists.add_resource(resource("new://"));
+        lists.add_tool(named("new"))
+    };
+    server.change_lists(change).unwrap();
     for list in LISTS {
         clients[0].notification(&format!("notifications/{list}/list_changed")).await;
     }
@@ -94,8 +104,11 @@ async fn changes_that_change_nothing_are_not_told() {
     let server = changing();
     let mut client = TestClient::open(&server, SESSION).await;
     client.catch_up().await;
-    server.change_lists(|catalog| catalog.remove_tool("nothing"));
-    server.change_lists(|_| None);
+    assert!(!server.change_lists(|catalog| catalog.remove_tool("nothing")));
+    assert!(!server.change_lists(|catalog| catalog.remove_template("nothing://{more}")));
+    // Its size tells of the content.
+    server.change_lists(|catalog| catalog.add_resource(resource("shared://resource").size(7)));
+    server.change_lists(|_| ());
     server.changed(&Change::Prompts);
     client.notification("notifications/prompts/list_changed").await;
     assert!(client.notifications.is_empty(), "{:?}", client.notifications);
@@ -147,6 +160,41 @@ async fn a_sessions_own_family_of_resources_is_read_and_completed() {
     other.error("completion/complete", params).await;
 }
 
+/// Withdraws the session's family of resources.
+async fn withdraw(call: Call, _: NoArguments) -> Result<String, CallError> {
+    let session = call.session().ok_or_else(|| CallError::new("no session"))?;
+    Ok(session.change_lists(|lists| lists.remove_template(FAMILY)).await.to_string())
+}
+
+#[tokio::test]
+async fn templates_are_removed_from_the_lists_of_a_server_and_of_a_session() {
+    let server = changing();
+    let mut client = TestClient::open(&server, SESSION).await;
+    client.tool("mine", json!({})).await;
+    client.notification("notifications/resources/list_changed").await;
+    assert_eq!(client.tool_text("withdraw", json!({})).await, "true");
+    client.notification("notifications/resources/list_changed").await;
+    assert_eq!(client.list("resourceTemplates").await.len(), 0);
+    client.error("resources/read", json!({ "uri": "my://family/7" })).await;
+    assert_eq!(client.tool_text("withdraw", json!({})).await, "false");
+
+    server.change_lists(|lists| lists.add_template(family("all://{member}")));
+    client.notification("notifications/resources/list_changed").await;
+    assert_eq!(client.list("resourceTemplates").await.len(), 1);
+    assert!(server.change_lists(|lists| lists.remove_template("all://{member}")));
+    client.notification("notifications/resources/list_changed").await;
+    assert_eq!(client.list("resourceTemplates").await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_resource_that_is_described_anew_is_announced() {
+    let server = changing();
+    let mut client = TestClient::open(&server, SESSION).await;
+    client.catch_up().await;
+    server.change_lists(|lists| lists.add_resource(resource("shared://resource").title("Another")));
+    client.notification("notifications/resources/list_changed").await;
+}
+
 #[tokio::test]
 async fn a_sessions_own_tool_takes_the_place_of_the_servers() {
     let server = changing();
@@ -169,7 +217,7 @@ async fn a_replaced_tool_keeps_its_place() {
     let mut client = TestClient::open(&server, STATELESS).await;
     let before = names(&client.list("tools").await);
     let better = Tool::new("mine", "Better", |_: Call, _: NoArguments| async { Ok("better") });
-    server.change_lists(|catalog| catalog.add_tool(better));
+    server.change_lists(|catalog| catalog.add_tool(better)).unwrap();
     assert_eq!(names(&client.list("tools").await), before);
     assert_eq!(text(&client.tool("mine", json!({})).await), "better");
 }

@@ -23,7 +23,7 @@ fn paged(size: usize) -> Server {
     }
     let more = Tool::new("more", "Adds to the session", |call: Call, _: NoArguments| async move {
         for name in ["own_1", "own_2", "own_3"] {
-            call.session().unwrap().change_lists(|catalog| catalog.add_tool(named(name))).await;
+            call.session().unwrap().change_lists(|catalog| catalog.add_tool(named(name))).await?;
         }
         Ok("")
     });
@@ -74,7 +74,7 @@ async fn changes_between_pages_neither_repeat_nor_skip_what_stays() {
         for gone in ["a", "b", "c"] {
             server.change_lists(|catalog| catalog.remove_tool(gone));
         }
-        server.change_lists(|catalog| catalog.add_tool(named("new")));
+        server.change_lists(|catalog| catalog.add_tool(named("new"))).unwrap();
         let (mut rest, mut cursor) = (Vec::new(), cursor);
         while let Some(at) = cursor {
             let (more, next) = page(&mut client, Some(&at)).await;

@@ -81,7 +81,7 @@ async fn without_a_session_those_who_listen_are_told_what_they_asked_for() {
     let heard = client.notification(UPDATED).await;
     assert_eq!(heard["params"]["uri"], "news://weather");
     assert_eq!(heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
-    server.change_lists(|catalog| catalog.add_tool(named("new")));
+    server.change_lists(|catalog| catalog.add_tool(named("new"))).unwrap();
     client.notification("notifications/tools/list_changed").await;
     client.cancel(id).await;
     client.catch_up().await;

@@ -99,9 +99,9 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
     let grow = Tool::new("grow", "Adds a tool to the session", |call: Call, _: NoArguments| async move {
         let own = Tool::new("own", "The session's own", |_: Call, _: NoArguments| async move { Ok("own") });
         let session = call.session().ok_or_else(|| CallError::new("no session"))?;
-        session.change_lists(|lists| lists.add_tool(own.scopes(["own"]))).await;
+        session.change_lists(|lists| lists.add_tool(own.scopes(["own"]))).await?;
         let cheap = Tool::new("dear", "In disguise", |_: Call, _: NoArguments| async move { Ok("cheap") });
-        session.change_lists(|lists| lists.add_tool(cheap)).await;
+        session.change_lists(|lists| lists.add_tool(cheap)).await?;
         Ok("grown")
     });
     let leave = Tool::new("leave", "Sends the client away", |call: Call, _: NoArguments| async move {
