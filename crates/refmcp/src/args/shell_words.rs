@@ -1,13 +1,16 @@
 //! A line of words as a shell would take it apart, without anything a shell would do besides.
 
+use serde::de::IgnoredAny;
+
 use super::UsageError;
 
 /// Takes a line apart at its spaces. Single quotes keep everything, double quotes everything but `\"` and `\\`, a
-/// backslash outside of quotes the next character.
+/// backslash outside of quotes the next character. A JSON object or array is kept as it is where a word begins, and
+/// after `=`: its quotes belong to it.
 ///
 /// # Errors
 ///
-/// A quote is not closed, or a backslash ends the line.
+/// A quote is not closed, a backslash ends the line, or an object or array after `:=` is no JSON.
 pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -15,6 +18,21 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
     while let Some(c) = rest.next() {
         match c {
             c if c.is_whitespace() => words.extend(word.take()),
+            '{' | '[' if word.as_deref().is_none_or(|word| word.ends_with('=')) => {
+                let text = line.get(line.len() - rest.as_str().len() - c.len_utf8()..).unwrap_or_default();
+                let word = word.get_or_insert_default();
+                match json(text) {
+                    Ok(Some(json)) => {
+                        word.push_str(json);
+                        rest = text.get(json.len()..).unwrap_or_default().chars();
+                    }
+                    Err(fault) if word.ends_with(":=") => {
+                        let key = word.trim_end_matches(":=");
+                        return Err(UsageError::new(format!("{key}: is no JSON: {fault}")));
+                    }
+                    _ => word.push(c),
+                }
+            }
             '\'' => {
                 let word = word.get_or_insert_default();
                 quoted(&mut rest, '\'', word)?;
@@ -32,6 +50,14 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
     }
     words.extend(word);
     Ok(words)
+}
+
+/// The JSON value that a text begins with, if it ends where a word does.
+fn json(text: &str) -> Result<Option<&str>, serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    values.next().transpose()?;
+    let (value, rest) = text.split_at(values.byte_offset());
+    Ok(Some(value).filter(|_| rest.is_empty() || rest.starts_with(char::is_whitespace)))
 }
 
 /// Reads up to the quote that closes.
@@ -68,7 +94,7 @@ mod tests {
 
     #[test]
     fn lines_are_taken_apart() {
-        let cases: [(&str, &[&str]); 9] = [
+        let cases: [(&str, &[&str]); 15] = [
             ("", &[]),
             ("  a  b ", &["a", "b"]),
             ("'a b' c", &["a b", "c"]),
@@ -78,11 +104,20 @@ mod tests {
             ("''", &[""]),
             ("a=$HOME `x` *", &["a=$HOME", "`x`", "*"]),
             (r"'\'", &[r"\"]),
+            (
+                r#"a:={"k":[1, 2]} b={"s": "x y"} ["c"]"#,
+                &[r#"a:={"k":[1, 2]}"#, r#"b={"s": "x y"}"#, r#"["c"]"#],
+            ),
+            (r#"a:='{"k": 1}' b:="[1]""#, &[r#"a:={"k": 1}"#, "b:=[1]"]),
+            (r#"a={"k" b=["c"]d"#, &["a={k", "b=[c]d"]),
+            ("[ -f x ] {print} x[1", &["[", "-f", "x", "]", "{print}", "x[1"]),
+            (r#"a:=["ä\"}" ,{}] b"#, &[r#"a:=["ä\"}" ,{}]"#, "b"]),
+            (r#"--json={"a": 1}"#, &[r#"--json={"a": 1}"#]),
         ];
         for (line, words) in cases {
             assert_eq!(split_words(line).unwrap(), words, "{line}");
         }
-        for bad in ["'a", "\"a", "\"a\\", "a\\"] {
+        for bad in ["'a", "\"a", "\"a\\", "a\\", "a:={\"k\": x}", "a:=[1"] {
             assert!(split_words(bad).is_err(), "{bad}");
         }
     }

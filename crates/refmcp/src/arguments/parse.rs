@@ -189,7 +189,10 @@ fn single(
     source: &mut ValueSource<'_>,
 ) -> Result<Value, String> {
     match notation {
-        Notation::Json => json_value(text, source),
+        Notation::Json => json_value(text, source).map_err(|what| match text.chars().next() {
+            Some('{' | '[' | '"' | '@') => what,
+            _ => format!("{what}; a text follows `=` instead of `:=`"),
+        }),
         Notation::Text if text.starts_with('@') && !text.starts_with("@@") => {
             let content = source.text(text)?;
             // A file of text ends in a line break that a number or a word does not have.

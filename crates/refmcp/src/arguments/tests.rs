@@ -161,7 +161,10 @@ fn words_that_do_not_fit_are_explained() {
         (vec!["txet=a"], "there is no \"txet\"; did you mean \"text\"?"),
         (vec!["Count=1"], "did you mean \"count\"?"),
         (vec!["zzzzzz=1"], "there is no \"zzzzzz\"; there are any, "),
-        (vec!["count:=x"], "count: is no JSON"),
+        (
+            vec!["count:=x"],
+            "count: is no JSON: expected value at line 1 column 1; a text follows `=` instead of `:=`",
+        ),
         (vec!["count:=\"x\""], "\"x\" is not of type"),
         (vec!["point:={\"z\":1}"], "/point: Additional properties are not allowed"),
         (vec!["text=@/no/such/file"], "cannot read the file \"/no/such/file\""),

@@ -4,9 +4,11 @@ use refmcp_client::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool}
 use refmcp_client::{Client, Listable};
 
 use super::commands::names;
+use crate::args::ListKind;
 use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::models::ModelList;
 use crate::ui::suggest::nearest;
+use crate::ui::text::one_line;
 
 /// How alike a word and a command have to be, of 1.
 const SLIP: f64 = 0.7;
@@ -80,6 +82,9 @@ pub(super) struct Catalogs {
     pub(super) used: Option<String>,
 }
 
+/// The names of one kind of things in a catalog.
+pub(super) type NamesOf = fn(&Catalog) -> Vec<&str>;
+
 /// Why a name leads nowhere.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unresolved {
@@ -134,13 +139,44 @@ impl Catalogs {
         (nearest(word, &names) == Some(near)).then(|| near.to_owned())
     }
 
+    /// What to say of a word that is no command, and no name of what it was taken for.
+    pub(super) fn unknown(&self, taken_for: ListKind, word: &str) -> String {
+        let (what, names, list): (_, NamesOf, _) = match taken_for {
+            ListKind::Prompts => ("no prompt", prompts, "`prompts` lists them"),
+            ListKind::Tools => {
+                ("no command and no tool", tools, "`help` lists the commands, `tools` the tools")
+            }
+            _ => {
+                ("no command, tool, prompt, resource or template", everything, "`list` and `help` list them")
+            }
+        };
+        let offered: Vec<&str> = self.servers.iter().flat_map(|(_, catalog)| names(catalog)).collect();
+        let has = |names: NamesOf| self.find(word, names) != Err(Unresolved::Unknown);
+        let instead = if has(tools) {
+            format!("it is a tool: write {word}")
+        } else if has(prompts) {
+            format!("it is a prompt: write /{word}")
+        } else if has(resources) {
+            format!("it is a resource: write read {word}")
+        } else if has(templates) {
+            format!("it is a resource template: write read {word}")
+        } else if let Some(command) = self.command_like(word).filter(|_| taken_for != ListKind::Prompts) {
+            format!("did you mean {command}?")
+        } else if let Some(near) = nearest(word, &offered) {
+            format!("did you mean {near:?}?")
+        } else {
+            list.to_owned()
+        };
+        one_line(&format!("there is {what} {word:?}; {instead}")).into_owned()
+    }
+
     /// The server that is written before a name and is not connected.
     pub(super) fn absent_of(&self, word: &str) -> Option<&str> {
         self.absent.iter().map(String::as_str).find(|server| without_server(word, server).is_some())
     }
 
-    /// The server that a name must mean although it is not known to have it: the one that is written before it, or the
-    /// one that is preferred, or the only one.
+    /// The server that a name must mean although it is not known to have it: the one that is written before it, the one
+    /// that is preferred, or the only one.
     pub(super) fn only(&self, word: &str) -> Option<(String, String)> {
         let written =
             self.servers.iter().find_map(|(server, _)| Some((server, without_server(word, server)?)));
@@ -159,22 +195,27 @@ fn without_server<'a>(word: &'a str, server: &str) -> Option<&'a str> {
     word.strip_prefix(server)?.strip_prefix('.').filter(|name| !name.is_empty())
 }
 
-/// The names of an catalog's tools.
+/// The names of a catalog's tools.
 pub(super) fn tools(catalog: &Catalog) -> Vec<&str> {
     catalog.tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// The names of an catalog's prompts.
+/// The names of a catalog's prompts.
 pub(super) fn prompts(catalog: &Catalog) -> Vec<&str> {
     catalog.prompts.iter().map(|prompt| prompt.name.as_str()).collect()
 }
 
-/// The addresses of an catalog's resources.
+/// The addresses of a catalog's resources.
 pub(super) fn resources(catalog: &Catalog) -> Vec<&str> {
     catalog.resources.iter().map(|resource| resource.uri.as_str()).collect()
 }
 
-/// The names of an catalog's templates, also those for people, and the templates themselves.
+/// Everything that a catalog has a name or an address for.
+fn everything(catalog: &Catalog) -> Vec<&str> {
+    [tools, prompts, resources, templates].iter().flat_map(|names| names(catalog)).collect()
+}
+
+/// The names of a catalog's templates, also those for people, and the templates themselves.
 pub(super) fn templates(catalog: &Catalog) -> Vec<&str> {
     catalog.templates.iter().flat_map(names_of).collect()
 }
@@ -219,6 +260,32 @@ mod tests {
         ] {
             let expected = expected.map(|(server, name)| (server.to_owned(), name.to_owned()));
             assert_eq!(catalogs(&servers, used).find(word, tools), expected, "{word} {used:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_something_else_is_told_how_to_be_written() {
+        let prompt = serde_json::from_value(serde_json::json!({"name": "review"})).unwrap();
+        let resource = serde_json::from_value(serde_json::json!({"uri": "memo://a", "name": "a"})).unwrap();
+        let tools = (0..9).map(|number| Tool::new(format!("tool_{number}"), "")).collect();
+        let catalog =
+            Catalog { tools, prompts: vec![prompt], resources: vec![resource], ..Catalog::default() };
+        let catalogs = Catalogs { servers: vec![("a".to_owned(), Arc::new(catalog))], ..Catalogs::default() };
+        for (taken_for, word, said) in [
+            (ListKind::Tools, "review", "no tool \"review\"; it is a prompt: write /review"),
+            (ListKind::Tools, "a.review", "it is a prompt: write /a.review"),
+            (ListKind::Tools, "memo://a", "it is a resource: write read memo://a"),
+            (ListKind::Tools, "tool_11", "did you mean \"tool_1\"?"),
+            (ListKind::Tools, "hlep", "no command and no tool \"hlep\"; did you mean help?"),
+            (ListKind::Tools, "frobnicate", "`help` lists the commands, `tools` the tools"),
+            (ListKind::Prompts, "tool_1", "there is no prompt \"tool_1\"; it is a tool: write tool_1"),
+            (ListKind::Prompts, "reviev", "did you mean \"review\"?"),
+            (ListKind::Prompts, "hlep", "`prompts` lists them"),
+            (ListKind::All, "conect", "did you mean connect?"),
+            (ListKind::All, "frobnicate", "`list` and `help` list them"),
+        ] {
+            let text = catalogs.unknown(taken_for, word);
+            assert!(text.ends_with(said), "{word}: {text}");
         }
     }
 

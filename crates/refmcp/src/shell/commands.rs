@@ -4,99 +4,136 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 use refmcp_client::model::LogLevel;
+use refmcp_client::redact::{self, MASK};
 
 use crate::args::{ListKind, Target, UsageError, log_level, pair, split_words};
 use crate::arguments::ArgumentInput;
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
-#[command(no_binary_name = true, disable_version_flag = true)]
+#[command(no_binary_name = true, disable_version_flag = true, disable_help_subcommand = true)]
 pub(super) enum Command {
-    /// What can be called
+    /// List the tools
     Tools(OfServer),
-    /// What can be read
+    /// List the resources
     Resources(OfServer),
-    /// What can be read once variables are filled in
+    /// List the resource templates
     Templates(OfServer),
-    /// What can be asked of a model
+    /// List the prompts
     Prompts(OfServer),
-    /// Which models the server knows
+    /// List the models of servers that have some
     Models(OfServer),
-    /// All of these, or one of them
+    /// List all of these, or one kind of them
+    #[command(after_help = "Example:\n  list prompts")]
     List {
+        /// What to list
         #[arg(value_enum, default_value = "all")]
         what: ListKind,
         #[command(flatten)]
         of: OfServer,
     },
     /// Call a tool; `call` can be left out
+    #[command(after_help = "Examples:\n  echo message='good day'\n  call echo message=@letter.txt\n  \
+                            draw points:=[[0,1],[2,3]]\n  draw --json {\"points\": []}\n\n\
+                            `help TOOL` shows a tool and its arguments.")]
     Call {
+        /// The tool's name, or SERVER.NAME
         tool: String,
         #[command(flatten)]
         arguments: ArgumentInput,
     },
-    /// Read a resource, or one of a template with these variables
+    /// Read a resource, or the one that a template and its variables lead to
+    #[command(after_help = "Examples:\n  read file:///notes/todo.txt\n  read memos shelf=travel name=oslo")]
     Read {
+        /// The URI of a resource, or the name of a template
         #[arg(value_name = "URI | TEMPLATE")]
         what: String,
+        /// Variables of the template; those that are missing are asked for
         #[arg(value_name = "KEY=VALUE", value_parser = pair)]
         variables: Vec<(String, String)>,
     },
     /// Get a prompt; also /PROMPT
+    #[command(after_help = "Example:\n  /code_review code=@main.rs language=rust")]
     Prompt {
+        /// The prompt's name, or SERVER.NAME
         #[arg(value_name = "PROMPT")]
         name: String,
         #[command(flatten)]
         arguments: ArgumentInput,
     },
-    /// Be told when a resource changes
-    Subscribe { uri: String },
-    /// Be told no more
-    Unsubscribe { uri: String },
-    /// The least severe log messages to be sent
+    /// Show the changes of a resource as they come
+    Subscribe {
+        /// The URI of the resource
+        uri: String,
+    },
+    /// Show the changes of a resource no more
+    Unsubscribe {
+        /// The URI of the resource
+        uri: String,
+    },
+    /// Show log messages of servers from this level on
     Level {
+        /// The least severe level that is shown
         #[arg(value_parser = log_level())]
         level: LogLevel,
     },
-    /// The model that requests for a model name
-    Model { name: String },
-    /// Whether a server answers
+    /// Select the model that sampling requests of servers name
+    Model {
+        /// One of those that `models` lists
+        name: String,
+    },
+    /// Check that servers answer
     Ping(OfServer),
-    /// Who a server is and what it can do
+    /// Show what servers are and what they offer
     Info(OfServer),
-    /// What a server says of itself beyond the protocol
+    /// Show what servers say of themselves beyond the protocol
     Metadata(OfServer),
-    /// Any request; the JSON needs no quotes
+    /// Send any request; the JSON needs no quotes
+    #[command(
+        after_help = "Example:\n  raw tools/call {\"name\": \"echo\", \"arguments\": {\"message\": \"hi\"}}"
+    )]
     Raw {
+        /// The method
         method: String,
+        /// The parameters, an object
         #[arg(value_name = "JSON", allow_hyphen_values = true)]
         params: Option<String>,
     },
-    /// Which servers there are, and how they are
+    /// List the servers of this session and their states
     Servers,
     /// Prefer one server; without a name, none
     Use(OfServer),
-    /// Connect to a server; to one of these by its name, again
+    /// Connect to a server, or again to one of this session
+    #[command(after_help = "Examples:\n  connect https://example.com/mcp\n  connect npx -y some-server\n  \
+                            connect weather      (a name of `servers`, or of a configuration file)")]
     Connect {
+        /// Where the server is, what it is called, or how it is started
         #[arg(value_name = "URL | NAME | COMMAND", required = true)]
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Leave a server
-    Disconnect { server: String },
-    /// The folders that servers know of, or tell of others
+    /// Close the connection to a server
+    Disconnect {
+        /// One that `servers` lists
+        server: String,
+    },
+    /// Show the folders that servers may ask for, or set them
     Roots {
+        /// The folders that replace those of before
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
-    /// What was typed before
+    /// Show earlier lines
     History,
-    /// Leave; so does ctrl-d
+    /// Leave the shell; so does ctrl-d
     #[command(alias = "quit")]
     Exit,
-    /// The help that was asked for.
+    /// The help of a command.
     #[command(skip)]
     Help(String),
+    /// What the help of a name that is no command is about: a tool, a prompt or a resource.
+    #[command(skip)]
+    Describe(String),
 }
 
 /// The server that a command is for.
@@ -122,13 +159,16 @@ fn help() -> String {
             let usage = command.render_usage().to_string();
             (usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", ""), about)
         })
-        .chain([("help [COMMAND]".to_owned(), "This, or more of one command".to_owned())])
+        .chain([(
+            "help [NAME]".to_owned(),
+            "Show this, or more of a command, tool, prompt or resource".to_owned(),
+        )])
         .collect();
     let width = rows.iter().map(|(usage, _)| usage.len()).max().unwrap_or(0);
     let mut text: String = rows.iter().map(|(usage, about)| format!("  {usage:width$}  {about}\n")).collect();
     text.push_str(
         "\nWhere several servers have a tool, a prompt or a resource of the same name, write SERVER.NAME.\n\
-         Values are typed as the tool wants them; KEY:=JSON is JSON, KEY=@FILE the text of a file.\n\
+         Values take the type that the tool asks for; KEY:=JSON is JSON, KEY=@FILE the text of a file.\n\
          Tab completes. Ctrl-c ends the running call, and not the session.\n\
          A line that begins with a space is not kept in the history.\n",
     );
@@ -146,14 +186,29 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
         return Ok(None);
     }
     let words = words(line)?;
-    if words == ["help"] {
-        return Ok(Some(Command::Help(help())));
+    if let [first, names @ ..] = words.as_slice()
+        && first == "help"
+    {
+        return help_of(names).map(Some);
     }
     match Command::try_parse_from(words) {
         Ok(command) => Ok(Some(command)),
         Err(shown) if !shown.use_stderr() => Ok(Some(Command::Help(shown.to_string()))),
         Err(fault) => Err(explained(&fault)),
     }
+}
+
+fn help_of(names: &[String]) -> Result<Command, UsageError> {
+    let name = match names {
+        [] => return Ok(Command::Help(help())),
+        [name] if name == "help" || name == "?" => return Ok(Command::Help(help())),
+        [name] => name,
+        _ => return Err(UsageError::new("help takes one name: of a command, tool, prompt or resource")),
+    };
+    Ok(match Command::command().find_subcommand_mut(name) {
+        Some(command) => Command::Help(command.render_help().to_string()),
+        None => Command::Describe(name.strip_prefix('/').unwrap_or(name).to_owned()),
+    })
 }
 
 /// The words of a line, with the command that may be left out.
@@ -191,6 +246,24 @@ fn raw(line: &str) -> Result<Vec<String>, UsageError> {
         words.push(if quoted { split_words(&params)?.concat() } else { params });
     }
     Ok(words)
+}
+
+/// A line without the values of its arguments; `None` for one whose words cannot be told apart.
+pub(super) fn without_values(line: &str) -> Option<String> {
+    let mut words = words(line.trim()).ok()?;
+    let takes_arguments =
+        matches!(words.first().map(String::as_str), Some("call" | "prompt" | "read" | "raw"));
+    if !takes_arguments || words.len() <= 2 {
+        return Some(line.to_owned());
+    }
+    let is_key = |key: &str| key.chars().all(|c| c.is_alphanumeric() || "-_.:".contains(c));
+    for word in words.iter_mut().skip(2) {
+        *word = match word.split_once('=').filter(|(key, _)| is_key(key)) {
+            Some((key, _)) => format!("{key}={MASK}"),
+            None => MASK.to_owned(),
+        };
+    }
+    Some(redact::joined(&words))
 }
 
 /// What clap has found, on one line: what is wrong, a tip, and how the command is written.
@@ -294,6 +367,17 @@ mod tests {
             ("roots", Command::Roots { paths: Vec::new() }),
             ("roots /a b", Command::Roots { paths: vec![PathBuf::from("/a"), PathBuf::from("b")] }),
             ("history", Command::History),
+            ("help echo", Command::Describe("echo".to_owned())),
+            ("help /review", Command::Describe("review".to_owned())),
+            ("help ?", Command::Help(help())),
+            (
+                "draw points:=[[0, 1]] label={\"en\": \"a b\"}",
+                call("draw", &["points:=[[0, 1]]", "label={\"en\": \"a b\"}"]),
+            ),
+            (
+                "sum --json {\"a\": 1}",
+                Command::Call { tool: "sum".to_owned(), arguments: words(&[], Some("{\"a\": 1}")) },
+            ),
             ("?", Command::Help(help())),
             ("quit", Command::Exit),
         ] {
@@ -322,6 +406,8 @@ mod tests {
             ("connect", "not provided"),
             ("echo --json", "a value is required for '--json <JSON>'"),
             ("subscribe", "not provided: <URI>"),
+            ("help list tools", "help takes one name"),
+            ("draw points:=[[0, 1] label=x", "points: is no JSON: expected `,` or `]`"),
         ] {
             let fault = parse(line).unwrap_err().to_string();
             assert!(fault.contains(hint), "{line}: {fault}");
@@ -356,6 +442,34 @@ mod tests {
                 let Ok(Some(Command::Help(own))) = parse(&format!("help {name}")) else { panic!("{name}") };
                 assert!(own.contains(&format!("Usage: {name}")), "{own}");
             }
+        }
+        for command in Command::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{}: {}", command.get_name(), argument.get_id());
+            }
+        }
+        for name in ["call", "read", "prompt", "raw", "connect"] {
+            let Ok(Some(Command::Help(own))) = parse(&format!("help {name}")) else { panic!("{name}") };
+            assert!(own.contains("Example"), "{own}");
+        }
+    }
+
+    #[test]
+    fn values_are_left_out_of_a_line() {
+        for (line, kept) in [
+            ("tools a", Some("tools a")),
+            ("connect http://h/?a=b", Some("connect http://h/?a=b")),
+            ("call echo", Some("call echo")),
+            ("echo message=hush deep.key:=[1]", Some("call echo message=*** deep.key:=***")),
+            ("echo 'hush hush' 'a b=hush'", Some("call echo *** ***")),
+            ("echo --json {\"a\":\"b=c\"}", Some("call echo *** ***")),
+            ("echo --json={\"a\":1}", Some("call echo --json=***")),
+            ("/review code=hush", Some("prompt review code=***")),
+            ("read memos shelf=hush", Some("read memos shelf=***")),
+            ("raw tools/call {\"name\": \"hush\"}", Some("raw tools/call ***")),
+            ("echo message='hush", None),
+        ] {
+            assert_eq!(without_values(line).as_deref(), kept, "{line}");
         }
     }
 }

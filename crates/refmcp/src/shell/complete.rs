@@ -161,7 +161,7 @@ fn further(first: &str, rest: &[String], partial: &str, catalogs: &Catalogs) -> 
         ("roots", _) => {
             Suggestions { file: Some((String::new(), partial.to_owned())), ..Suggestions::default() }
         }
-        ("servers" | "history" | "help" | "exit" | "raw", _) => Suggestions::default(),
+        ("help" | "?", []) => closed(names().into_iter().chain(qualified(catalogs, catalog::tools))),
         (word, _) if names().iter().any(|command| command == word) => Suggestions::default(),
         (tool, given) => of_tool(tool, given, partial, catalogs),
     }

@@ -29,9 +29,19 @@ impl Shell {
         }
         let target = target(words)?;
         let before = self.registry.entries().into_iter().find(|entry| entry.target == target);
-        // One that is connected gets company; one that is not is meant to be.
-        if let Some(entry) = before.filter(|entry| !matches!(entry.state, ServerState::Connected(_))) {
-            return self.connect_again(&entry).await;
+        match before {
+            Some(entry) if !matches!(entry.state, ServerState::Connected(_)) => {
+                return self.connect_again(&entry).await;
+            }
+            // A command starts another process; at one address there is one server.
+            Some(entry) if !matches!(target, Target::Command(_)) => {
+                self.say(
+                    &entry.name,
+                    &format!("is connected already; to connect again: connect {}", entry.name),
+                );
+                return Ok(());
+            }
+            _ => {}
         }
         let name = self.registry.add(&target);
         let connected = self.connect(&name, &target).await;
@@ -42,7 +52,15 @@ impl Shell {
             // There is no such server, or it may not be started: nothing that a session could have.
             self.registry.remove(&name);
         }
-        connected
+        self.say_connected(connected, &name)
+    }
+
+    fn say_connected(&self, connected: Result<()>, name: &str) -> Result<()> {
+        connected?;
+        let server = self.registry.named(name)?.client().server();
+        let called = server.info.as_ref().map(|info| format!(" to {} {}", info.name, info.version));
+        self.say(name, &format!("connected{}, {}", called.unwrap_or_default(), server.revision.as_str()));
+        Ok(())
     }
 
     async fn connect_again(&self, entry: &Entry) -> Result<()> {
@@ -50,7 +68,7 @@ impl Shell {
         if let ServerState::Connected(server) = &entry.state {
             leave(server).await;
         }
-        self.connect(&entry.name, &entry.target).await
+        self.say_connected(self.connect(&entry.name, &entry.target).await, &entry.name)
     }
 
     /// Leaves a server.
@@ -58,6 +76,7 @@ impl Shell {
         let server = self.registry.named(name)?;
         self.registry.set(name, ServerState::Disconnected);
         leave(&server).await;
+        self.say(name, "disconnected");
         Ok(())
     }
 

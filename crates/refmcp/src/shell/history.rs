@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use refmcp_client::redact;
 
+use super::commands::without_values;
 use crate::args::split_words;
 use crate::store::StateFolder;
+use crate::ui::redact::masked;
 
 /// The file.
 const FILE: &str = "history";
@@ -21,16 +23,18 @@ const LONGEST: usize = 4096;
 pub(super) struct History {
     folder: Option<StateFolder>,
     lines: VecDeque<String>,
+    /// Whether values of arguments are left out of what is kept and shown.
+    mask_arguments: bool,
 }
 
 impl History {
     /// What was typed before, and where to keep what comes.
-    pub(super) fn load() -> Self {
+    pub(super) fn load(mask_arguments: bool) -> Self {
         match StateFolder::from_env() {
-            Ok(folder) => Self { lines: read(&folder), folder: Some(folder) },
+            Ok(folder) => Self { lines: read(&folder), folder: Some(folder), mask_arguments },
             Err(fault) => {
                 tracing::debug!("what is typed is not kept: {fault:#}");
-                Self::default()
+                Self { mask_arguments, ..Self::default() }
             }
         }
     }
@@ -40,9 +44,15 @@ impl History {
         self.lines.iter().map(String::as_str)
     }
 
-    /// The lines as they may be shown: without the secrets of targets.
+    /// The lines as they may be shown.
     pub(super) fn shown(&self) -> impl Iterator<Item = String> {
-        self.lines.iter().filter_map(|line| without_secrets(line))
+        self.lines.iter().filter_map(|line| self.harmless(line))
+    }
+
+    /// A line as it may be kept and shown. `None` for one whose words cannot be told apart.
+    fn harmless(&self, line: &str) -> Option<String> {
+        let line = if self.mask_arguments { without_values(line)? } else { line.to_owned() };
+        without_secrets(&line)
     }
 
     /// Keeps a line; not one that begins with a space, and not the same twice in a row.
@@ -55,7 +65,8 @@ impl History {
         }
         push(&mut self.lines, line);
         let Some(folder) = self.folder.as_ref().filter(|_| line.len() <= LONGEST) else { return };
-        if let Err(fault) = keep(folder, line) {
+        let Some(line) = self.harmless(line) else { return };
+        if let Err(fault) = keep(folder, &line) {
             // Once is enough: what was typed before does not come back, and the rest works without.
             tracing::warn!("what is typed is not kept: {fault:#}");
             self.folder = None;
@@ -74,16 +85,16 @@ fn push(lines: &mut VecDeque<String>, line: &str) {
 fn keep(folder: &StateFolder, line: &str) -> anyhow::Result<()> {
     let _locked = folder.lock()?;
     let mut lines: VecDeque<String> = read(folder).iter().filter_map(|line| without_secrets(line)).collect();
-    let Some(line) = without_secrets(line) else { return Ok(()) };
-    push(&mut lines, &line);
+    push(&mut lines, line);
     let mut content = lines.make_contiguous().join("\n");
     content.push('\n');
     folder.replace(FILE, content.as_bytes())
 }
 
-/// A line as it may be kept and shown: of `connect`, without the secrets of its target. `None` for one whose words
-/// cannot be told apart.
+/// A line without the secrets that this process knows, and of `connect` without those of its target. `None` for one
+/// whose words cannot be told apart.
 fn without_secrets(line: &str) -> Option<String> {
+    let line = &*masked(line);
     if line.split_whitespace().next() != Some("connect") {
         return Some(line.to_owned());
     }
@@ -115,7 +126,7 @@ mod tests {
 
     fn at(path: &std::path::Path) -> History {
         let folder = StateFolder::at(path);
-        History { lines: read(&folder), folder: Some(folder) }
+        History { lines: read(&folder), folder: Some(folder), mask_arguments: false }
     }
 
     fn kept(path: &std::path::Path) -> Vec<String> {
@@ -153,6 +164,18 @@ mod tests {
         assert_eq!(kept(folder.path()), shown);
         assert_eq!(history.shown().collect::<Vec<_>>(), shown);
         assert!(history.lines().any(|line| line.ends_with("--token hush")), "it can be typed again");
+    }
+
+    #[test]
+    fn values_of_arguments_are_left_out_on_request() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), "echo message=before\n").unwrap();
+        let mut history = History { mask_arguments: true, ..at(folder.path()) };
+        for line in ["echo message=hush", "tools", "echo message='hush"] {
+            history.add(line);
+        }
+        assert_eq!(kept(folder.path()), ["echo message=before", "call echo message=***", "tools"]);
+        assert!(history.shown().all(|line| !line.contains("hush")));
     }
 
     #[test]

@@ -34,7 +34,7 @@ use crate::ui::error::{document, rpc_of};
 use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 use crate::ui::style::Paint;
-use crate::ui::text::multi_line;
+use crate::ui::text::{multi_line, one_line};
 use commands::{Command, parse};
 use editor::{Lines, Typed};
 use history::History;
@@ -149,6 +149,16 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
     let is_typed = io::stdin().is_terminal();
     let mut lines = if is_typed { edited(shell)? } else { Lines::plain()? };
     let mut failure = ExitReason::Done;
+    if is_typed && shell.shared.output == OutputFormat::Text {
+        let names: Vec<String> =
+            shell.registry.connected().iter().map(|server| server.name.clone()).collect();
+        let connected = if names.is_empty() {
+            "not connected".to_owned()
+        } else {
+            format!("connected: {}", names.join(", "))
+        };
+        shell.notices.say(format!("{}; `help` lists the commands\n", one_line(&connected)));
+    }
     loop {
         shell.notices.shown().await;
         lines.ask(shell.prompt());
@@ -202,7 +212,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
 
 /// Lines that are edited, with completion.
 fn edited(shell: &Shell) -> Result<Lines> {
-    *shell.history.lock() = History::load();
+    *shell.history.lock() = History::load(shell.shared.mask_arguments);
     let (runtime, registry) = (Handle::current(), shell.registry.clone());
     let complete =
         move |line: &str, position| runtime.block_on(complete::complete(line, position, &registry));

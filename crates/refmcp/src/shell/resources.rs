@@ -135,6 +135,7 @@ impl Shell {
             let told = server.client().subscribe(&uri).await;
             told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
         }
+        self.say(&server.name, &format!("tells of changes of {uri}"));
         server.subscriptions.send_if_modified(|uris| uris.insert(uri));
         Ok(())
     }
@@ -143,12 +144,17 @@ impl Shell {
     pub(super) async fn unsubscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.server_of(uri).await?;
         if !server.subscriptions.send_if_modified(|uris| uris.remove(&uri)) {
-            return Err(UsageError::new(format!("{} was not told to tell of it", server.name)).into());
+            let what = format!(
+                "{} has no subscription to {uri}; `resources` lists what can be subscribed to",
+                server.name
+            );
+            return Err(UsageError::new(what).into());
         }
         if !is_stateless(server.client()) {
             let told = server.client().unsubscribe(&uri).await;
             told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
         }
+        self.say(&server.name, &format!("no longer tells of changes of {uri}"));
         Ok(())
     }
 }

@@ -11,13 +11,12 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::catalog::{self, Catalog, Unresolved};
+use super::catalog::{self, Catalog, NamesOf, Unresolved};
 use super::commands::{Command, OfServer};
 use super::history::History;
 use super::monitor::ServerMonitor;
 use super::notices::Notices;
-use super::servers::{Connected, ServerRegistry, no_server};
-use super::servers::{Outage, ServerState};
+use super::servers::{Connected, Outage, ServerRegistry, ServerState};
 use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::auth;
 use crate::command::client::extra_methods::ExtraMethods;
@@ -81,6 +80,13 @@ impl Shell {
         Ok(())
     }
 
+    /// Says in one line what was done at a server; programs that read results want no such line.
+    pub(super) fn say(&self, server: &str, what: &str) {
+        if self.shared.output == OutputFormat::Text {
+            self.notices.say(format!("{}\n", one_line(&format!("[{server}] {what}"))));
+        }
+    }
+
     /// Leaves all servers.
     pub(super) async fn close(&self) {
         let all = self.registry.connected();
@@ -94,7 +100,7 @@ impl Shell {
         }
         match command {
             Command::Call { tool, arguments } => {
-                let (server, tool) = self.find("tool", &tool, catalog::tools).await?;
+                let (server, tool) = self.find(ListKind::Tools, &tool, catalog::tools).await?;
                 let called = call::call(&server.session, &tool, &arguments).await;
                 return called.map_err(|fault| server.hinted(fault));
             }
@@ -106,7 +112,7 @@ impl Shell {
             Command::List { what, of } => return self.list(what, &of).await,
             Command::Read { what, variables } => self.read(&what, variables).await?,
             Command::Prompt { name, arguments } => {
-                let (server, name) = self.find("prompt", &name, catalog::prompts).await?;
+                let (server, name) = self.find(ListKind::Prompts, &name, catalog::prompts).await?;
                 let got = requests::prompt(&server.session, &name, &arguments).await;
                 got.map_err(|fault| server.hinted(fault))?;
             }
@@ -143,6 +149,7 @@ impl Shell {
             Command::Roots { paths } => self.roots(paths)?,
             Command::History => self.show_history()?,
             Command::Help(text) => write(text.as_bytes())?,
+            Command::Describe(name) => return self.describe(&name).await,
             // Handled where lines are read.
             Command::Exit => {}
         }
@@ -150,43 +157,45 @@ impl Shell {
     }
 
     /// The server that a name means, and the name there. What is not known may be new, so it is asked for once.
-    async fn find(
-        &self,
-        what: &str,
-        word: &str,
-        names: impl Fn(&Catalog) -> Vec<&str> + Copy,
-    ) -> Result<(Arc<Connected>, String)> {
-        let catalogs = self.registry.catalogs().await;
-        let mut found = catalogs.find(word, names);
-        if found == Err(Unresolved::Unknown) {
+    async fn find(&self, kind: ListKind, word: &str, names: NamesOf) -> Result<(Arc<Connected>, String)> {
+        let mut catalogs = self.registry.catalogs().await;
+        if catalogs.find(word, names) == Err(Unresolved::Unknown) {
             if let Some(server) = catalogs.absent_of(word) {
                 self.registry.named(server)?;
             }
-            if what == "tool"
-                && let Some(command) = catalogs.command_like(word)
-                && {
-                    self.registry.refresh().await;
-                    self.registry.catalogs().await.find(word, names) == Err(Unresolved::Unknown)
-                }
-            {
-                let what = format!("there is no command and no tool {word:?}; did you mean {command}?");
-                return Err(UsageError::new(what).into());
-            }
-            // Its own server says best what is wrong with a name.
-            if let Some((server, name)) = catalogs.only(word) {
-                return Ok((self.registry.named(&server)?, name));
-            }
             self.registry.refresh().await;
-            found = self.registry.catalogs().await.find(word, names);
+            catalogs = self.registry.catalogs().await;
         }
-        match found {
+        let has_none = |(server, _): &(String, String)| {
+            catalogs.servers.iter().any(|(known, catalog)| known == server && names(catalog).is_empty())
+        };
+        match catalogs.find(word, names) {
             Ok((server, name)) => Ok((self.registry.named(&server)?, name)),
             Err(Unresolved::Several(names)) => Err(ambiguous(&names)),
-            Err(Unresolved::Unknown) if self.registry.connected().is_empty() => Err(no_server().into()),
-            Err(Unresolved::Unknown) => {
-                Err(UsageError::new(format!("no server has a {what} {word:?}")).into())
-            }
+            Err(Unresolved::Unknown) if catalogs.servers.is_empty() => Err(self.registry.no_server().into()),
+            Err(Unresolved::Unknown) => match catalogs.only(word).filter(has_none) {
+                // A server that lists none says best why.
+                Some((server, name)) => Ok((self.registry.named(&server)?, name)),
+                None => Err(UsageError::new(catalogs.unknown(kind, word)).into()),
+            },
         }
+    }
+
+    /// Shows a tool, a prompt, a resource or a template whole.
+    async fn describe(&self, word: &str) -> Result<ExitReason> {
+        let kinds: [(ListKind, NamesOf); 4] = [
+            (ListKind::Tools, catalog::tools),
+            (ListKind::Prompts, catalog::prompts),
+            (ListKind::Resources, catalog::resources),
+            (ListKind::Templates, catalog::templates),
+        ];
+        let catalogs = self.registry.catalogs().await;
+        let known = kinds.iter().find(|(_, names)| catalogs.find(word, names) != Err(Unresolved::Unknown));
+        let Some((kind, names)) = known else {
+            return Err(UsageError::new(catalogs.unknown(ListKind::All, word)).into());
+        };
+        let (server, name) = self.find(*kind, word, *names).await?;
+        list::list(&server.session, *kind, &[name]).await.map_err(|fault| server.hinted(fault))
     }
 
     async fn list(&self, what: ListKind, of: &OfServer) -> Result<ExitReason> {
@@ -216,6 +225,7 @@ impl Shell {
     async fn level(&self, level: LogLevel) -> Result<()> {
         for server in self.registry.chosen(None)? {
             server.session.set_level(level).await.map_err(|fault| server.hinted(fault))?;
+            self.say(&server.name, &format!("sends log messages from {} on", level.as_str()));
         }
         Ok(())
     }
@@ -229,6 +239,7 @@ impl Shell {
         for server in servers.iter().filter(|server| knows(server) || !any) {
             let selected = models::select_quietly(&server.session, name).await;
             selected.map_err(|fault| server.hinted(fault))?;
+            self.say(&server.name, &format!("{name} is selected"));
         }
         Ok(())
     }
@@ -251,7 +262,7 @@ impl Shell {
             let roots: Vec<_> = self.shared.roots.iter().map(|path| root(path)).collect();
             return Printer::new(&self.shared).show(&roots, |_| {
                 if roots.is_empty() {
-                    return "Servers know of no folders.\n".to_owned();
+                    return "no folders yet: roots PATH\n".to_owned();
                 }
                 roots.iter().map(|root| format!("{}\n", one_line(&root.uri))).collect()
             });
@@ -261,9 +272,11 @@ impl Shell {
                 return Err(UsageError::new(format!("{} is no folder", path.display())).into());
             }
         }
+        let roots: Vec<_> = paths.iter().map(|path| root(path)).collect();
+        let shown: Vec<&str> = roots.iter().map(|root| root.uri.as_str()).collect();
         for server in self.registry.connected() {
-            let roots = paths.iter().map(|path| root(path)).collect();
-            server.client().set_roots(roots).map_err(|fault| fault::of_request(&fault))?;
+            server.client().set_roots(roots.clone()).map_err(|fault| fault::of_request(&fault))?;
+            self.say(&server.name, &format!("may ask for {}", shown.join(", ")));
         }
         self.shared.roots = paths;
         Ok(())

@@ -210,7 +210,7 @@ impl ServerRegistry {
                 state.text()
             ))),
             None => {
-                let names: Vec<String> = self.entries().into_iter().map(|entry| entry.name).collect();
+                let names = self.names();
                 let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 Err(UsageError::new(format!("no server is called {name:?}; there is {there}")))
             }
@@ -223,7 +223,7 @@ impl ServerRegistry {
             Some(name) => vec![self.named(&name)?],
             None => self.connected(),
         };
-        if all.is_empty() { Err(no_server()) } else { Ok(all) }
+        if all.is_empty() { Err(self.no_server()) } else { Ok(all) }
     }
 
     /// The server that is preferred, or the only one.
@@ -231,7 +231,7 @@ impl ServerRegistry {
         let mut all = self.chosen(None)?;
         match (all.pop(), all.is_empty()) {
             (Some(one), true) => Ok(one),
-            (None, _) => Err(no_server()),
+            (None, _) => Err(self.no_server()),
             (Some(_), false) => Err(UsageError::new("there are several servers: say which with use SERVER")),
         }
     }
@@ -253,16 +253,26 @@ impl ServerRegistry {
         catalogs
     }
 
+    /// No server is there to be asked: how to connect to one.
+    pub(super) fn no_server(&self) -> UsageError {
+        let names = self.names();
+        UsageError::new(match names.as_slice() {
+            [] => "no server is connected; to connect: connect TARGET".to_owned(),
+            names => {
+                format!("no server is connected; to connect again: connect {}", names.join(" or connect "))
+            }
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.lock().entries.iter().map(|entry| entry.name.clone()).collect()
+    }
+
     /// Asks all servers for their lists again.
     pub(super) async fn refresh(&self) {
         let all = self.connected();
         futures_util::future::join_all(all.iter().map(|server| server.refresh())).await;
     }
-}
-
-/// No server is there to be asked.
-pub(super) fn no_server() -> UsageError {
-    UsageError::new("no server is connected: connect TARGET")
 }
 
 /// Programs that run others: the name of a server is that of what they run.
@@ -330,6 +340,8 @@ mod tests {
         assert!(registry.connected().is_empty());
         let fault = registry.named("refmcp-2").unwrap_err().to_string();
         assert!(fault.contains("not connected: connecting; to connect: connect refmcp-2"), "{fault}");
+        let fault = registry.chosen(None).unwrap_err().to_string();
+        assert!(fault.contains("to connect again: connect refmcp or connect refmcp-2"), "{fault}");
         let fault = registry.named("x").unwrap_err().to_string();
         assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
     }

@@ -49,6 +49,82 @@ fn a_mistyped_command_is_corrected() {
 }
 
 #[test]
+fn json_needs_no_quotes() {
+    let script = "json_schema_2020_12_tool email=a@b.c address:={\"street\": \"a b\", \"city\": \"c\"}\n\
+                  json_schema_2020_12_tool email=a@b.c address={\"city\": \"d\"}\nsum --json {\"a\": 1, \"b\": 6}\n\
+                  json_schema_2020_12_tool email=a@b.c address:={\"street\": a b}\necho message:=hi\n";
+    let output = run(script, &[]);
+    let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}{complaints}");
+    for part in ["a b", "\"d\"", "{\"total\":7}"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(complaints.matches("error:").count(), 2, "{complaints}");
+    assert!(complaints.contains("address: is no JSON: expected value"), "{complaints}");
+    assert!(complaints.contains("a text follows `=` instead of `:=`"), "{complaints}");
+}
+
+#[test]
+fn what_stands_at_the_wrong_place_is_told_how_to_be_written() {
+    for (line, hint) in [
+        ("code_review code=x", "no tool \"code_review\"; it is a prompt: write /code_review"),
+        ("/echo message=x", "no prompt \"echo\"; it is a tool: write echo"),
+        ("file:///notes/todo.txt", "it is a resource: write read file:///notes/todo.txt"),
+        (
+            "help nosuch",
+            "no command, tool, prompt, resource or template \"nosuch\"; `list` and `help` list them",
+        ),
+        ("help conect", "did you mean connect?"),
+        ("help /code_reviev", "did you mean \"code_review\"?"),
+        ("unsubscribe file:///notes/todo.txt", "refmcp has no subscription to file:///notes/todo.txt"),
+    ] {
+        let output = run(format!("{line}\n"), &[]);
+        let complaints = text(&output.stderr);
+        assert!(complaints.contains(hint), "{line}: {complaints}");
+        assert_eq!(output.status.code(), Some(1), "{line}");
+    }
+}
+
+#[test]
+fn help_shows_what_servers_offer_as_well() {
+    let output =
+        run("help sum\nhelp /code_review\nhelp file:///notes/todo.txt\nhelp memos\nhelp call\n", &[]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for part in [
+        "Adds two numbers",
+        "The code to look over",
+        "What is left to do",
+        "memo://{shelf}/{name}",
+        "Examples:",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn what_was_done_is_said_in_a_line() {
+    let script = "subscribe file:///resources/notes.txt\nunsubscribe file:///resources/notes.txt\nlevel error\n\
+                  model claude-v2\nroots / /usr\ndisconnect refmcp\nsum a=1 b=2\nconnect refmcp\n";
+    let output = run(script, &[]);
+    let said: Vec<&str> = text(&output.stderr).lines().collect();
+    let expected = [
+        "[refmcp] tells of changes of file:///resources/notes.txt",
+        "[refmcp] no longer tells of changes of file:///resources/notes.txt",
+        "[refmcp] sends log messages from error on",
+        "[refmcp] claude-v2 is selected",
+        "[refmcp] may ask for file:///, file:///usr",
+        "[refmcp] disconnected",
+        "error: no server is connected; to connect again: connect refmcp",
+        concat!("[refmcp] connected to RefMCP-TestServer ", env!("CARGO_PKG_VERSION"), ", 2026-07-28"),
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(text(&output.stdout), "");
+    let output = run("level error\n", &["-o", "json"]);
+    assert_eq!(text(&output.stderr), "", "{output:?}");
+}
+
+#[test]
 fn it_ends_as_the_last_command_that_failed() {
     for (script, code, complaint) in [
         ("sum a=1 b=2\n", 0, ""),

@@ -150,6 +150,49 @@ fn what_was_typed_is_kept_without_the_secrets_of_targets() {
 }
 
 #[test]
+fn known_secrets_and_masked_arguments_are_not_kept() {
+    let folder = tempdir().unwrap();
+    let server = ["--", "API_KEY=hush-hush-1", REFMCP, "stdio"];
+    let mut terminal = shell(folder.path(), &server);
+    terminal.expect("refmcp> ");
+    terminal.enter("echo message=hush-hush-1");
+    terminal.expect("hush-hush-1\n");
+    terminal.expect("refmcp> ");
+    terminal.enter("exit");
+    assert!(terminal.ended().success());
+    let mut terminal = shell(folder.path(), &[&["--mask-arguments"][..], &server].concat());
+    terminal.expect("refmcp> ");
+    terminal.enter("sum a=1 b=2");
+    terminal.expect(&total(3));
+    terminal.expect("refmcp> ");
+    // What was typed can still be had back in this session.
+    terminal.press("\x1b[A");
+    terminal.expect("sum a=1 b=2");
+    terminal.enter("");
+    terminal.expect(&total(3));
+    terminal.expect("refmcp> ");
+    terminal.enter("history");
+    terminal.expect("call sum a=*** b=***");
+    terminal.expect("refmcp> ");
+    let kept = std::fs::read_to_string(folder.path().join("state/history")).unwrap();
+    assert_eq!(kept, "echo message=***\nexit\ncall sum a=*** b=***\nhistory\n");
+}
+
+#[test]
+fn an_address_that_is_connected_is_not_connected_twice() {
+    let folder = tempdir().unwrap();
+    let port = free_port();
+    let server = serve(port);
+    let target = format!("http://127.0.0.1:{port}/mcp");
+    let output = script(folder.path(), &[&target], &format!("connect {target}\nservers\n"));
+    let (said, complaints) = (text(&output.stdout), text(&output.stderr));
+    end(server);
+    assert_eq!(output.status.code(), Some(0), "{complaints}");
+    assert!(complaints.contains("is connected already; to connect again: connect 127.0.0.1"), "{complaints}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+#[test]
 fn a_script_uses_the_files_as_well() {
     let folder = tempdir().unwrap();
     let output = script(folder.path(), &[], "sum a=1 b=2\n");

@@ -105,7 +105,7 @@ pub(crate) struct SharedOptions {
     #[arg(long, help_heading = "Output")]
     pub(crate) no_color: bool,
 
-    /// Leave the arguments of calls out of the log of calls.
+    /// Leave the arguments of calls out of the log of calls and the history of the shell.
     #[arg(long, env = "REFMCP_MASK_ARGUMENTS", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Output")]
     pub(crate) mask_arguments: bool,
 }

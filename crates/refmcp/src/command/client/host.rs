@@ -171,8 +171,8 @@ fn answered<T>(answer: Option<Result<T, AskError>>) -> Result<T, RpcError> {
 /// A folder, as servers are told of it.
 pub(crate) fn root(path: &Path) -> Root {
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let uri = url::Url::from_directory_path(&full).map_or_else(|()| full.display().to_string(), String::from);
-    let mut root = Root::new(uri.trim_end_matches('/'));
+    let uri = url::Url::from_file_path(&full).map_or_else(|()| full.display().to_string(), String::from);
+    let mut root = Root::new(uri);
     root.name = full.file_name().map(|name| name.to_string_lossy().into_owned());
     root
 }
@@ -271,5 +271,18 @@ impl Declining {
         let line = format!("refmcp: declined {what} of {}: {why}", self.server);
         self.bars.say(&format!("{}\n", one_line(&line)));
         ElicitResult::new(ElicitAction::Decline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_roots() {
+        for (path, uri, name) in [("/a b/c/", "file:///a%20b/c", Some("c")), ("/", "file:///", None)] {
+            let root = root(Path::new(path));
+            assert_eq!((root.uri.as_str(), root.name.as_deref()), (uri, name));
+        }
     }
 }
