@@ -1,11 +1,13 @@
 //! The client of a server engine: its revision, its capabilities, its name.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::CallFailure;
 use crate::model::{ClientCapabilities, ElicitParams, Implementation, InputRequest, SamplingCapability};
 use crate::revision::{Elicitation, Revision, Rules, UrlElicitation};
 
 /// A client: its revision, what it can do, what it calls itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
     /// The revision it speaks.
     pub revision: Revision,

@@ -62,7 +62,11 @@ impl Harness {
                 Output::Cancel(call) => self.running.retain(|running| *running != call),
                 Output::Send(_) => seen.push(Seen::Sent),
                 Output::NoResponse(ExchangeId(number)) => seen.push(Seen::NoResponse(number)),
-                Output::RootsChanged | Output::Finding(_) | Output::Responded { .. } | Output::Close(_) => {}
+                Output::RootsChanged
+                | Output::Finding(_)
+                | Output::Responded { .. }
+                | Output::Shared(_)
+                | Output::Close(_) => {}
             }
         }
         seen

@@ -3,12 +3,13 @@
 //! Nothing happens by itself: text goes in, time is moved, and whatever the engine wants done is done before the
 //! next call returns, so a test sees every consequence in order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{
     CallId, Change, CloseReason, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, OutgoingMessage, Output,
-    ServerEngine,
+    ResumeError, ServerEngine, SessionFacts, SharedOutput,
 };
 use refmcp_proto::model::{CallToolResult, Implementation, JsonObject, ServerCapabilities};
 
@@ -46,6 +47,7 @@ pub struct TestEngine {
     running: Vec<Dispatch>,
     sent: Vec<OutgoingMessage>,
     events: Vec<Event>,
+    shared: VecDeque<SharedOutput>,
 }
 
 impl TestEngine {
@@ -64,15 +66,19 @@ impl TestEngine {
         Self::start(config, None, Box::new(handler))
     }
 
+    /// An engine with the scripted handlers that goes on with a session at this time.
+    pub fn resume(config: EngineConfig, clock: Clock, facts: &SessionFacts) -> Result<Self, ResumeError> {
+        let engine = ServerEngine::resume(Arc::new(config), None, clock.now(), facts)?;
+        Ok(Self::of(engine, clock, Box::new(script::steps)))
+    }
+
     fn start(config: EngineConfig, principal: Option<Arc<str>>, handler: Handler) -> Self {
-        Self {
-            engine: ServerEngine::new(Arc::new(config), principal),
-            clock: Clock::new(),
-            handler,
-            running: Vec::new(),
-            sent: Vec::new(),
-            events: Vec::new(),
-        }
+        Self::of(ServerEngine::new(Arc::new(config), principal), Clock::new(), handler)
+    }
+
+    fn of(engine: ServerEngine, clock: Clock, handler: Handler) -> Self {
+        let (running, sent, events, shared) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
+        Self { engine, clock, handler, running, sent, events, shared }
     }
 
     /// Lets the client send one message, or whatever else it sends.
@@ -94,6 +100,11 @@ impl TestEngine {
     /// What else came out since the last time.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
+    }
+
+    /// The first of what came out for other processes of the session and was not taken yet.
+    pub fn next_shared(&mut self) -> Option<SharedOutput> {
+        self.shared.pop_front()
     }
 
     /// The calls that are running, oldest first.
@@ -150,6 +161,7 @@ impl TestEngine {
                 Output::Responded { .. } => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
+                Output::Shared(output) => self.shared.push_back(output),
                 Output::Close(reason) => self.events.push(Event::Closed(reason)),
             }
         }

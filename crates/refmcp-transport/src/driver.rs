@@ -243,8 +243,8 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                         cancel.cancel(self.clock.now());
                     }
                 }
-                // A pipe is for everything that is said.
-                Output::NoResponse(_) => {}
+                // A pipe is for everything that is said, and its session stays in this process.
+                Output::NoResponse(_) | Output::Shared(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
                 Output::Responded { method, failed } => {

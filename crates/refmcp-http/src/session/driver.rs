@@ -307,6 +307,8 @@ impl SessionDriver {
                         stream.end();
                     }
                 }
+                // Sessions stay in this process.
+                Output::Shared(_) => {}
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
                 Output::Responded { method, failed } => {

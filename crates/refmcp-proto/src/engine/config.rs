@@ -42,6 +42,8 @@ pub struct EngineConfig {
     pub max_rounds: u32,
     /// Bytes of a sealed state.
     pub max_state_bytes: usize,
+    /// Bytes of a session's facts, where several processes serve one session; `None` where a session stays in its process.
+    pub max_facts_bytes: Option<usize>,
     /// The log level of a session that has set none.
     pub log_level: LogLevel,
     /// How long lists and resources may be cached, and by which clients, unless a handler says otherwise.
@@ -75,11 +77,17 @@ impl EngineConfig {
             max_subscriptions: 1024,
             max_rounds: 10,
             max_state_bytes: 64 << 10,
+            max_facts_bytes: None,
             log_level: LogLevel::Info,
             cache: (Duration::ZERO, CacheScope::Private),
             sealer,
             peer_cache: Arc::default(),
         }
+    }
+
+    /// Whether several processes serve one session.
+    pub fn shares_sessions(&self) -> bool {
+        self.max_facts_bytes.is_some()
     }
 
     /// The supported revisions with this lifecycle, newest first.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,11 @@ use crate::time::Timestamp;
 /// The engine's own number for a call. Clients repeat their request ids, so those never identify one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
+
+impl CallId {
+    /// A call that no engine has: a [detached](super::DetachedCall) one.
+    pub const DETACHED: Self = Self(u64::MAX);
+}
 
 /// An exchange: a message and all that is sent back for it. Over HTTP it is one POST with its response; a pipe is a single
 /// exchange for a server. For a client each message that it sends opens one, so a call has one for each round.
@@ -44,8 +50,40 @@ pub enum Output {
         /// Whether the response is an error.
         failed: bool,
     },
+    /// Something for the other processes that serve the session, where there are any
+    /// ([`EngineConfig::max_facts_bytes`](super::EngineConfig::max_facts_bytes)).
+    Shared(SharedOutput),
     /// End the connection.
     Close(CloseReason),
+}
+
+/// What an engine has for the other processes that serve its session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SharedOutput {
+    /// The session's facts have changed ([`ServerEngine::facts`](super::ServerEngine::facts)).
+    Facts,
+    /// A request to the client follows. Its response may arrive at any process; the one that gets it as a [`Response`]
+    /// hands it to this engine ([`ServerEngine::deliver`](super::ServerEngine::deliver)).
+    ///
+    /// [`Response`]: Self::Response
+    Expect {
+        /// The request's id.
+        id: RequestId,
+        /// How long the response may take.
+        within: Duration,
+    },
+    /// The response to this request is not expected any more.
+    Withdraw(RequestId),
+    /// The client has responded to a request of whichever process.
+    Response {
+        /// The request's id.
+        id: RequestId,
+        /// The response.
+        outcome: InputOutcome,
+    },
+    /// The client has cancelled its requests with this id; other processes may run some
+    /// ([`ServerEngine::cancel_request`](super::ServerEngine::cancel_request)).
+    Cancel(RequestId),
 }
 
 /// A message of the server.
@@ -188,6 +226,16 @@ pub struct ReplayState {
     /// Values of steps that need not be repeated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub once: BTreeMap<String, Value>,
+}
+
+impl ReplayState {
+    /// Keeps the responses that the handler has used, and its values for the next run.
+    pub(super) fn update(&mut self, used: Option<&BTreeSet<String>>, once: BTreeMap<String, Value>) {
+        self.once.extend(once);
+        if let Some(used) = used {
+            self.responses.retain(|key, _| used.contains(key));
+        }
+    }
 }
 
 /// What became of an input request.

@@ -16,6 +16,8 @@ mod v2026_07_28;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 pub use methods::Method;
 pub use rules::{
     BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
@@ -88,6 +90,18 @@ impl Revision {
             Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => revision,
             _ => Self::LATEST_SESSION,
         }
+    }
+}
+
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::FastHash;
 use crate::engine::{
     CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
-    RequestStateUse,
+    RequestStateUse, SharedOutput,
 };
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
@@ -25,7 +25,7 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) peer: Arc<Peer>,
     pub(super) params: Arc<str>,
-    meta: Option<Arc<str>>,
+    pub(super) meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) replay: Arc<ReplayState>,
@@ -226,7 +226,11 @@ impl ServerEngine {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
         }
-        Ok(())
+        self.check_facts_size(|engine| {
+            let mut facts = engine.facts().filter(|_| request.method == "resources/subscribe")?;
+            facts.subscriptions.insert(params.uri);
+            Some(facts)
+        })
     }
 
     /// Takes the outcome of a call. One that was cancelled meanwhile is dropped.
@@ -260,17 +264,23 @@ impl ServerEngine {
             return;
         }
         let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
-        match call.method {
+        let changed = match call.method {
             Method::Subscribe => self.subscriptions.insert(uri),
             Method::Unsubscribe => self.subscriptions.remove(&uri),
             _ => false,
         };
+        if changed {
+            self.share(SharedOutput::Facts);
+        }
     }
 
     pub(super) fn cancelled(&mut self, notification: &Notification<'_>) {
         let named = read_params::<Cancelled>(notification.params.text).ok();
         match named.and_then(|named| RequestId::from_json(named.request_id?.get())) {
-            Some(id) => self.cancel_id(&id),
+            Some(id) => {
+                self.cancel_request(&id);
+                self.share(SharedOutput::Cancel(id));
+            }
             None => self.report("CANC-01", "a cancellation without a request id; send params.requestId"),
         }
     }
@@ -279,12 +289,14 @@ impl ServerEngine {
     pub(super) fn lsp_cancel_request(&mut self, notification: &Notification<'_>) {
         let named = read_params::<Cancelled>(notification.params.text).ok();
         if let Some(id) = named.and_then(|named| RequestId::from_json(named.id?.get())) {
-            self.cancel_id(&id);
+            self.cancel_request(&id);
+            self.share(SharedOutput::Cancel(id));
         }
     }
 
-    /// Cancels the requests with this id. Ids that are unknown or done are ignored, since messages cross.
-    fn cancel_id(&mut self, id: &RequestId) {
+    /// Cancels the requests with this id, as the client has asked here or elsewhere. Ids that are unknown or done are
+    /// ignored, since messages cross.
+    pub fn cancel_request(&mut self, id: &RequestId) {
         for call in self.calls.with_id(id) {
             self.cancel(call, "the request was cancelled");
         }

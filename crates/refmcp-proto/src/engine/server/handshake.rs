@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{EarlyRequests, ExchangeId, Output, Policy};
+use super::{ReplyTo, ServerEngine, SessionFacts, read_params};
+use crate::engine::{EarlyRequests, ExchangeId, Output, Policy, SharedOutput};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -68,6 +68,7 @@ impl ServerEngine {
         let peer =
             self.negotiate_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
         let revision = peer.revision;
+        self.check_facts_size(|engine| Some(SessionFacts::opening(&peer, engine.log_level)))?;
         let mut server_info = (*self.config.server_info).clone();
         downgrade::implementation(peer.rules(), &mut server_info);
         let offered = downgrade::capabilities(peer.rules(), &self.config.capabilities);
@@ -129,15 +130,22 @@ impl ServerEngine {
                 "LIFE-02",
                 "notifications/initialized a second time; send it once, after the answer to initialize",
             ),
-            Phase::Opening(peer) => {
-                self.phase = Phase::Ready(peer.clone());
-                for early in std::mem::take(&mut self.early_requests) {
-                    let (text, meta) = (early.params.as_deref(), early.meta.as_deref());
-                    let params = Params { text, meta, ..Params::default() };
-                    let request = Request { id: early.id, method: early.method.into(), params };
-                    self.message(now, early.exchange, Message::Request(request));
-                }
+            Phase::Opening(_) => {
+                self.share(SharedOutput::Facts);
+                self.become_ready(now);
             }
+        }
+    }
+
+    /// Opens the session for use, and serves the requests that waited for it.
+    pub(super) fn become_ready(&mut self, now: Timestamp) {
+        let Phase::Opening(peer) = &self.phase else { return };
+        self.phase = Phase::Ready(peer.clone());
+        for early in std::mem::take(&mut self.early_requests) {
+            let (text, meta) = (early.params.as_deref(), early.meta.as_deref());
+            let params = Params { text, meta, ..Params::default() };
+            let request = Request { id: early.id, method: early.method.into(), params };
+            self.message(now, early.exchange, Message::Request(request));
         }
     }
 

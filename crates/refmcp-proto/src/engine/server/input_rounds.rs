@@ -12,15 +12,23 @@ use serde_json::Value;
 
 use super::ServerEngine;
 use super::calls::input_closed_error;
-use crate::engine::{CallId, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output};
+use crate::engine::{
+    CallFailure, CallId, EngineConfig, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output,
+    ReplayState, SharedOutput,
+};
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
-use crate::revision::{InputMode, downgrade};
+use crate::peer::Peer;
+use crate::revision::{InputMode, Method, downgrade};
 use crate::time::Timestamp;
 
 /// The open requests to the client.
+///
+/// An id is the epoch of the engine and a count: engines of one session never make the same, and an id is exact where
+/// numbers are floating point.
 #[derive(Debug, Default)]
 pub(super) struct ServerRequests {
+    epoch: u32,
     next: i64,
     open: BTreeMap<i64, OpenRequest>,
     by_deadline: BTreeSet<(Timestamp, i64)>,
@@ -33,7 +41,23 @@ struct OpenRequest {
     until: Timestamp,
 }
 
+/// Bits of the count in an id.
+const COUNT_BITS: u32 = 32;
+
+/// The highest epoch: its ids are the last below 2^53.
+pub(super) const MAX_EPOCH: u32 = (1 << (53 - COUNT_BITS)) - 1;
+
 impl ServerRequests {
+    /// Those of the engine of this epoch.
+    pub(super) fn of_epoch(epoch: u32) -> Self {
+        Self { epoch, next: i64::from(epoch) << COUNT_BITS, ..Self::default() }
+    }
+
+    /// Whether an id was given out here.
+    fn has_made(&self, number: i64) -> bool {
+        (i64::from(self.epoch) << COUNT_BITS) < number && number <= self.next
+    }
+
     /// An id for a request to the client.
     pub(super) fn new_id(&mut self) -> RequestId {
         self.next += 1;
@@ -70,46 +94,21 @@ impl ServerEngine {
         used: Option<&BTreeSet<String>>,
         once: BTreeMap<String, Value>,
     ) {
-        let Some(call) = self.calls.get_mut(number) else { return };
-        let replay = Arc::make_mut(&mut call.replay);
-        replay.once.extend(once);
-        if let Some(used) = used {
-            replay.responses.retain(|key, _| used.contains(key));
+        if let Some(call) = self.calls.get_mut(number) {
+            Arc::make_mut(&mut call.replay).update(used, once);
         }
     }
 
     /// A handler needs input before it goes on.
     pub(super) fn require_input(&mut self, now: Timestamp, number: CallId, requests: Vec<KeyedInputRequest>) {
-        let most = self.config.max_rounds;
         let Some(call) = self.calls.get_mut(number) else { return };
-        if call.round >= most {
-            return self
-                .fail(number, RpcError::internal(format!("the call asked more than {most} times")).into());
-        }
-        if !call.method.may_request_input() || requests.is_empty() {
-            let error = RpcError::internal("the handler asked where it may not, or asked nothing");
-            return self.fail(number, error.into());
-        }
-        let replay = Arc::make_mut(&mut call.replay);
-        for input in &requests {
-            // A request that is made again had no usable response.
-            replay.responses.remove(&input.key);
-        }
-        let peer = call.peer.clone();
-        let mut downgraded = Vec::with_capacity(requests.len());
-        for input in requests {
-            let supported = peer.check_support(&input.request);
-            match supported.and_then(|()| downgrade::input_request(peer.rules(), input.request)) {
-                Ok(mut request) => {
-                    downgrade::remove_context(&peer.capabilities, &mut request);
-                    downgraded.push((input.key, request));
-                }
-                Err(failure) => return self.fail(number, failure),
-            }
-        }
-        match peer.rules().input_mode {
-            InputMode::ServerRequest => self.send_server_requests(now, number, downgraded),
-            InputMode::InputRequired => self.respond_input_required(now, number, downgraded),
+        let (peer, replay) = (call.peer.clone(), Arc::make_mut(&mut call.replay));
+        match check_requests(&self.config, &call.method, &peer, call.round, replay, requests) {
+            Err(failure) => self.fail(number, failure),
+            Ok(requests) => match peer.rules().input_mode {
+                InputMode::ServerRequest => self.send_server_requests(now, number, requests),
+                InputMode::InputRequired => self.respond_input_required(now, number, requests),
+            },
         }
     }
 
@@ -131,8 +130,9 @@ impl ServerEngine {
         call.open_requests = requests.len();
         let to = MessageTarget::Exchange(call.to.exchange);
         for (key, mut request) in requests {
-            let until = now + self.config.timeouts.client_response;
-            let id = self.server_requests.open(OpenRequest { call: number, key, until });
+            let within = self.config.timeouts.client_response;
+            let id = self.server_requests.open(OpenRequest { call: number, key, until: now + within });
+            self.share(SharedOutput::Expect { id: id.clone(), within });
             downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
@@ -166,19 +166,6 @@ impl ServerEngine {
                 format!("an error without an id: {error}; send the id of the request that it answers"),
             );
         };
-        if self.keepalive.take_response(&id) {
-            return;
-        }
-        let RequestId::Integer(number) = id else {
-            return self.report("RPC-05", unknown_response_id(&excerpt(&id.to_string())));
-        };
-        let Some(input) = self.server_requests.close(number) else {
-            if number > self.server_requests.next || number < 1 {
-                self.report("RPC-05", unknown_response_id(&number.to_string()));
-            }
-            // Otherwise it is late, or the second one: messages cross, which breaks no rule.
-            return;
-        };
         let outcome = match response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(
                 |fault| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
@@ -186,7 +173,38 @@ impl ServerEngine {
             ),
             Err(error) => InputOutcome::Error(error),
         };
-        self.record(input.call, input.key, outcome);
+        if self.config.shares_sessions() {
+            self.share(SharedOutput::Response { id, outcome });
+        } else {
+            self.deliver(&id, outcome);
+        }
+    }
+
+    /// Takes the response to a request of this engine, wherever it arrived.
+    pub fn deliver(&mut self, id: &RequestId, outcome: InputOutcome) {
+        if self.keepalive.take_response(id) {
+            return;
+        }
+        match *id {
+            RequestId::Integer(number) if self.server_requests.has_made(number) => {
+                // Otherwise it is late, or the second one: messages cross, which breaks no rule.
+                if let Some(input) = self.server_requests.close(number) {
+                    self.record(input.call, input.key, outcome);
+                }
+            }
+            _ => self.report_unknown_response(id),
+        }
+    }
+
+    /// Reports a response to a request that the server never made.
+    pub fn report_unknown_response(&mut self, id: &RequestId) {
+        let id = excerpt(&id.to_string());
+        self.report(
+            "RPC-05",
+            format!(
+                "an answer to {id}, which was never asked; send the id of the server's request as it came"
+            ),
+        );
     }
 
     fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {
@@ -221,6 +239,7 @@ impl ServerEngine {
     }
 
     fn send_cancelled(&mut self, number: i64, call: CallId, why: &'static str) {
+        self.share(SharedOutput::Withdraw(RequestId::Integer(number)));
         let to = self
             .calls
             .get(call)
@@ -232,7 +251,30 @@ impl ServerEngine {
     }
 }
 
-/// The finding about a response to a request that the server never made.
-fn unknown_response_id(id: &str) -> String {
-    format!("an answer to {id}, which was never asked; send the id of the server's request as it came")
+/// The input requests of a call in the shape of the client's revision, if the call may make them now and the client
+/// supports them all.
+pub(super) fn check_requests(
+    config: &EngineConfig,
+    method: &Method,
+    peer: &Peer,
+    round: u32,
+    replay: &mut ReplayState,
+    requests: Vec<KeyedInputRequest>,
+) -> Result<Vec<(String, InputRequest)>, CallFailure> {
+    let most = config.max_rounds;
+    if round >= most {
+        return Err(RpcError::internal(format!("the call asked more than {most} times")).into());
+    }
+    if !method.may_request_input() || requests.is_empty() {
+        return Err(RpcError::internal("the handler asked where it may not, or asked nothing").into());
+    }
+    let downgraded = requests.into_iter().map(|KeyedInputRequest { key, request }| {
+        // A request that is made again had no usable response.
+        replay.responses.remove(&key);
+        peer.check_support(&request)?;
+        let mut request = downgrade::input_request(peer.rules(), request)?;
+        downgrade::remove_context(&peer.capabilities, &mut request);
+        Ok((key, request))
+    });
+    downgraded.collect()
 }

@@ -1,7 +1,7 @@
 //! Keepalive: a ping after silence, and the end of the session when no response comes.
 
 use super::ServerEngine;
-use crate::engine::{CloseReason, MessageKind, MessageTarget, Output, Timeouts};
+use crate::engine::{CloseReason, MessageKind, MessageTarget, Output, SharedOutput, Timeouts};
 use crate::jsonrpc::{RequestId, encode};
 use crate::model::JsonObject;
 use crate::time::Timestamp;
@@ -57,7 +57,9 @@ impl ServerEngine {
             return;
         }
         let id = self.server_requests.new_id();
-        self.keepalive.ping = Some((id.clone(), now + self.config.timeouts.pong));
+        let within = self.config.timeouts.pong;
+        self.keepalive.ping = Some((id.clone(), now + within));
+        self.share(SharedOutput::Expect { id: id.clone(), within });
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
             encode::request(json, &id, "ping", &JsonObject::new())
         });

@@ -5,9 +5,11 @@
 //! | `routing` | where a message goes, by kind, method and lifecycle |
 //! | `responses` | how results and errors are written |
 //! | `handshake` | how a session opens |
+//! | `facts` | what is agreed on and set in a session, as data that another engine goes on from |
 //! | `request_meta` | which client sends a stateless request |
 //! | `calls` | requests in flight: start, end, cancellation |
 //! | `batches` | responses to requests that came as one array |
+//! | `detached` | calls that outlive their exchange, as data |
 //! | `input_rounds` | input requests to the client, and running a handler again |
 //! | `request_state` | what a client carries between two rounds |
 //! | `subscriptions` | notifications of changes |
@@ -16,6 +18,8 @@
 
 mod batches;
 mod calls;
+mod detached;
+mod facts;
 mod handshake;
 mod input_rounds;
 mod keepalive;
@@ -31,7 +35,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::EngineConfig;
-use super::io::{CallId, ExchangeId, Output, ReplayState};
+use super::io::{CallId, ExchangeId, Output, ReplayState, SharedOutput};
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, decode};
 use crate::model::LogLevel;
@@ -40,6 +44,8 @@ use crate::revision::{Revision, Rules};
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
+pub use detached::{DetachedCall, DetachedState};
+pub use facts::{ResumeError, SessionFacts};
 use handshake::{EarlyRequest, Phase};
 use input_rounds::ServerRequests;
 use keepalive::Keepalive;
@@ -53,6 +59,8 @@ use subscriptions::Listener;
 /// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
 /// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
 /// [`close_exchange`](Self::close_exchange), [`wind_down`](Self::wind_down).
+/// Where other processes serve the same session: [`resume`](Self::resume), [`adopt`](Self::adopt) facts,
+/// [`deliver`](Self::deliver) a response, [`cancel_request`](Self::cancel_request).
 /// Out: [`poll`](Self::poll) until it is empty, and call [`tick`](Self::tick) at [`deadline`](Self::deadline).
 #[derive(Debug)]
 pub struct ServerEngine {
@@ -60,6 +68,8 @@ pub struct ServerEngine {
     /// The authenticated principal, if any; sealed states are bound to it.
     principal: Option<Arc<str>>,
     phase: Phase,
+    /// How many engines have served the session, as far as this one knows.
+    engines: u32,
     calls: Calls,
     server_requests: ServerRequests,
     batches: Batches,
@@ -92,6 +102,7 @@ impl ServerEngine {
         Self {
             principal,
             phase: Phase::Fresh,
+            engines: 1,
             calls: Calls::default(),
             server_requests: ServerRequests::default(),
             batches: Batches::default(),
@@ -206,6 +217,13 @@ impl ServerEngine {
     pub fn record_finding(&mut self, finding: Finding) {
         if self.findings.record(&finding) {
             self.outputs.push_back(Output::Finding(finding));
+        }
+    }
+
+    /// Tells the other processes of the session, where there are any.
+    fn share(&mut self, output: SharedOutput) {
+        if self.config.shares_sessions() {
+            self.outputs.push_back(Output::Shared(output));
         }
     }
 

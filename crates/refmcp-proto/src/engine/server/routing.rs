@@ -1,6 +1,6 @@
 //! Routes messages by their kind, method and lifecycle.
 
-use super::super::io::{ExchangeId, Output};
+use super::super::io::{ExchangeId, Output, SharedOutput};
 use super::handshake::Phase;
 use super::request_meta::{RawRequestMeta, RequestContext};
 use super::{ReplyTo, ServerEngine};
@@ -169,7 +169,9 @@ impl ServerEngine {
 
     fn set_level(&mut self, to: &ReplyTo, request: &Request<'_>) -> Result<(), RpcError> {
         let params: SetLevelParams = read_params(request.params.text)?;
-        self.log_level = params.level;
+        if std::mem::replace(&mut self.log_level, params.level) != params.level {
+            self.share(SharedOutput::Facts);
+        }
         self.respond(to, self.rules(), EmptyResult::default().into());
         Ok(())
     }

@@ -1,0 +1,151 @@
+//! Detached calls: calls that outlive the exchange that started them. Such a call is data, with its input requests and its
+//! outcome, that is kept under a key and found again by any process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ServerEngine;
+use super::input_rounds::check_requests;
+use crate::engine::{
+    CallFailure, CallId, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome, ReplayState,
+};
+use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
+use crate::model::{InputRequest, LogLevel, ServerResult};
+use crate::peer::Peer;
+use crate::revision::{Method, downgrade};
+
+/// A call that outlives its exchange.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DetachedCall {
+    id: RequestId,
+    method: String,
+    params: Arc<str>,
+    meta: Option<Arc<str>>,
+    peer: Arc<Peer>,
+    progress_token: Option<ProgressToken>,
+    log_level: Option<LogLevel>,
+    replay: Arc<ReplayState>,
+    round: u32,
+    state: DetachedState,
+}
+
+/// What has become of a detached call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DetachedState {
+    /// Its handler runs, or is to run.
+    Working,
+    /// It needs input from the client: requests in the shape of its revision, by their keys.
+    InputRequired(BTreeMap<String, InputRequest>),
+    /// It has a result, in the shape of the client's revision.
+    Done(Value),
+    /// It has none.
+    Failed(RpcError),
+}
+
+impl ServerEngine {
+    /// Takes a call out of its exchange, which ends with this result instead. The call's handler goes on; its outcome
+    /// belongs to [`DetachedCall::finish`]. `None` when the call is over, or waits for the client already.
+    pub fn detach(&mut self, number: CallId, result: ServerResult) -> Option<DetachedCall> {
+        self.calls.get(number).filter(|call| call.open_requests == 0)?;
+        let call = self.calls.close(number)?;
+        self.respond(&call.to, call.peer.rules(), result);
+        Some(DetachedCall {
+            id: call.to.id,
+            method: call.method.name().to_owned(),
+            params: call.params,
+            meta: call.meta,
+            peer: call.peer,
+            progress_token: call.progress_token,
+            log_level: call.log_level,
+            replay: call.replay,
+            round: call.round,
+            state: DetachedState::Working,
+        })
+    }
+}
+
+impl DetachedCall {
+    /// What has become of it.
+    pub fn state(&self) -> &DetachedState {
+        &self.state
+    }
+
+    /// The call for its handler, as often as it is to run; `None` while it is not.
+    pub fn dispatch(&self, config: &EngineConfig) -> Option<Box<Dispatch>> {
+        (self.state == DetachedState::Working).then(|| {
+            Box::new(Dispatch {
+                call: CallId::DETACHED,
+                id: self.id.clone(),
+                method: self.method(config),
+                params: self.params.clone(),
+                meta: self.meta.clone(),
+                peer: self.peer.clone(),
+                exchange: ExchangeId::default(),
+                progress_token: self.progress_token.clone(),
+                log_level: self.log_level,
+                replay: self.replay.clone(),
+                round: self.round,
+                state: None,
+            })
+        })
+    }
+
+    /// Takes what a run of the handler ended with.
+    pub fn finish(&mut self, config: &EngineConfig, outcome: HandlerOutcome) {
+        let state = match outcome {
+            HandlerOutcome::Done(result) => self.done(config, *result),
+            HandlerOutcome::Failed(failure) => self.failed(config, failure),
+            HandlerOutcome::InputRequired { requests, used, once } => {
+                let (method, peer) = (self.method(config), self.peer.clone());
+                let replay = Arc::make_mut(&mut self.replay);
+                replay.update(used.as_ref(), once);
+                match check_requests(config, &method, &peer, self.round, replay, requests) {
+                    Ok(requests) => DetachedState::InputRequired(requests.into_iter().collect()),
+                    Err(failure) => self.failed(config, failure),
+                }
+            }
+        };
+        self.state = state;
+    }
+
+    /// Takes the response to an input request; `false` when it has no such request. With the last one, the handler is to
+    /// run again.
+    pub fn respond(&mut self, key: &str, outcome: InputOutcome) -> bool {
+        let DetachedState::InputRequired(requests) = &mut self.state else { return false };
+        let Some((key, _)) = requests.remove_entry(key) else { return false };
+        if requests.is_empty() {
+            self.state = DetachedState::Working;
+            self.round += 1;
+        }
+        Arc::make_mut(&mut self.replay).responses.insert(key, outcome);
+        true
+    }
+
+    fn method(&self, config: &EngineConfig) -> Method {
+        let custom = || config.custom_methods.get(&*self.method).cloned();
+        let unknown = || Method::Custom(self.method.as_str().into());
+        Method::known(&self.method).or_else(|| custom().map(Method::Custom)).unwrap_or_else(unknown)
+    }
+
+    fn done(&self, config: &EngineConfig, mut result: ServerResult) -> DetachedState {
+        downgrade::result(self.peer.rules(), config, &mut result);
+        match serde_json::to_value(&result) {
+            Ok(result) => DetachedState::Done(result),
+            Err(fault) => {
+                DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {fault}")))
+            }
+        }
+    }
+
+    fn failed(&self, config: &EngineConfig, failure: CallFailure) -> DetachedState {
+        match downgrade::failure(self.peer.rules(), &self.method(config), failure) {
+            Ok(result) => self.done(config, result),
+            Err(error) => DetachedState::Failed(error),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Facts of a session: what the client and the server have agreed on and set, as data. Several processes serve one
+//! session when each has an engine with the same facts.
+//!
+//! Requests in flight are no facts: a call stays in the process that runs it. Other processes hand it what concerns it
+//! ([`SharedOutput`](crate::engine::SharedOutput)).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::ServerEngine;
+use super::handshake::Phase;
+use super::input_rounds::{MAX_EPOCH, ServerRequests};
+use crate::engine::EngineConfig;
+use crate::jsonrpc::RpcError;
+use crate::model::LogLevel;
+use crate::peer::Peer;
+use crate::revision::{Lifecycle, Revision};
+use crate::time::Timestamp;
+
+/// What a client and a server have agreed on and set in a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionFacts {
+    /// How many engines have served the session so far. The next one has this epoch, and its ids carry it.
+    pub engines: u32,
+    /// The client, with the revision that was agreed on.
+    pub peer: Peer,
+    /// Whether the client has sent `initialized`.
+    pub ready: bool,
+    /// The log level.
+    pub log_level: LogLevel,
+    /// The URIs of `resources/subscribe`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub subscriptions: BTreeSet<String>,
+}
+
+/// Why an engine cannot go on with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// The session's revision is not supported here.
+    #[error("this server does not support the session's revision, {0}")]
+    Revision(Revision),
+    /// Too many engines have served the session.
+    #[error("the session has moved too often")]
+    Engines,
+}
+
+impl SessionFacts {
+    /// The facts of a session whose client has sent `initialize`.
+    pub(super) fn opening(peer: &Peer, log_level: LogLevel) -> Self {
+        Self { engines: 1, peer: peer.clone(), ready: false, log_level, subscriptions: BTreeSet::new() }
+    }
+
+    /// These facts with the changes that another engine has made since `base`. Of two changes of one value, the other's
+    /// is kept.
+    #[must_use]
+    pub fn merge(mut self, base: &Self, other: &Self) -> Self {
+        self.engines = self.engines.max(other.engines);
+        self.ready |= other.ready;
+        if other.log_level != base.log_level {
+            self.log_level = other.log_level;
+        }
+        self.subscriptions
+            .retain(|uri| other.subscriptions.contains(uri) || !base.subscriptions.contains(uri));
+        self.subscriptions.extend(other.subscriptions.difference(&base.subscriptions).cloned());
+        self
+    }
+}
+
+impl ServerEngine {
+    /// An engine that goes on with a session.
+    pub fn resume(
+        config: Arc<EngineConfig>,
+        principal: Option<Arc<str>>,
+        now: Timestamp,
+        facts: &SessionFacts,
+    ) -> Result<Self, ResumeError> {
+        let revision = facts.peer.revision;
+        if revision.lifecycle() != Lifecycle::Handshake || !config.revisions.contains(&revision) {
+            return Err(ResumeError::Revision(revision));
+        }
+        if facts.engines > MAX_EPOCH {
+            return Err(ResumeError::Engines);
+        }
+        let mut engine = Self::new(config, principal);
+        engine.phase = Phase::Opening(Arc::new(facts.peer.clone()));
+        engine.engines = facts.engines + 1;
+        engine.server_requests = ServerRequests::of_epoch(facts.engines);
+        engine.keepalive.start(now);
+        engine.adopt(now, facts);
+        Ok(engine)
+    }
+
+    /// The facts of the session; `None` before `initialize`.
+    pub fn facts(&self) -> Option<SessionFacts> {
+        Some(SessionFacts {
+            engines: self.engines,
+            peer: Peer::clone(self.phase.peer()?),
+            ready: self.is_ready(),
+            log_level: self.log_level,
+            subscriptions: self.subscriptions.clone(),
+        })
+    }
+
+    /// Takes over what has changed at another process.
+    pub fn adopt(&mut self, now: Timestamp, facts: &SessionFacts) {
+        self.engines = self.engines.max(facts.engines);
+        self.log_level = facts.log_level;
+        self.subscriptions.clone_from(&facts.subscriptions);
+        if facts.ready {
+            self.become_ready(now);
+        }
+    }
+
+    /// Refuses facts that would be larger than they may be.
+    pub(super) fn check_facts_size(
+        &self,
+        facts: impl FnOnce(&Self) -> Option<SessionFacts>,
+    ) -> Result<(), RpcError> {
+        let Some(most) = self.config.max_facts_bytes else { return Ok(()) };
+        let Some(facts) = facts(self) else { return Ok(()) };
+        match serde_json::to_vec(&facts) {
+            Ok(bytes) if bytes.len() <= most => Ok(()),
+            Ok(bytes) => Err(RpcError::invalid_request(format!(
+                "this session would have {} bytes of capabilities, client information and subscriptions; \
+                 at most {most} are kept",
+                bytes.len()
+            ))),
+            Err(_) => Err(RpcError::internal("the session cannot be kept")),
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Sessions that move: every message of a transcript goes to another engine than the one before, as behind a load
+//! balancer, and the client notices nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_proto::engine::{
+    Change, DetachedCall, DetachedState, EngineConfig, HandlerOutcome, InputOutcome, KeyedInputRequest,
+    MessageTarget, ResumeError, ServerEngine, SessionFacts, SharedOutput,
+};
+use refmcp_proto::jsonrpc::RequestId;
+use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
+use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_testkit::clock::Clock;
+use refmcp_testkit::engine::{TestEngine, config_from, full_config, server_info};
+use refmcp_testkit::messages::initialize_params;
+use refmcp_testkit::transcript::{Endpoint, Settings, run_folder};
+use serde_json::{Value, json};
+
+/// The engines that one session has had, with what processes share of it.
+struct MovedSession {
+    config: EngineConfig,
+    clock: Clock,
+    engines: Vec<TestEngine>,
+    facts: Option<SessionFacts>,
+    /// Which engine expects a response, by the id of its request.
+    expected: BTreeMap<RequestId, usize>,
+    /// The ids of server requests in the order in which they were made: transcripts count them from 1.
+    ids: Vec<Value>,
+    sent: Vec<String>,
+}
+
+impl MovedSession {
+    fn new(mut config: EngineConfig) -> Self {
+        config.max_facts_bytes = Some(64 << 10);
+        let first = TestEngine::new(config.clone());
+        let clock = first.clock.clone();
+        let (expected, ids, sent) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { config, clock, engines: vec![first], facts: None, expected, ids, sent }
+    }
+
+    /// Moves the session to a new engine, once there is one. The facts travel as text.
+    fn moved(&mut self) -> usize {
+        if let Some(facts) = &mut self.facts {
+            let text = serde_json::to_string(facts).unwrap();
+            let read: SessionFacts = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, *facts);
+            let resumed = TestEngine::resume(self.config.clone(), self.clock.clone(), &read).unwrap();
+            *facts = resumed.engine.facts().unwrap();
+            self.engines.push(resumed);
+        }
+        self.engines.len() - 1
+    }
+
+    /// Passes on what engines have for each other, until they have nothing more.
+    fn share(&mut self) {
+        while let Some((from, output)) = self.next_shared() {
+            match output {
+                SharedOutput::Facts => {
+                    let facts = self.engines[from].engine.facts().unwrap();
+                    for engine in &mut self.engines {
+                        engine.engine.adopt(self.clock.now(), &facts);
+                        engine.settle();
+                    }
+                    self.facts = Some(facts);
+                }
+                SharedOutput::Expect { id, .. } => drop(self.expected.insert(id, from)),
+                SharedOutput::Withdraw(id) => drop(self.expected.remove(&id)),
+                SharedOutput::Response { id, outcome } => match self.expected.remove(&id) {
+                    Some(owner) => {
+                        let text = serde_json::to_string(&outcome).unwrap();
+                        let outcome: InputOutcome = serde_json::from_str(&text).unwrap();
+                        self.engines[owner].engine.deliver(&id, outcome);
+                        self.engines[owner].settle();
+                    }
+                    None if self.ids.contains(&json!(id)) => {}
+                    None => {
+                        self.engines[from].engine.report_unknown_response(&id);
+                        self.engines[from].settle();
+                    }
+                },
+                SharedOutput::Cancel(id) => {
+                    for engine in &mut self.engines {
+                        engine.engine.cancel_request(&id);
+                        engine.settle();
+                    }
+                }
+            }
+        }
+        self.facts = self.facts.take().or_else(|| self.engines[0].engine.facts());
+        for number in 0..self.engines.len() {
+            let sent = self.engines[number].take_sent();
+            self.collect(sent.into_iter().map(|message| message.json));
+        }
+    }
+
+    fn next_shared(&mut self) -> Option<(usize, SharedOutput)> {
+        let mut engines = self.engines.iter_mut().enumerate();
+        engines.find_map(|(number, engine)| Some((number, engine.next_shared()?)))
+    }
+
+    /// Takes messages in, with ids as transcripts count them.
+    fn collect(&mut self, messages: impl Iterator<Item = Vec<u8>>) {
+        for json in messages {
+            let mut message: Value = serde_json::from_slice(&json).unwrap();
+            if message["method"].is_string() && message["id"].is_number() {
+                self.ids.push(message["id"].clone());
+                if let Some(id) = message.pointer_mut("/params/elicitationId") {
+                    *id = json!(format!("elicitation-{}", self.ids.len()));
+                }
+            }
+            let counted = |id: &Value| self.ids.iter().position(|known| known == id).map(|at| json!(at + 1));
+            if message["method"].is_string() {
+                for place in ["/id", "/params/requestId"] {
+                    if let Some(id) = message.pointer_mut(place)
+                        && let Some(counted) = counted(id)
+                    {
+                        *id = counted;
+                    }
+                }
+            }
+            self.sent.push(message.to_string());
+        }
+    }
+
+    /// The client's text, with the ids of its responses as they were sent to it.
+    fn with_real_ids(&self, text: &str) -> String {
+        let Ok(mut message) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
+        let real = |message: &mut Value| {
+            if message.get("method").is_some() || message.get("id").is_none() {
+                return false;
+            }
+            let number = message["id"].as_u64().unwrap_or_default();
+            let id = usize::try_from(number).ok().and_then(|number| self.ids.get(number.checked_sub(1)?));
+            id.map(|id| message["id"] = id.clone()).is_some()
+        };
+        let changed = match &mut message {
+            Value::Array(items) => items.iter_mut().map(real).fold(false, |any, changed| any | changed),
+            one => real(one),
+        };
+        if changed { message.to_string() } else { text.to_owned() }
+    }
+}
+
+impl Endpoint for MovedSession {
+    fn send(&mut self, text: &str) {
+        let text = self.with_real_ids(text);
+        let engine = self.moved();
+        self.engines[engine].send(text.as_bytes());
+        self.share();
+    }
+
+    fn receive(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.sent)
+    }
+
+    fn advance(&mut self, by: Duration) {
+        let end = self.clock.now() + by;
+        let next =
+            |engines: &[TestEngine]| engines.iter().filter_map(|engine| engine.engine.deadline()).min();
+        while let Some(deadline) = next(&self.engines).filter(|deadline| *deadline <= end) {
+            self.clock.advance(deadline - self.clock.now());
+            for engine in &mut self.engines {
+                engine.engine.tick(self.clock.now());
+                engine.settle();
+            }
+            self.share();
+        }
+        self.clock.advance(end - self.clock.now());
+    }
+
+    fn act(&mut self, order: &str) -> Result<(), String> {
+        if order.starts_with("finish") {
+            let acted = self.engines.iter_mut().any(|engine| engine.act(order).is_ok());
+            self.share();
+            return if acted { Ok(()) } else { Err(order.to_owned()) };
+        }
+        // The backplane keeps one of the equal messages that processes have for a session.
+        let mut for_session = BTreeSet::new();
+        for number in 0..self.engines.len() {
+            self.engines[number].act(order)?;
+            let mut sent = self.engines[number].take_sent();
+            sent.retain(|message| {
+                message.to != MessageTarget::Session || for_session.insert(message.json.clone())
+            });
+            self.collect(sent.into_iter().map(|message| message.json));
+        }
+        self.share();
+        Ok(())
+    }
+
+    fn events(&mut self) -> Vec<String> {
+        self.engines.iter_mut().flat_map(Endpoint::events).collect()
+    }
+}
+
+/// What one engine alone knows: the ids and the number of requests that it has in flight, and when it last heard of the
+/// client.
+fn concerns_one_engine(settings: &Settings) -> bool {
+    ["ping after", "most in flight", "duplicate ids"].iter().any(|name| settings.contains_key(*name))
+}
+
+#[test]
+fn a_session_that_moves_with_every_message_is_like_one_that_stays() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let info = serde_json::to_value(server_info()).unwrap();
+    let mut moves = 0;
+    let mut start = |settings: &Settings, revision: Revision| {
+        let config = config_from(settings)?;
+        if revision.lifecycle() != Lifecycle::Handshake || concerns_one_engine(settings) {
+            return Ok(Box::new(TestEngine::new(config)) as Box<dyn Endpoint>);
+        }
+        moves += 1;
+        Ok(Box::new(MovedSession::new(config)) as Box<dyn Endpoint>)
+    };
+    if let Err(problems) = run_folder(&folder, &info, &mut start) {
+        panic!("{problems}");
+    }
+    assert!(moves > 100, "{moves} sessions have moved");
+}
+
+fn opened(config: EngineConfig) -> TestEngine {
+    let mut engine = TestEngine::new(config);
+    let params = initialize_params("test", "2025-11-25", json!({ "elicitation": {}, "roots": {} }));
+    request(&mut engine, 0, "initialize", params);
+    engine.send(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    engine
+}
+
+/// Sends a request; gives the first message that comes back.
+fn request(engine: &mut TestEngine, id: i64, method: &str, params: impl Into<Value>) -> Value {
+    let params: Value = params.into();
+    let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    engine.send(message.to_string().as_bytes());
+    let sent = engine.take_sent();
+    sent.first().map(|first| serde_json::from_slice(&first.json).unwrap()).unwrap_or_default()
+}
+
+fn shared_config() -> EngineConfig {
+    EngineConfig { max_facts_bytes: Some(1000), ..full_config() }
+}
+
+#[test]
+fn engines_of_one_session_make_different_ids() {
+    let ask = json!({ "name": "ask_roots" });
+    let mut engines = vec![opened(shared_config())];
+    let mut ids = BTreeSet::new();
+    for _ in 0..3 {
+        let last = engines.last_mut().unwrap();
+        ids.insert(request(last, 1, "tools/call", ask.clone())["id"].as_i64().unwrap());
+        ids.insert(request(last, 2, "tools/call", ask.clone())["id"].as_i64().unwrap());
+        let facts = last.engine.facts().unwrap();
+        engines.push(TestEngine::resume(shared_config(), Clock::new(), &facts).unwrap());
+    }
+    assert_eq!(ids.len(), 6, "{ids:?}");
+    assert_eq!(ids.first(), Some(&1), "a session that stays has small ids");
+    assert!(*ids.last().unwrap() < 1 << 53, "ids are exact in floating point");
+    let mut facts = engines[0].engine.facts().unwrap();
+    facts.engines = 1 << 21;
+    let refused = TestEngine::resume(shared_config(), Clock::new(), &facts).err();
+    assert_eq!(refused, Some(ResumeError::Engines));
+}
+
+#[test]
+fn an_engine_refuses_a_session_of_a_revision_that_it_does_not_have() {
+    let facts = opened(shared_config()).engine.facts().unwrap();
+    let only_old = EngineConfig { revisions: vec![Revision::ALL[0]], ..shared_config() };
+    let refused = ServerEngine::resume(Arc::new(only_old), None, Clock::new().now(), &facts).err();
+    assert_eq!(refused, Some(ResumeError::Revision(facts.peer.revision)));
+    assert_eq!(TestEngine::new(shared_config()).engine.facts(), None, "before initialize there are none");
+}
+
+#[test]
+fn changes_at_two_engines_are_merged() {
+    let mut engine = opened(shared_config());
+    let with = |facts: &SessionFacts, uris: &[&str]| SessionFacts {
+        subscriptions: uris.iter().map(ToString::to_string).collect(),
+        ..facts.clone()
+    };
+    let base = with(&engine.engine.facts().unwrap(), &["a", "b", "file:///a.txt"]);
+    let mine = with(&base, &["b", "c", "file:///a.txt"]);
+    let mut theirs = with(&base, &["a", "d", "file:///a.txt"]);
+    (theirs.log_level, theirs.engines) = (LogLevel::Error, 2);
+    let merged = mine.merge(&base, &theirs);
+    assert_eq!(merged.subscriptions, ["c", "d", "file:///a.txt"].map(String::from).into());
+    assert_eq!((merged.log_level, merged.engines), (LogLevel::Error, 2));
+    engine.engine.adopt(engine.clock.now(), &merged);
+    assert_eq!(engine.engine.facts(), Some(merged));
+    engine.take_sent();
+    engine.changed(&Change::Resource("file:///a.txt".to_owned()));
+    assert_eq!(engine.take_sent().len(), 1);
+}
+
+#[test]
+fn facts_have_a_limit() {
+    let mut engine = TestEngine::new(shared_config());
+    let mut params = initialize_params("test", "2025-11-25", json!({}));
+    params["clientInfo"]["description"] = "x".repeat(1000).into();
+    let refused = request(&mut engine, 1, "initialize", params);
+    assert_eq!(refused["error"]["code"], -32600);
+    let told = refused["error"]["message"].as_str().unwrap();
+    assert!(told.contains("client information") && told.contains("at most 1000 are kept"), "{told}");
+    assert!(engine.engine.peer().is_none());
+
+    let mut engine = opened(shared_config());
+    let long = json!({ "uri": format!("file:///{}", "x".repeat(1000)) });
+    let refused = request(&mut engine, 1, "resources/subscribe", long.clone());
+    assert!(refused["error"]["message"].as_str().unwrap().contains("subscriptions"), "{refused}");
+    assert_eq!(
+        request(&mut engine, 2, "resources/subscribe", json!({ "uri": "file:///a.txt" }))["result"],
+        json!({})
+    );
+    let stays = request(&mut opened(full_config()), 1, "resources/subscribe", long);
+    assert!(!stays.to_string().contains("are kept"), "a session that stays needs no limit: {stays}");
+}
+
+#[test]
+fn a_detached_call_goes_on_as_data() {
+    let config = full_config();
+    let mut engine = opened(config.clone());
+    let params = json!({ "name": "never", "arguments": { "tag": "t" } });
+    assert_eq!(request(&mut engine, 7, "tools/call", params), Value::Null);
+    let number = engine.running()[0].call;
+    let detached = engine.engine.detach(number, CallToolResult::text("it goes on").into()).unwrap();
+    engine.settle();
+    let answer: Value = serde_json::from_slice(&engine.take_sent()[0].json).unwrap();
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(7), &json!("it goes on")));
+    assert_eq!(engine.engine.in_flight(), 0);
+    assert_eq!(engine.engine.detach(number, CallToolResult::text("again").into()), None);
+
+    let mut call = as_text(&detached);
+    let first = call.dispatch(&config).unwrap();
+    assert_eq!((first.round, first.method.name()), (0, "tools/call"));
+    let requests =
+        ["a", "b"].map(|key| KeyedInputRequest { key: key.to_owned(), request: InputRequest::Roots });
+    let (used, once) = (None, BTreeMap::from([("step".to_owned(), json!(1))]));
+    call.finish(&config, HandlerOutcome::InputRequired { requests: requests.into(), used, once });
+    let mut call = as_text(&call);
+    let DetachedState::InputRequired(open) = call.state() else { panic!("{call:?}") };
+    assert_eq!(open.keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert!(call.dispatch(&config).is_none(), "it waits");
+    assert!(call.respond("a", InputOutcome::Response(json!({ "roots": [] }))));
+    assert!(!call.respond("a", InputOutcome::TimedOut), "the first response counts");
+    assert!(call.dispatch(&config).is_none(), "one is missing");
+    assert!(call.respond("b", InputOutcome::TimedOut));
+    let mut call = as_text(&call);
+    let second = call.dispatch(&config).unwrap();
+    assert_eq!((second.round, second.replay.responses.len()), (1, 2));
+    assert_eq!(second.replay.once["step"], 1);
+    call.finish(&config, HandlerOutcome::Done(Box::new(CallToolResult::text("done").into())));
+    let call = as_text(&call);
+    let DetachedState::Done(result) = call.state() else { panic!("{call:?}") };
+    assert_eq!(result["content"][0]["text"], "done");
+    assert!(result.get("resultType").is_none(), "the shape is that of the client's revision: {result}");
+}
+
+/// The call as another process reads it.
+fn as_text(call: &DetachedCall) -> DetachedCall {
+    let text = serde_json::to_string(call).unwrap();
+    let read = serde_json::from_str(&text).unwrap();
+    assert_eq!(*call, read);
+    read
+}
+
+#[test]
+fn a_detached_call_fails_like_any_other() {
+    let config = EngineConfig { max_rounds: 1, ..full_config() };
+    let mut engine = opened(config.clone());
+    request(&mut engine, 7, "tools/call", json!({ "name": "never", "arguments": { "tag": "t" } }));
+    let number = engine.running()[0].call;
+    let mut call = engine.engine.detach(number, CallToolResult::text("it goes on").into()).unwrap();
+    let ask = || {
+        let requests = vec![KeyedInputRequest { key: "a".to_owned(), request: InputRequest::Roots }];
+        HandlerOutcome::InputRequired { requests, used: None, once: BTreeMap::new() }
+    };
+    call.finish(&config, ask());
+    assert!(call.respond("a", InputOutcome::TimedOut));
+    call.finish(&config, ask());
+    let DetachedState::Failed(error) = call.state() else { panic!("{call:?}") };
+    assert!(error.message.contains("more than 1 times"), "{error}");
+}
