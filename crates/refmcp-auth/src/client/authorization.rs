@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::FlowError;
-use super::discovery::{Server, Target};
-use super::flow_step::{FlowStep, excerpt};
-use super::identity::Client;
+use super::discovery::{AuthTarget, Server};
+use super::flow_step::excerpt;
 use super::request::{DpopPolicy, FlowRequest, GrantKind, StoredState};
+use super::{FlowError, FlowErrorKind};
+use crate::dpop;
 use crate::jose::PrivateKey;
 use crate::metadata::{OAuthError, ServerMetadata};
 use crate::pkce;
@@ -30,19 +30,15 @@ pub(crate) struct PendingAuthorization {
     /// True if the authorization server announces that its responses always carry `iss`.
     tells: bool,
     pub(crate) redirect_uri: Url,
-    pub(crate) client: Client,
-    pub(crate) asked: Scopes,
-    pub(crate) key: Option<Arc<PrivateKey>>,
 }
 
-/// Chooses the scopes to request.
+/// Chooses the scopes to request, and tells why.
 pub(crate) fn choose_scopes(
     flow_request: &FlowRequest,
     stored: &StoredState,
-    target: &Target,
+    target: &AuthTarget,
     server: &Server,
-    steps: &mut Vec<FlowStep>,
-) -> Scopes {
+) -> (Scopes, &'static str) {
     let refusal = flow_request.challenge.as_ref();
     let challenged = refusal.and_then(|refusal| refusal.get("scope")).map(Scopes::parse_leniently);
     let (scopes, why) = match (challenged, &target.scopes) {
@@ -62,10 +58,7 @@ pub(crate) fn choose_scopes(
     if let Some(last) = last.filter(|grant| grant.resource == target.resource) {
         scopes = last.requested_scope.union(&last.scope).union(&scopes);
     }
-    let scopes = with_offline_access(&scopes, flow_request, server);
-    let shown = if scopes.is_empty() { "none".to_owned() } else { excerpt(&scopes.to_string()) };
-    steps.push(FlowStep::new("chose the scopes", shown).next(why));
-    scopes
+    (with_offline_access(&scopes, flow_request, server), why)
 }
 
 /// Adds `offline_access` where the authorization server supports it, and only there.
@@ -83,7 +76,7 @@ fn with_offline_access(scopes: &Scopes, flow_request: &FlowRequest, server: &Ser
 }
 
 /// True if the token will be bound to a DPoP key.
-pub(crate) fn uses_dpop(flow_request: &FlowRequest, target: &Target) -> bool {
+pub(crate) fn uses_dpop(flow_request: &FlowRequest, target: &AuthTarget) -> bool {
     let asked = || {
         target.bound || flow_request.challenge.as_ref().is_some_and(super::ChallengeResponse::requires_dpop)
     };
@@ -97,17 +90,17 @@ pub(crate) fn uses_dpop(flow_request: &FlowRequest, target: &Target) -> bool {
 /// The DPoP key of a flow that uses one.
 pub(crate) fn dpop_key(
     flow_request: &FlowRequest,
-    target: &Target,
+    target: &AuthTarget,
     server: &Server,
 ) -> Result<Option<Arc<PrivateKey>>, FlowError> {
     if !uses_dpop(flow_request, target) {
         return Ok(None);
     }
-    let key = PrivateKey::generate().map_err(|fault| FlowError::Crypto(fault.to_string()))?;
+    let key = PrivateKey::generate().map_err(FlowError::crypto)?;
     let listed = server.metadata().dpop_signing_alg_values_supported.as_ref();
     if listed.is_some() && !ServerMetadata::lists(listed, key.algorithm().name()) {
         let why = format!("it takes no proofs of possession signed by {}", key.algorithm());
-        return Err(FlowError::ClientAuthentication { issuer: server.issuer().to_owned(), why });
+        return Err(FlowError::client_authentication(server.issuer(), why));
     }
     Ok(Some(Arc::new(key)))
 }
@@ -116,17 +109,16 @@ pub(crate) fn dpop_key(
 pub(crate) fn authorization_request(
     server: &Server,
     resource: &str,
-    redirect_uri: &Url,
-    client: Client,
-    asked: Scopes,
-    key: Option<Arc<PrivateKey>>,
+    redirect_uri: Url,
+    client_id: Option<&str>,
+    asked: &Scopes,
+    key: Option<&PrivateKey>,
 ) -> Result<(PendingAuthorization, Url), FlowError> {
-    let no_random = |fault: crate::random::RandomError| FlowError::Crypto(fault.to_string());
-    let state = Secret::from(random_token().map_err(no_random)?);
-    let verifier = pkce::verifier().map_err(no_random)?;
+    let state = Secret::from(random_token().map_err(FlowError::crypto)?);
+    let verifier = pkce::verifier().map_err(FlowError::crypto)?;
     let mut parameters = vec![
         ("response_type", "code".to_owned()),
-        ("client_id", client.id.clone().unwrap_or_default()),
+        ("client_id", client_id.unwrap_or_default().to_owned()),
         ("redirect_uri", redirect_uri.to_string()),
         ("state", state.reveal().to_owned()),
         ("code_challenge", pkce::challenge(verifier.reveal())),
@@ -140,9 +132,8 @@ pub(crate) fn authorization_request(
         // `OpenID` providers issue refresh tokens only after a consent prompt.
         parameters.push(("prompt", "consent".to_owned()));
     }
-    if let Some(key) = &key {
-        let print = key.public().thumbprint().map_err(|fault| FlowError::Crypto(fault.to_string()))?;
-        parameters.push(("dpop_jkt", print));
+    if let Some(key) = key {
+        parameters.push(("dpop_jkt", key.public().thumbprint().map_err(FlowError::crypto)?));
     }
     let mut url = server.authorization_endpoint()?;
     // Parameters of the endpoint's own URL stay, unless the request sets them.
@@ -151,8 +142,8 @@ pub(crate) fn authorization_request(
     let own: Vec<(String, String)> = own.collect();
     url.query_pairs_mut().clear().extend_pairs(own).extend_pairs(&parameters);
     let tells = server.metadata().authorization_response_iss_parameter_supported == Some(true);
-    let (issuer, redirect_uri) = (server.issuer().to_owned(), redirect_uri.clone());
-    Ok((PendingAuthorization { state, verifier, issuer, tells, redirect_uri, client, asked, key }, url))
+    let issuer = server.issuer().to_owned();
+    Ok((PendingAuthorization { state, verifier, issuer, tells, redirect_uri }, url))
 }
 
 impl PendingAuthorization {
@@ -162,29 +153,35 @@ impl PendingAuthorization {
         is_at(redirect, &self.redirect_uri) && state.is_some_and(|state| self.state.is(&state))
     }
 
-    /// The authorization code of a redirect. The sender is checked before anything else is believed, an error response
-    /// included.
-    pub(crate) fn code(&self, redirect: &Url) -> Result<Secret, FlowError> {
+    /// The authorization code of a redirect, or the error of the authorization endpoint. The sender is checked before anything
+    /// else is believed, an error response included.
+    pub(crate) fn code(&self, redirect: &Url) -> Result<Result<Secret, OAuthError>, FlowError> {
+        let invalid = FlowError::invalid_redirect;
         if !is_at(redirect, &self.redirect_uri) {
-            return Err(FlowError::InvalidRedirect("it came to another place than the one we named"));
+            return Err(invalid("it came to another place than the one we named"));
         }
-        let state = once(redirect, "state")?.ok_or(FlowError::InvalidRedirect("it has no state"))?;
+        let state = once(redirect, "state")?.ok_or_else(|| invalid("it has no state"))?;
         if !self.state.is(&state) {
-            return Err(FlowError::InvalidRedirect("its state is not the one we gave"));
+            return Err(invalid("its state is not the one we gave"));
         }
-        let wrong = |silent| FlowError::RedirectIssuer { issuer: self.issuer.clone(), silent };
+        let wrong = |came: &str| {
+            FlowError::new(FlowErrorKind::RedirectIssuer, format!("the browser {came} {}", self.issuer))
+        };
         match once(redirect, "iss")? {
-            Some(issuer) if issuer != self.issuer => return Err(wrong(false)),
-            None if self.tells => return Err(wrong(true)),
+            Some(issuer) if issuer != self.issuer => {
+                return Err(wrong("came back from another authorization server than"));
+            }
+            None if self.tells => {
+                return Err(wrong("does not say from where it came back, as it would from"));
+            }
             _ => {}
         }
         if let Some(error) = once(redirect, "error")? {
             let error_description = once(redirect, "error_description")?.map(|text| excerpt(&text));
-            let refusal = OAuthError { error: excerpt(&error), error_description };
-            return Err(FlowError::AuthorizationDenied { issuer: self.issuer.clone(), refusal });
+            return Ok(Err(OAuthError { error: excerpt(&error), error_description }));
         }
         let code = once(redirect, "code")?.filter(|code| !code.is_empty());
-        code.map(Secret::from).ok_or(FlowError::InvalidRedirect("it has neither a code nor a refusal"))
+        Ok(Ok(code.ok_or_else(|| invalid("it has neither a code nor a refusal"))?.into()))
     }
 }
 
@@ -194,17 +191,11 @@ fn once(url: &Url, name: &str) -> Result<Option<String>, FlowError> {
         url.query_pairs().filter(|(stored, _)| stored == name).map(|(_, value)| value.into_owned());
     match (values.next(), values.next()) {
         (value, None) => Ok(value),
-        _ => Err(FlowError::InvalidRedirect("it says the same thing twice")),
+        _ => Err(FlowError::invalid_redirect("it says the same thing twice")),
     }
 }
 
 /// Compares two URLs without query and fragment.
 fn is_at(url: &Url, place: &Url) -> bool {
-    let bare = |url: &Url| {
-        let mut url = url.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        url
-    };
-    bare(url) == bare(place)
+    dpop::target(url) == dpop::target(place)
 }

@@ -1,20 +1,24 @@
-//! The authorization flow as a state machine.
+//! The authorization flow as its caller drives it: responses, redirects and times go in, actions come out.
+//!
+//! The flow itself is straight-line code (`login`) that awaits the caller's part through [`FlowIo`]. [`Flow`] polls it by hand
+//! whenever there is something new, so neither an executor nor a clock is involved.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::Response;
+use http::{Request, Response};
 use url::Url;
 
 use super::authorization::PendingAuthorization;
-use super::discovery::{MetadataSearch, Target};
-use super::identity::Client;
-use super::token_request::TokenRequest;
-use super::transitions::{self, AfterRedirect, FlowContext, FlowInput, TokenPurpose};
 use super::{
-    ClientIdentity, FlowAction, FlowError, FlowRequest, FlowStep, StoreUpdate, StoredState, TokenSet,
+    Blame, ClientIdentity, FlowAction, FlowError, FlowErrorKind, FlowRequest, FlowStep, StoreUpdate,
+    StoredState, TokenSet, login,
 };
 use crate::Seconds;
 use crate::fetch::FetchError;
-use crate::metadata::ClientRegistration;
 
 /// Limit of requests in one flow; far more than any flow needs.
 const MOST_FETCHES: u32 = 40;
@@ -24,158 +28,181 @@ const MOST_FETCHES: u32 = 40;
 /// Each method returns the next [`FlowAction`]. A call out of order ends the flow, a second redirect of the same login
 /// included.
 pub struct Flow {
-    stage: Stage,
-    steps: Vec<FlowStep>,
-    fetches: u32,
+    /// The code of the flow, until it has ended.
+    code: Option<Pin<Box<FlowCode>>>,
+    io: FlowIo,
 }
 
-/// The state of a flow: what it waits for, with the data to continue.
-pub(crate) enum Stage {
-    /// Waits for protected resource metadata.
-    ResourceMetadata(FlowInput, MetadataSearch),
-    /// Waits for authorization server metadata.
-    ServerMetadata(FlowInput, Target, MetadataSearch),
-    /// Waits for the metadata of the enterprise's identity provider.
-    IdpMetadata(Box<FlowContext>, Client, MetadataSearch),
-    /// Waits for the response to a registration.
-    Registration(Box<FlowContext>, Url),
-    /// Waits until the registration is stored.
-    StoringRegistration(Box<FlowContext>, Box<ClientRegistration>),
-    /// Waits for the token endpoint to confirm a stored registration.
-    RegistrationCheck(Box<FlowContext>, Box<TokenRequest>),
-    /// Waits until the store has set a registration aside, before the browser is opened.
-    BeforeRedirect(Box<FlowContext>, Box<PendingAuthorization>, Url),
-    /// Waits for the redirect of the browser.
-    AwaitingRedirect(Box<FlowContext>, Box<PendingAuthorization>),
-    /// Waits until the registration is stored again, after the redirect.
-    AfterRedirect(Box<AfterRedirect>),
-    /// Waits for a token response.
-    TokenResponse(Box<TokenRequest>, TokenPurpose),
-    /// Waits until the tokens are stored.
-    StoringTokens(Box<TokenSet>),
-    /// The flow has ended.
-    Finished,
-}
-
-/// The next state and action, or the end of the flow.
-pub(crate) type Transition = Result<(Stage, FlowAction), FlowError>;
+type FlowCode = dyn Future<Output = Result<TokenSet, FlowError>> + Send;
 
 impl Flow {
     /// Starts a flow that gets new tokens.
-    pub fn start(flow_request: FlowRequest, stored: StoredState, _now: Seconds) -> (Self, FlowAction) {
-        Self::with_first(|steps| transitions::begin(flow_request, stored, steps))
+    pub fn start(flow_request: FlowRequest, stored: StoredState, now: Seconds) -> (Self, FlowAction) {
+        let io = FlowIo::default();
+        Self::begin(Box::pin(login::login(io.clone(), flow_request, stored)), io, now)
     }
 
     /// Starts a flow that refreshes tokens at their issuer, without a user. [`FlowError::needs_login`] tells whether a new
     /// login is needed instead.
     pub fn refresh(grant: TokenSet, identity: &ClientIdentity, now: Seconds) -> (Self, FlowAction) {
-        Self::with_first(|_| transitions::refresh(grant, identity, None, now))
+        let io = FlowIo::default();
+        Self::begin(Box::pin(login::refresh(io.clone(), grant, identity.clone())), io, now)
     }
 
-    fn with_first(begin: impl FnOnce(&mut Vec<FlowStep>) -> Transition) -> (Self, FlowAction) {
-        let mut flow = Self { stage: Stage::Finished, steps: Vec::new(), fetches: 0 };
-        let begun = begin(&mut flow.steps);
-        let next = flow.go(begun);
-        (flow, next)
+    fn begin(code: Pin<Box<FlowCode>>, io: FlowIo, now: Seconds) -> (Self, FlowAction) {
+        let mut flow = Self { code: Some(code), io };
+        let action = flow.resume(None, now);
+        (flow, action)
     }
 
     /// Continues with a response.
     pub fn on_response(&mut self, response: Result<Response<Bytes>, FetchError>, now: Seconds) -> FlowAction {
-        let steps = &mut self.steps;
-        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
-            Stage::ResourceMetadata(input, search) => {
-                transitions::on_resource_metadata(input, search, response, steps)
-            }
-            Stage::ServerMetadata(input, target, search) => {
-                transitions::on_server_metadata(input, target, search, response, steps, now)
-            }
-            Stage::IdpMetadata(context, client, search) => {
-                transitions::on_idp_metadata(context, client, search, response, steps, now)
-            }
-            Stage::Registration(context, endpoint) => {
-                transitions::on_registration(context, &endpoint, response, steps)
-            }
-            Stage::RegistrationCheck(context, token_request) => {
-                transitions::on_registration_check(context, token_request, response, steps, now)
-            }
-            Stage::TokenResponse(token_request, purpose) => {
-                transitions::on_token_response(token_request, purpose, response, steps, now)
-            }
-            _ => Err(FlowError::OutOfOrder),
-        };
-        self.go(moved)
+        self.resume(Some(Input::Response(response)), now)
     }
 
     /// True if a redirect answers this flow's authorization request. With several flows at once, it selects the flow to
     /// continue.
     pub fn awaits_redirect(&self, redirect: &Url) -> bool {
-        matches!(&self.stage, Stage::AwaitingRedirect(_, pending) if pending.awaits(redirect))
+        matches!(&self.io.lock().awaited, Some((pending, _)) if pending.awaits(redirect))
     }
 
     /// Continues with the URL that the browser was redirected to.
     pub fn on_redirect(&mut self, redirect: &Url, now: Seconds) -> FlowAction {
-        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
-            Stage::AwaitingRedirect(context, pending) => {
-                transitions::on_redirect(context, *pending, redirect, &mut self.steps, now)
-            }
-            _ => Err(FlowError::OutOfOrder),
-        };
-        self.go(moved)
+        self.resume(Some(Input::Redirect(redirect.clone())), now)
     }
 
     /// Ends the flow because the browser was not opened, and returns what has to be stored. A flow whose user does not come
     /// back is simply dropped.
     pub fn cancel_redirect(&mut self) -> Option<StoreUpdate> {
-        match std::mem::replace(&mut self.stage, Stage::Finished) {
-            Stage::AwaitingRedirect(context, pending) => transitions::cancel_redirect(&context, &pending),
-            _ => None,
-        }
+        self.code = None;
+        self.io.lock().awaited.take().and_then(|(_, restore)| restore)
     }
 
     /// Continues after a store update was written.
     pub fn on_stored(&mut self, now: Seconds) -> FlowAction {
-        let moved = match std::mem::replace(&mut self.stage, Stage::Finished) {
-            Stage::StoringRegistration(context, registered) => {
-                transitions::on_registration_stored(context, &registered, &mut self.steps, now)
-            }
-            Stage::BeforeRedirect(context, pending, url) => {
-                Ok(transitions::open_browser(context, pending, url))
-            }
-            Stage::AfterRedirect(then) => transitions::resume_after_redirect(*then, now),
-            Stage::StoringTokens(grant) => Ok((Stage::Finished, FlowAction::Done(grant))),
-            _ => Err(FlowError::OutOfOrder),
-        };
-        self.go(moved)
+        self.resume(Some(Input::Stored), now)
     }
 
     /// Takes the steps since the last call.
     pub fn take_steps(&mut self) -> Vec<FlowStep> {
-        std::mem::take(&mut self.steps)
+        std::mem::take(&mut self.io.lock().steps)
     }
 
-    fn go(&mut self, moved: Transition) -> FlowAction {
-        let (stage, next) = match moved {
-            Ok(moved) => moved,
-            Err(fault) => (Stage::Finished, FlowAction::Failed(fault)),
+    /// Runs the code of the flow up to its next action or its end.
+    fn resume(&mut self, input: Option<Input>, now: Seconds) -> FlowAction {
+        {
+            let mut shared = self.io.lock();
+            (shared.input, shared.now) = (input, now);
+        }
+        let polled = match &mut self.code {
+            Some(code) => code.as_mut().poll(&mut Context::from_waker(Waker::noop())),
+            None => Poll::Ready(Err(FlowError::out_of_order())),
         };
-        if matches!(next, FlowAction::Fetch(_)) {
-            self.fetches += 1;
-            if self.fetches > MOST_FETCHES {
-                self.stage = Stage::Finished;
-                return FlowAction::Failed(FlowError::TooManySteps);
+        let ended = match (polled, self.io.lock().action.take()) {
+            (Poll::Pending, Some(action)) => return action,
+            (Poll::Pending, None) => Err(FlowError::out_of_order()),
+            (Poll::Ready(ended), _) => ended,
+        };
+        self.code = None;
+        match ended {
+            Ok(tokens) => FlowAction::Done(Box::new(tokens)),
+            Err(fault) => {
+                self.io.step(FlowStep::new("gave up", fault.to_string()).next(fault.advice()));
+                FlowAction::Failed(fault)
             }
         }
-        if let FlowAction::Failed(fault) = &next {
-            self.steps.push(FlowStep::new("gave up", fault.to_string()).next(fault.advice()));
-        }
-        self.stage = stage;
-        next
     }
 }
 
 impl std::fmt::Debug for Flow {
     /// Most of a flow is secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Flow").field("fetches", &self.fetches).finish_non_exhaustive()
+        f.debug_struct("Flow").field("fetches", &self.io.lock().fetches).finish_non_exhaustive()
+    }
+}
+
+/// What the code of a flow gets from its caller.
+#[derive(Clone, Default)]
+pub(crate) struct FlowIo(Arc<Mutex<Shared>>);
+
+/// What a flow and its caller pass to each other.
+#[derive(Default)]
+struct Shared {
+    now: Seconds,
+    steps: Vec<FlowStep>,
+    fetches: u32,
+    action: Option<FlowAction>,
+    input: Option<Input>,
+    /// The authorization request while the browser is open, and what is stored again if it is not opened after all.
+    awaited: Option<(PendingAuthorization, Option<StoreUpdate>)>,
+}
+
+/// The outcome of an action.
+enum Input {
+    Response(Result<Response<Bytes>, FetchError>),
+    Redirect(Url),
+    Stored,
+}
+
+impl FlowIo {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time of the last input.
+    pub(crate) fn now(&self) -> Seconds {
+        self.lock().now
+    }
+
+    /// Adds a step to the log for people.
+    pub(crate) fn step(&self, step: FlowStep) {
+        self.lock().steps.push(step);
+    }
+
+    /// Sends a request to a party.
+    pub(crate) async fn fetch(
+        &self,
+        request: Request<Bytes>,
+        url: &Url,
+        whose: Blame,
+    ) -> Result<Response<Bytes>, FlowError> {
+        self.lock().fetches += 1;
+        if self.lock().fetches > MOST_FETCHES {
+            let message = "the login takes more requests than the limit allows";
+            return Err(FlowError::new(FlowErrorKind::TooManySteps, message));
+        }
+        match self.perform(FlowAction::Fetch(request)).await {
+            Input::Response(response) => response.map_err(|why| FlowError::fetch(url, whose, &why)),
+            _ => Err(FlowError::out_of_order()),
+        }
+    }
+
+    /// Waits until an update of the store is written.
+    pub(crate) async fn store(&self, update: StoreUpdate) -> Result<(), FlowError> {
+        match self.perform(FlowAction::Store(update)).await {
+            Input::Stored => Ok(()),
+            _ => Err(FlowError::out_of_order()),
+        }
+    }
+
+    /// Opens the browser and waits for its redirect.
+    pub(crate) async fn open_browser(
+        &self,
+        url: Url,
+        pending: PendingAuthorization,
+        restore: Option<StoreUpdate>,
+    ) -> Result<(PendingAuthorization, Url), FlowError> {
+        self.lock().awaited = Some((pending, restore));
+        let input = self.perform(FlowAction::OpenBrowser(url)).await;
+        match (input, self.lock().awaited.take()) {
+            (Input::Redirect(redirect), Some((pending, _))) => Ok((pending, redirect)),
+            _ => Err(FlowError::out_of_order()),
+        }
+    }
+
+    /// Hands an action to the caller, and waits for its outcome.
+    async fn perform(&self, action: FlowAction) -> Input {
+        self.lock().action = Some(action);
+        poll_fn(|_| self.lock().input.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 }

@@ -1,5 +1,10 @@
 //! Errors of the authorization flow, with blame and advice.
 
+use std::fmt;
+
+use url::Url;
+
+use super::flow_step::redacted_url;
 use crate::fetch::FetchError;
 use crate::metadata::OAuthError;
 
@@ -25,303 +30,221 @@ pub enum Blame {
 
 /// Why a flow ends without a token. The message contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FlowError {
+    kind: FlowErrorKind,
+    blame: Blame,
+    advice: &'static str,
+    message: String,
+}
+
+/// What went wrong in a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FlowError {
+pub enum FlowErrorKind {
     /// The server's URL is not confidential.
-    #[error("{0} is not https: a token sent there could be read by others")]
-    Insecure(String),
+    Insecure,
     /// A request got no response.
-    #[error("no response from {url}: {why}")]
-    Fetch {
-        /// The URL.
-        url: String,
-        /// The party behind the URL.
-        whose: Blame,
-        /// The reason.
-        why: FetchError,
-    },
+    Fetch,
     /// A metadata URL redirects elsewhere.
-    #[error(
-        "{from} sends us on to {to}, which is not followed: it is not on the same server, or not the first time"
-    )]
-    UnfollowedRedirect {
-        /// The URL.
-        from: String,
-        /// The party behind the URL.
-        whose: Blame,
-        /// The target of the redirect.
-        to: String,
-    },
+    UnfollowedRedirect,
     /// Protected resource metadata is missing or broken.
-    #[error("{server} has no usable protected resource metadata: {why}")]
-    NoResourceMetadata {
-        /// The server.
-        server: String,
-        /// What was found instead.
-        why: String,
-    },
+    NoResourceMetadata,
     /// Protected resource metadata names another resource.
-    #[error("the metadata at {url} is about {named:?} and not about {server}")]
-    ResourceMismatch {
-        /// The URL of the document.
-        url: String,
-        /// The resource that it names.
-        named: String,
-        /// The expected resource.
-        server: String,
-    },
+    ResourceMismatch,
     /// The server names no usable authorization server.
-    #[error("{0} names no authorization server that can be used")]
-    NoAuthorizationServer(String),
+    NoAuthorizationServer,
     /// Authorization server metadata is missing or broken.
-    #[error("the authorization server {issuer} has no usable metadata: {why}")]
-    NoServerMetadata {
-        /// The authorization server.
-        issuer: String,
-        /// What was found instead.
-        why: String,
-    },
+    NoServerMetadata,
     /// Authorization server metadata names another issuer.
-    #[error("the metadata at {url} is of the authorization server {named:?} and not of {issuer:?}")]
-    IssuerMismatch {
-        /// The URL of the document.
-        url: String,
-        /// The issuer that it names.
-        named: String,
-        /// The expected issuer.
-        issuer: String,
-    },
+    IssuerMismatch,
     /// The authorization server does not announce PKCE with S256.
-    #[error("the authorization server {0} does not announce PKCE with S256")]
-    PkceUnsupported(String),
+    PkceUnsupported,
     /// An endpoint is missing or its URL is not usable.
-    #[error("the {what} of the authorization server {issuer} cannot be used: {why}")]
-    InvalidEndpoint {
-        /// The endpoint.
-        what: &'static str,
-        /// The authorization server.
-        issuer: String,
-        /// The reason.
-        why: String,
-    },
+    InvalidEndpoint,
     /// The pre-registered client belongs to another authorization server.
-    #[error(
-        "the client {client_id} is registered with {of} and not with {issuer}, which the server trusts now"
-    )]
-    ClientOfOtherIssuer {
-        /// The client.
-        client_id: String,
-        /// The authorization server that it is registered with.
-        of: String,
-        /// The authorization server that the MCP server names.
-        issuer: String,
-    },
+    ClientOfOtherIssuer,
     /// The assertion is meant for another authorization server.
-    #[error(
-        "what vouches for this client is not sent to {issuer}, the authorization server that the server names: {why}"
-    )]
-    AssertionAudience {
-        /// The authorization server that the MCP server names.
-        issuer: String,
-        /// The reason.
-        why: String,
-    },
+    AssertionAudience,
     /// No client identity fits the authorization server.
-    #[error("the authorization server {issuer} does not know this client: {why}")]
-    NoClientIdentity {
-        /// The authorization server.
-        issuer: String,
-        /// The reason.
-        why: String,
-    },
+    NoClientIdentity,
     /// The dynamic registration failed.
-    #[error("the authorization server {issuer} did not register this client: {why}")]
-    RegistrationFailed {
-        /// The authorization server.
-        issuer: String,
-        /// The reason.
-        why: String,
-        /// True if the redirect URI was rejected.
-        redirect: bool,
-    },
+    RegistrationFailed,
+    /// The dynamic registration failed because of the redirect URI.
+    RedirectUriRefused,
     /// The client cannot authenticate itself.
-    #[error("this client cannot authenticate to {issuer}: {why}")]
-    ClientAuthentication {
-        /// The authorization server.
-        issuer: String,
-        /// The reason.
-        why: String,
-    },
+    ClientAuthentication,
     /// A redirect does not answer this flow's authorization request.
-    #[error("the redirect does not answer this login: {0}")]
-    InvalidRedirect(&'static str),
-    /// A redirect comes from another authorization server.
-    #[error("the browser {} {issuer}", came_back(*.silent))]
-    RedirectIssuer {
-        /// The expected authorization server.
-        issuer: String,
-        /// True if `iss` is missing although the authorization server announces it.
-        silent: bool,
-    },
+    InvalidRedirect,
+    /// A redirect comes from another authorization server, or does not tell from which although it should.
+    RedirectIssuer,
     /// The authorization endpoint returned an error.
-    #[error("the authorization server {issuer} denied the authorization: {refusal}")]
-    AuthorizationDenied {
-        /// The authorization server.
-        issuer: String,
-        /// The error.
-        refusal: OAuthError,
-    },
+    AuthorizationDenied,
     /// The token endpoint returned an error.
-    #[error("{issuer} gave no token: {refusal}")]
-    TokenDenied {
-        /// The issuer.
-        issuer: String,
-        /// The error.
-        refusal: OAuthError,
-    },
+    TokenDenied,
     /// The refresh token is no longer accepted; a new login is needed.
-    #[error("{issuer} does not renew the login: {refusal}")]
-    RefreshDenied {
-        /// The authorization server.
-        issuer: String,
-        /// The error.
-        refusal: OAuthError,
-    },
+    RefreshDenied,
     /// There is no refresh token; a new login is needed.
-    #[error("there is no refresh token for {0}")]
-    NoRefreshToken(String),
+    NoRefreshToken,
     /// The token response is not valid.
-    #[error("{issuer} sent an invalid token response: {why}")]
-    InvalidTokenResponse {
-        /// The issuer.
-        issuer: String,
-        /// The reason.
-        why: String,
-    },
+    InvalidTokenResponse,
     /// A key, a random value or a signature cannot be made.
-    #[error("{0}")]
-    Crypto(String),
+    Crypto,
     /// The caller drove the flow out of order.
-    #[error("the login was driven out of order")]
     OutOfOrder,
     /// The flow exceeds the limit of requests.
-    #[error("the login takes more requests than the limit allows")]
     TooManySteps,
 }
 
+const NOT_WORKING: &str = "tell the authorization server's operator that it does not work as it should";
+const NO_METADATA: &str = "tell the server's operator that its authorization metadata is missing or broken";
+const BY_HAND: &str = "register a client with the authorization server by hand and give its id (and secret)";
+const TRY_AGAIN: &str = "try again; if the error stays, ask the authorization server's operator";
+const CHECK_CLIENT: &str = "check the client's id and secret, and what it is registered for";
+const FORBIDDEN: &str = "the server names an address inside a network that a remote party must not send this client to; \
+                         ask the server's operator";
+
+impl FlowErrorKind {
+    /// The party that can fix the error, and what the user can do.
+    const fn blame_and_advice(self) -> (Blame, &'static str) {
+        match self {
+            Self::Insecure => (Blame::Configuration, "use the server's https URL"),
+            Self::Fetch => (Blame::Network, "check the network and try again"),
+            Self::UnfollowedRedirect | Self::NoResourceMetadata | Self::NoAuthorizationServer => {
+                (Blame::Server, NO_METADATA)
+            }
+            Self::ResourceMismatch => (
+                Blame::Server,
+                "check the server's URL; if it is right, do not log in: the server sends you elsewhere",
+            ),
+            Self::NoServerMetadata | Self::InvalidEndpoint | Self::InvalidTokenResponse => {
+                (Blame::AuthorizationServer, NOT_WORKING)
+            }
+            Self::IssuerMismatch => (
+                Blame::AuthorizationServer,
+                "do not log in: an attacker may pretend to be the authorization server",
+            ),
+            Self::PkceUnsupported => (
+                Blame::AuthorizationServer,
+                "tell the authorization server's operator to list S256 among its PKCE methods",
+            ),
+            Self::ClientOfOtherIssuer => (
+                Blame::Configuration,
+                "register a client with the authorization server that is trusted now, and give its id",
+            ),
+            Self::AssertionAudience => (
+                Blame::Configuration,
+                "if that is the right authorization server, have something made out to it, or name it as the client's \
+                 issuer; if not, do not use this server",
+            ),
+            Self::NoClientIdentity => (Blame::Configuration, BY_HAND),
+            Self::RegistrationFailed => (Blame::AuthorizationServer, BY_HAND),
+            Self::RedirectUriRefused => (
+                Blame::AuthorizationServer,
+                "it does not like where people are sent back to: register a client by hand with a redirect URI that it \
+                 takes, and give its id and that URI",
+            ),
+            Self::ClientAuthentication => (
+                Blame::Configuration,
+                "give the client's secret or key, of the kind that the authorization server takes",
+            ),
+            Self::InvalidRedirect => {
+                (Blame::Attacker, "start the login again, and finish it in the window that it opens")
+            }
+            Self::RedirectIssuer => (
+                Blame::Attacker,
+                "do not go on: this may be a mix-up attack between two authorization servers",
+            ),
+            Self::AuthorizationDenied | Self::TokenDenied => (Blame::AuthorizationServer, TRY_AGAIN),
+            Self::RefreshDenied | Self::NoRefreshToken => (Blame::User, "log in again"),
+            Self::Crypto | Self::OutOfOrder | Self::TooManySteps => (Blame::Internal, "report this as a bug"),
+        }
+    }
+}
+
 impl FlowError {
+    pub(crate) fn new(kind: FlowErrorKind, message: impl Into<String>) -> Self {
+        let (blame, advice) = kind.blame_and_advice();
+        Self { kind, blame, advice, message: message.into() }
+    }
+
+    /// A request got no response, from a party.
+    pub(crate) fn fetch(url: &Url, whose: Blame, why: &FetchError) -> Self {
+        let error = Self::new(FlowErrorKind::Fetch, format!("no response from {}: {why}", redacted_url(url)));
+        match why {
+            FetchError::TooLarge(_) | FetchError::Broken(_) => error.of(whose),
+            FetchError::Forbidden(_) => Self { advice: FORBIDDEN, ..error },
+            _ => error,
+        }
+    }
+
+    /// The publisher of a document is to blame.
+    pub(crate) fn of(self, whose: Blame) -> Self {
+        let advice = if whose == Blame::AuthorizationServer { NOT_WORKING } else { NO_METADATA };
+        Self { blame: whose, advice, ..self }
+    }
+
+    /// The authorization endpoint returned an error.
+    pub(crate) fn authorization_denied(issuer: &str, refusal: &OAuthError) -> Self {
+        let message = format!("the authorization server {issuer} denied the authorization: {refusal}");
+        let error = Self::new(FlowErrorKind::AuthorizationDenied, message);
+        match refusal.error.as_str() {
+            "access_denied" => {
+                Self { blame: Blame::User, advice: "log in again and agree to what is asked", ..error }
+            }
+            _ => error,
+        }
+    }
+
+    /// The token endpoint returned an error.
+    pub(crate) fn token_denied(issuer: &str, refusal: &OAuthError) -> Self {
+        let error = Self::new(FlowErrorKind::TokenDenied, format!("{issuer} gave no token: {refusal}"));
+        match refusal.error.as_str() {
+            "invalid_client" | "unauthorized_client" | "invalid_scope" | "invalid_target" => {
+                Self { blame: Blame::Configuration, advice: CHECK_CLIENT, ..error }
+            }
+            _ => error,
+        }
+    }
+
+    /// The client cannot authenticate itself.
+    pub(crate) fn client_authentication(issuer: &str, why: impl fmt::Display) -> Self {
+        let message = format!("this client cannot authenticate to {issuer}: {why}");
+        Self::new(FlowErrorKind::ClientAuthentication, message)
+    }
+
+    /// A redirect does not answer this flow's authorization request.
+    pub(crate) fn invalid_redirect(why: &str) -> Self {
+        Self::new(FlowErrorKind::InvalidRedirect, format!("the redirect does not answer this login: {why}"))
+    }
+
+    /// A key, a random value or a signature cannot be made.
+    pub(crate) fn crypto(fault: impl fmt::Display) -> Self {
+        Self::new(FlowErrorKind::Crypto, fault.to_string())
+    }
+
+    /// The caller drove the flow out of order.
+    pub(crate) fn out_of_order() -> Self {
+        Self::new(FlowErrorKind::OutOfOrder, "the login was driven out of order")
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> FlowErrorKind {
+        self.kind
+    }
+
     /// The party that can fix the error.
     pub fn blame(&self) -> Blame {
-        match self {
-            Self::Insecure(_) | Self::ClientOfOtherIssuer { .. } | Self::NoClientIdentity { .. } => {
-                Blame::Configuration
-            }
-            Self::ClientAuthentication { .. } | Self::AssertionAudience { .. } => Blame::Configuration,
-            Self::Fetch { whose, why: FetchError::TooLarge(_) | FetchError::Broken(_), .. }
-            | Self::UnfollowedRedirect { whose, .. } => *whose,
-            Self::Fetch { .. } => Blame::Network,
-            Self::NoResourceMetadata { .. }
-            | Self::ResourceMismatch { .. }
-            | Self::NoAuthorizationServer(_) => Blame::Server,
-            Self::NoServerMetadata { .. } | Self::IssuerMismatch { .. } | Self::PkceUnsupported(_) => {
-                Blame::AuthorizationServer
-            }
-            Self::InvalidEndpoint { .. }
-            | Self::RegistrationFailed { .. }
-            | Self::InvalidTokenResponse { .. } => Blame::AuthorizationServer,
-            Self::InvalidRedirect(_) | Self::RedirectIssuer { .. } => Blame::Attacker,
-            Self::AuthorizationDenied { refusal, .. } if refusal.error == "access_denied" => Blame::User,
-            Self::TokenDenied { refusal, .. } if is_about_client(&refusal.error) => Blame::Configuration,
-            Self::AuthorizationDenied { .. } | Self::TokenDenied { .. } => Blame::AuthorizationServer,
-            Self::RefreshDenied { .. } | Self::NoRefreshToken(_) => Blame::User,
-            Self::Crypto(_) | Self::OutOfOrder | Self::TooManySteps => Blame::Internal,
-        }
+        self.blame
     }
 
     /// What the user can do.
     pub fn advice(&self) -> &'static str {
-        match self {
-            Self::Insecure(_) => "use the server's https URL",
-            Self::Fetch { why: FetchError::Forbidden(_), .. } => {
-                "the server names an address inside a network that a remote party must not send this client to; ask the server's operator"
-            }
-            Self::Fetch { .. } if self.blame() == Blame::Network => "check the network and try again",
-            Self::Fetch { .. } | Self::UnfollowedRedirect { .. }
-                if self.blame() == Blame::AuthorizationServer =>
-            {
-                NOT_WORKING
-            }
-            Self::Fetch { .. }
-            | Self::UnfollowedRedirect { .. }
-            | Self::NoResourceMetadata { .. }
-            | Self::NoAuthorizationServer(_) => {
-                "tell the server's operator that its authorization metadata is missing or broken"
-            }
-            Self::ResourceMismatch { .. } => {
-                "check the server's URL; if it is right, do not log in: the server sends you elsewhere"
-            }
-            Self::NoServerMetadata { .. }
-            | Self::InvalidEndpoint { .. }
-            | Self::InvalidTokenResponse { .. } => NOT_WORKING,
-            Self::IssuerMismatch { .. } => {
-                "do not log in: an attacker may pretend to be the authorization server"
-            }
-            Self::PkceUnsupported(_) => {
-                "tell the authorization server's operator to list S256 among its PKCE methods"
-            }
-            Self::ClientOfOtherIssuer { .. } => {
-                "register a client with the authorization server that is trusted now, and give its id"
-            }
-            Self::AssertionAudience { .. } => {
-                "if that is the right authorization server, have something made out to it, or name it as the client's issuer; \
-                 if not, do not use this server"
-            }
-            Self::NoClientIdentity { .. } | Self::RegistrationFailed { redirect: false, .. } => {
-                "register a client with the authorization server by hand and give its id (and secret)"
-            }
-            Self::RegistrationFailed { redirect: true, .. } => {
-                "it does not like where people are sent back to: register a client by hand with a redirect URI that it \
-                 takes, and give its id and that URI"
-            }
-            Self::ClientAuthentication { .. } => {
-                "give the client's secret or key, of the kind that the authorization server takes"
-            }
-            Self::InvalidRedirect(_) => "start the login again, and finish it in the window that it opens",
-            Self::RedirectIssuer { .. } => {
-                "do not go on: this may be a mix-up attack between two authorization servers"
-            }
-            Self::AuthorizationDenied { .. } | Self::TokenDenied { .. }
-                if self.blame() == Blame::Configuration =>
-            {
-                "check the client's id and secret, and what it is registered for"
-            }
-            Self::AuthorizationDenied { .. } if self.blame() == Blame::User => {
-                "log in again and agree to what is asked"
-            }
-            Self::AuthorizationDenied { .. } | Self::TokenDenied { .. } => {
-                "try again; if the error stays, ask the authorization server's operator"
-            }
-            Self::RefreshDenied { .. } | Self::NoRefreshToken(_) => "log in again",
-            Self::Crypto(_) | Self::OutOfOrder | Self::TooManySteps => "report this as a bug",
-        }
+        self.advice
     }
 
     /// True if a new login may help where a refresh did not.
     pub fn needs_login(&self) -> bool {
-        matches!(self, Self::RefreshDenied { .. } | Self::NoRefreshToken(_))
-    }
-}
-
-const NOT_WORKING: &str = "tell the authorization server's operator that it does not work as it should";
-
-fn is_about_client(error: &str) -> bool {
-    matches!(error, "invalid_client" | "unauthorized_client" | "invalid_scope" | "invalid_target")
-}
-
-fn came_back(silent: bool) -> &'static str {
-    if silent {
-        "does not say from where it came back, as it would from"
-    } else {
-        "came back from another authorization server than"
+        matches!(self.kind, FlowErrorKind::RefreshDenied | FlowErrorKind::NoRefreshToken)
     }
 }

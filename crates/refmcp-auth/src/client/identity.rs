@@ -11,11 +11,13 @@ use url::Url;
 use super::discovery::Server;
 use super::flow_step::excerpt;
 use super::registration::is_bound;
-use super::{ClientIdentity, FlowError, FlowRequest, GrantKind, PreRegistered, StoredState, TokenSet};
+use super::{
+    ClientIdentity, FlowError, FlowErrorKind, FlowRequest, GrantKind, PreRegistered, StoredState, TokenSet,
+};
 use crate::Seconds;
 use crate::basic;
 use crate::jose::{Header, PrivateKey};
-use crate::metadata::{ClientRegistration, ServerMetadata};
+use crate::metadata::{ClientMetadata, ClientRegistration, ServerMetadata};
 use crate::random::random_token;
 use crate::secret::Secret;
 
@@ -50,6 +52,15 @@ impl AuthMethod {
         }
     }
 
+    /// True if a client with a secret or a key, or neither, can use the method.
+    const fn is_possible(self, has_secret: bool, has_key: bool) -> bool {
+        match self {
+            Self::Basic | Self::Post => has_secret,
+            Self::PrivateKey => has_key,
+            Self::None => true,
+        }
+    }
+
     /// The method of this name, if it is supported.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
@@ -64,7 +75,7 @@ const ASSERTION_LIFE: Seconds = 120;
 
 /// The client as one authorization server knows it.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub(crate) struct OAuthClient {
     pub(crate) id: Option<String>,
     pub(crate) method: AuthMethod,
     pub(crate) secret: Option<Secret>,
@@ -75,14 +86,14 @@ pub(crate) struct Client {
 }
 
 /// The result of choosing a client identity.
-pub(crate) enum ClientChoice {
+pub(crate) enum ClientChoice<'a> {
     /// A client that exists already, with the reason of the choice.
-    Existing(Client, &'static str),
+    Existing(OAuthClient, &'static str),
     /// A new registration at this endpoint.
-    Register(Url),
+    Register { endpoint: Url, about: &'a ClientMetadata, redirect_uri: &'a Url },
 }
 
-impl Client {
+impl OAuthClient {
     /// A request without a client id.
     pub(crate) fn anonymous() -> Self {
         Self { id: None, method: AuthMethod::None, secret: None, key: None, kid: None, dynamic: false }
@@ -110,14 +121,11 @@ impl Client {
     /// A dynamically registered client.
     pub(crate) fn registered(client: &ClientRegistration, metadata: &ServerMetadata) -> Self {
         let said = client.metadata.token_endpoint_auth_method.as_deref().and_then(AuthMethod::named);
-        let said = said.filter(|method| match method {
-            AuthMethod::Basic | AuthMethod::Post => client.client_secret.is_some(),
-            AuthMethod::PrivateKey => false,
-            AuthMethod::None => true,
-        });
+        let has_secret = client.client_secret.is_some();
+        let said = said.filter(|method| method.is_possible(has_secret, false));
         let listed = metadata.token_endpoint_auth_methods_supported.as_ref();
         Self {
-            method: said.unwrap_or_else(|| method(listed, client.client_secret.is_some(), false)),
+            method: said.unwrap_or_else(|| method(listed, has_secret, false)),
             secret: client.client_secret.clone(),
             dynamic: true,
             ..Self::plain(&client.client_id, None)
@@ -140,12 +148,7 @@ impl Client {
             kid: before.and_then(|client| client.kid.clone()),
             dynamic: before.is_none(),
         };
-        let able = match client.method {
-            AuthMethod::Basic | AuthMethod::Post => client.secret.is_some(),
-            AuthMethod::PrivateKey => client.key.is_some(),
-            AuthMethod::None => true,
-        };
-        able.then_some(client)
+        client.method.is_possible(client.secret.is_some(), client.key.is_some()).then_some(client)
     }
 
     /// Adds client authentication to a token request.
@@ -156,8 +159,7 @@ impl Client {
         headers: &mut HeaderMap,
         now: Seconds,
     ) -> Result<(), FlowError> {
-        let cannot =
-            |why: &str| FlowError::ClientAuthentication { issuer: excerpt(issuer), why: why.to_owned() };
+        let cannot = |why: &str| FlowError::client_authentication(&excerpt(issuer), why);
         let Some(id) = &self.id else { return Ok(()) };
         let secret = || self.secret.as_ref().ok_or_else(|| cannot("there is no secret"));
         // Also beside HTTP Basic: some authorization servers look for the client id only in the body.
@@ -187,7 +189,7 @@ impl Client {
                     && !ServerMetadata::lists(Some(listed), key.algorithm().name()) =>
             {
                 let why = format!("it takes no signatures by {}", key.algorithm());
-                Err(FlowError::ClientAuthentication { issuer: server.issuer().to_owned(), why })
+                Err(FlowError::client_authentication(server.issuer(), why))
             }
             _ => Ok(()),
         }
@@ -203,102 +205,82 @@ fn assertion(
     issuer: &str,
     now: Seconds,
 ) -> Result<String, FlowError> {
-    let jti = random_token().map_err(|fault| FlowError::Crypto(fault.to_string()))?;
+    let jti = random_token().map_err(FlowError::crypto)?;
     let end = now.saturating_add(ASSERTION_LIFE);
     let claims = json!({ "iss": id, "sub": id, "aud": issuer, "jti": jti, "iat": now, "exp": end });
     let header = Header { kid: kid.map(str::to_owned), ..Header::of_type("JWT") };
-    key.sign(header, &claims).map_err(|fault| FlowError::Crypto(fault.to_string()))
+    key.sign(header, &claims).map_err(FlowError::crypto)
 }
 
 /// Chooses an authentication method that the authorization server lists and the client is capable of.
 fn method(listed: Option<&Vec<String>>, has_secret: bool, has_key: bool) -> AuthMethod {
-    let able = |method: &AuthMethod| match method {
-        AuthMethod::Basic | AuthMethod::Post => has_secret,
-        AuthMethod::PrivateKey => has_key,
-        AuthMethod::None => true,
-    };
+    let able = |method: &AuthMethod| method.is_possible(has_secret, has_key);
     let fits = |method: &AuthMethod| able(method) && ServerMetadata::lists(listed, method.name());
     let fitting = AuthMethod::ALL.into_iter().find(fits);
     fitting.or_else(|| AuthMethod::ALL.into_iter().find(able)).unwrap_or(AuthMethod::None)
 }
 
 /// Chooses the client identity for an authorization server, for DPoP-bound tokens or not.
-pub(crate) fn choose(
-    flow_request: &FlowRequest,
+pub(crate) fn choose<'a>(
+    flow_request: &'a FlowRequest,
     stored: &StoredState,
     server: &Server,
     bound: bool,
     now: Seconds,
-) -> Result<ClientChoice, FlowError> {
+) -> Result<ClientChoice<'a>, FlowError> {
     let FlowRequest { identity, grant_kind, .. } = flow_request;
     let (issuer, metadata) = (server.issuer(), server.metadata());
+    let unknown = |why: &str| {
+        let message = format!("the authorization server {issuer} does not know this client: {why}");
+        FlowError::new(FlowErrorKind::NoClientIdentity, message)
+    };
     if let Some(client) = &identity.registered {
         check_owner(client, stored, issuer)?;
-        let client = Client::pre_registered(client, metadata);
+        let client = OAuthClient::pre_registered(client, metadata);
         client.check_algorithm(server)?;
         return Ok(ClientChoice::Existing(client, "it was registered beforehand"));
     }
     let GrantKind::AuthorizationCode { redirect_uri } = grant_kind else {
         return match grant_kind {
             GrantKind::JwtBearer { .. } => {
-                Ok(ClientChoice::Existing(Client::anonymous(), "the assertion is enough"))
+                Ok(ClientChoice::Existing(OAuthClient::anonymous(), "the assertion is enough"))
             }
-            _ => Err(no_client_identity(
-                issuer,
-                "this grant is only for clients that were registered beforehand",
-            )),
+            _ => Err(unknown("this grant is only for clients that were registered beforehand")),
         };
     };
-    let reads = metadata.client_id_metadata_document_supported == Some(true);
-    match &identity.document {
-        Some(document) if reads => {
-            if document.scheme() != "https" || document.path() == "/" {
-                return Err(no_client_identity(
-                    issuer,
-                    "the URL of our own document is not https with a path",
-                ));
-            }
-            let client = Client::plain(document.as_str(), None);
-            return Ok(ClientChoice::Existing(client, "the authorization server reads our own document"));
+    if let Some(document) = &identity.document
+        && metadata.client_id_metadata_document_supported == Some(true)
+    {
+        if document.scheme() != "https" || document.path() == "/" {
+            return Err(unknown("the URL of our own document is not https with a path"));
         }
-        _ => {}
+        let client = OAuthClient::plain(document.as_str(), None);
+        return Ok(ClientChoice::Existing(client, "the authorization server reads our own document"));
     }
     // A registration for DPoP-bound tokens is of no use for others.
     let fits = |one: &&ClientRegistration| is_good(one, redirect_uri, now) && (bound || !is_bound(one));
     if let Some(registered) = stored.registrations.get(issuer).filter(fits) {
-        return Ok(ClientChoice::Existing(
-            Client::registered(registered, metadata),
-            "it registered here earlier",
-        ));
+        let client = OAuthClient::registered(registered, metadata);
+        return Ok(ClientChoice::Existing(client, "it registered here earlier"));
     }
-    let endpoint = server.registration_endpoint()?;
-    match (endpoint, &identity.dynamic) {
-        (Some(endpoint), Some(_)) => Ok(ClientChoice::Register(endpoint)),
-        (Some(_), None) => {
-            Err(no_client_identity(issuer, "it would register this client, which was not to be done"))
+    match (server.registration_endpoint()?, &identity.dynamic) {
+        (Some(endpoint), Some(about)) => Ok(ClientChoice::Register { endpoint, about, redirect_uri }),
+        (Some(_), None) => Err(unknown("it would register this client, which was not to be done")),
+        (None, _) if identity.document.is_some() => {
+            Err(unknown("it registers no clients by itself and reads no documents of clients"))
         }
-        (None, _) if identity.document.is_some() => Err(no_client_identity(
-            issuer,
-            "it registers no clients by itself and reads no documents of clients",
-        )),
-        (None, _) => Err(no_client_identity(issuer, "it registers no clients by itself")),
+        (None, _) => Err(unknown("it registers no clients by itself")),
     }
-}
-
-fn no_client_identity(issuer: &str, why: &str) -> FlowError {
-    FlowError::NoClientIdentity { issuer: issuer.to_owned(), why: why.to_owned() }
 }
 
 /// Checks that a pre-registered client belongs to this authorization server.
 fn check_owner(client: &PreRegistered, stored: &StoredState, issuer: &str) -> Result<(), FlowError> {
-    match stored.owner(client) {
-        Some(owner) if owner != issuer => Err(FlowError::ClientOfOtherIssuer {
-            client_id: excerpt(&client.client_id),
-            of: excerpt(owner),
-            issuer: issuer.to_owned(),
-        }),
-        _ => Ok(()),
-    }
+    let Some(owner) = stored.owner(client).filter(|owner| *owner != issuer) else { return Ok(()) };
+    let (client_id, owner) = (excerpt(&client.client_id), excerpt(owner));
+    let message = format!(
+        "the client {client_id} is registered with {owner} and not with {issuer}, which the server trusts now"
+    );
+    Err(FlowError::new(FlowErrorKind::ClientOfOtherIssuer, message))
 }
 
 /// True if a registration is usable.

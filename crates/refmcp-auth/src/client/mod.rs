@@ -9,6 +9,7 @@ mod flow;
 mod flow_error;
 mod flow_step;
 mod identity;
+mod login;
 mod registration;
 mod request;
 #[cfg(test)]
@@ -16,7 +17,6 @@ mod tests;
 mod token_forms;
 mod token_request;
 mod token_set;
-mod transitions;
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ use http::Request;
 use url::Url;
 
 pub use flow::Flow;
-pub use flow_error::{Blame, FlowError};
+pub use flow_error::{Blame, FlowError, FlowErrorKind};
 pub use flow_step::FlowStep;
 pub use identity::AuthMethod;
 pub use request::{

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderValue, Method, Response};
 use url::Url;
 
 use super::discovery::{Server, request};
-use super::flow_step::{excerpt, redacted_url};
+use super::flow::FlowIo;
+use super::flow_step::{FlowStep, excerpt};
 use super::identity::AuthMethod;
-use super::{Blame, FlowError};
-use crate::fetch::FetchError;
+use super::{Blame, FlowError, FlowErrorKind};
 use crate::metadata::{ClientMetadata, ClientRegistration, OAuthError, ServerMetadata};
 use crate::scope::Scopes;
 use crate::uri::is_loopback;
@@ -25,24 +25,32 @@ pub(crate) fn is_bound(registered: &ClientRegistration) -> bool {
     registered.metadata.more.get(BOUND) == Some(&true.into())
 }
 
-/// Builds the registration request; `bound` demands DPoP-bound tokens.
-pub(crate) fn ask(
+/// Registers the client; `bound` demands DPoP-bound tokens.
+pub(crate) async fn register(
+    io: &FlowIo,
     endpoint: &Url,
     server: &Server,
     about: &ClientMetadata,
     redirect_uri: &Url,
     scopes: &Scopes,
     bound: bool,
-) -> Result<Request<Bytes>, FlowError> {
+) -> Result<ClientRegistration, FlowError> {
     let mut about = complete(about, server, redirect_uri, scopes);
     if bound {
         about.more.insert(BOUND.to_owned(), true.into());
     }
     // Client metadata consists of strings and lists, which JSON can hold.
-    let body = serde_json::to_vec(&about).map_err(|fault| FlowError::Crypto(fault.to_string()))?;
+    let body = serde_json::to_vec(&about).map_err(FlowError::crypto)?;
     let mut request = request(Method::POST, endpoint, Blame::AuthorizationServer, body.into())?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(request)
+    let response = io.fetch(request, endpoint, Blame::AuthorizationServer).await;
+    let read = response.and_then(|response| read(&response, server.issuer(), redirect_uri, bound));
+    let came = match &read {
+        Ok(registered) => format!("the client id is {}", excerpt(&registered.client_id)),
+        Err(_) => "the registration failed".to_owned(),
+    };
+    io.step(FlowStep::new("registered at", came).at(endpoint));
+    read
 }
 
 /// Completes the client metadata with what this flow needs.
@@ -69,36 +77,38 @@ fn method(metadata: &ServerMetadata) -> AuthMethod {
 }
 
 /// Reads the registration response.
-pub(crate) fn read(
-    response: Result<Response<Bytes>, FetchError>,
-    endpoint: &Url,
+fn read(
+    response: &Response<Bytes>,
     issuer: &str,
     redirect_uri: &Url,
     bound: bool,
 ) -> Result<ClientRegistration, FlowError> {
-    let nothing =
-        |why| FlowError::Fetch { url: redacted_url(endpoint), whose: Blame::AuthorizationServer, why };
-    let response = response.map_err(nothing)?;
-    let refused =
-        |why: String, redirect| FlowError::RegistrationFailed { issuer: issuer.to_owned(), why, redirect };
+    let refused = |kind, why: &str| {
+        let message = format!("the authorization server {issuer} did not register this client: {why}");
+        Err(FlowError::new(kind, message))
+    };
     if !response.status().is_success() {
         let said = serde_json::from_slice::<OAuthError>(response.body());
-        let redirect = said.as_ref().is_ok_and(|said| said.error == "invalid_redirect_uri");
+        let kind = match &said {
+            Ok(said) if said.error == "invalid_redirect_uri" => FlowErrorKind::RedirectUriRefused,
+            _ => FlowErrorKind::RegistrationFailed,
+        };
         let said = said.map_or_else(|_| "it does not say why".to_owned(), |said| excerpt(&said.to_string()));
-        return Err(refused(format!("{said} (status {})", response.status().as_u16()), redirect));
+        return refused(kind, &format!("{said} (status {})", response.status().as_u16()));
     }
-    let registered = serde_json::from_slice::<ClientRegistration>(response.body());
-    let mut registered = registered.map_err(|_| refused("what came is no registration".to_owned(), false))?;
+    let Ok(mut registered) = serde_json::from_slice::<ClientRegistration>(response.body()) else {
+        return refused(FlowErrorKind::RegistrationFailed, "what came is no registration");
+    };
     let id = &registered.client_id;
     if id.is_empty() || id.len() > LONGEST || id.chars().any(char::is_control) {
-        return Err(refused("the id it gave is none".to_owned(), false));
+        return refused(FlowErrorKind::RegistrationFailed, "the id it gave is none");
     }
     let uris = &mut registered.metadata.redirect_uris;
     if uris.is_empty() {
         uris.push(redirect_uri.to_string());
     }
     if !uris.iter().any(|uri| uri == redirect_uri.as_str()) {
-        return Err(refused("it registered other redirect URIs than ours".to_owned(), true));
+        return refused(FlowErrorKind::RedirectUriRefused, "it registered other redirect URIs than ours");
     }
     let more = &mut registered.metadata.more;
     // It is not used, and its holder can change the registration.

@@ -7,11 +7,11 @@ use http::Request;
 use serde::Deserialize;
 use url::Url;
 
-use super::discovery::{Server, Target};
+use super::discovery::{AuthTarget, Server};
 use super::flow_step::excerpt;
-use super::identity::{Client, Form};
+use super::identity::{Form, OAuthClient};
 use super::token_request::TokenRequest;
-use super::{ClientIdentity, EnterpriseIdp, FlowError, JWT_BEARER, PreRegistered, TokenSet};
+use super::{ClientIdentity, EnterpriseIdp, FlowError, FlowErrorKind, JWT_BEARER, PreRegistered, TokenSet};
 use crate::Seconds;
 use crate::claims::Audience;
 use crate::jose::{PrivateKey, decode};
@@ -25,9 +25,9 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// A token request to an authorization server.
 pub(crate) fn token_request(
-    what: &'static str,
+    what: Option<&'static str>,
     server: &Server,
-    client: Client,
+    client: OAuthClient,
     form: Form,
     key: Option<Arc<PrivateKey>>,
 ) -> Result<TokenRequest, FlowError> {
@@ -81,7 +81,11 @@ pub(crate) fn check_audience(
                 .map_or("its audience is empty".to_owned(), |one| format!("it is for {}", excerpt(one)))
         }
     };
-    Err(FlowError::AssertionAudience { issuer: excerpt(server.issuer()), why })
+    let message = format!(
+        "what vouches for this client is not sent to {}, the authorization server that the server names: {why}",
+        excerpt(server.issuer())
+    );
+    Err(FlowError::new(FlowErrorKind::AssertionAudience, message))
 }
 
 /// The audience of an assertion, unverified: the authorization server verifies the signature.
@@ -108,7 +112,7 @@ fn named(mut form: Form, resource: &str, scopes: &Scopes) -> Form {
 pub(crate) fn with_identity(
     enterprise: &EnterpriseIdp,
     endpoint: Url,
-    target: &Target,
+    target: &AuthTarget,
     server: &Server,
     scopes: &Scopes,
 ) -> TokenRequest {
@@ -120,9 +124,9 @@ pub(crate) fn with_identity(
         ("subject_token_type", ID_TOKEN.to_owned()),
     ];
     let form = named(form, &target.resource, scopes);
-    let client = Client::plain(&enterprise.client_id, enterprise.client_secret.clone());
-    let issuer = enterprise.issuer.clone();
-    TokenRequest { what: "an identity assertion", issuer, endpoint, client, form, key: None, nonce: None }
+    let client = OAuthClient::plain(&enterprise.client_id, enterprise.client_secret.clone());
+    let (what, issuer) = (Some("an identity assertion"), enterprise.issuer.clone());
+    TokenRequest { what, issuer, endpoint, client, form, key: None, nonce: None }
 }
 
 /// Reads the ID-JAG of a token exchange response.
@@ -140,11 +144,9 @@ pub(crate) fn read_identity_assertion(
     Ok(tokens.access_token)
 }
 
-fn client_of(grant: &TokenSet, identity: &ClientIdentity) -> Result<Client, FlowError> {
-    Client::of_tokens(grant, identity).ok_or_else(|| FlowError::ClientAuthentication {
-        issuer: grant.issuer.clone(),
-        why: "its secret or key is not at hand".to_owned(),
-    })
+fn client_of(grant: &TokenSet, identity: &ClientIdentity) -> Result<OAuthClient, FlowError> {
+    OAuthClient::of_tokens(grant, identity)
+        .ok_or_else(|| FlowError::client_authentication(&grant.issuer, "its secret or key is not at hand"))
 }
 
 /// The refresh token grant.
@@ -152,26 +154,21 @@ pub(crate) fn refresh_request(
     grant: &TokenSet,
     identity: &ClientIdentity,
 ) -> Result<TokenRequest, FlowError> {
-    let refresh =
-        grant.refresh_token.as_ref().ok_or_else(|| FlowError::NoRefreshToken(grant.issuer.clone()))?;
+    let Some(refresh) = &grant.refresh_token else {
+        let message = format!("there is no refresh token for {}", grant.issuer);
+        return Err(FlowError::new(FlowErrorKind::NoRefreshToken, message));
+    };
     let client = client_of(grant, identity)?;
     let key = grant.key.as_ref().map(super::BoundKey::open).transpose();
-    let key = key.map_err(|fault| FlowError::Crypto(fault.to_string()))?.map(Arc::new);
+    let key = key.map_err(FlowError::crypto)?.map(Arc::new);
     let form = vec![
         ("grant_type", "refresh_token".to_owned()),
         ("refresh_token", refresh.reveal().to_owned()),
         ("resource", grant.resource.clone()),
     ];
+    let what = Some("a new token for the old login");
     let (issuer, endpoint) = (grant.issuer.clone(), grant.token_endpoint.clone());
-    Ok(TokenRequest {
-        what: "a new token for the old login",
-        issuer,
-        endpoint,
-        client,
-        form,
-        key,
-        nonce: None,
-    })
+    Ok(TokenRequest { what, issuer, endpoint, client, form, key, nonce: None })
 }
 
 /// The revocation requests of tokens (RFC 7009): the refresh token first, then the access token. The client authenticates
@@ -191,9 +188,7 @@ pub fn revocations(
     let requests = tokens.map(|(hint, token)| {
         let form = vec![("token", token.reveal().to_owned()), ("token_type_hint", hint.to_owned())];
         let (issuer, endpoint, client) = (grant.issuer.clone(), endpoint.clone(), client.clone());
-        let token_request =
-            TokenRequest { what: "an end", issuer, endpoint, client, form, key: None, nonce: None };
-        token_request.request(now)
+        TokenRequest { what: None, issuer, endpoint, client, form, key: None, nonce: None }.request(now)
     });
     requests.collect()
 }

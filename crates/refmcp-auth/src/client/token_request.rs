@@ -1,5 +1,6 @@
 //! Requests to a token endpoint, and its responses.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,12 +10,12 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::discovery::request;
-use super::flow_step::{FlowStep, excerpt, redacted_url};
-use super::identity::{AuthMethod, Client, Form};
-use super::{Blame, BoundKey, FlowError, TokenSet, TokenType};
+use super::flow::FlowIo;
+use super::flow_step::{FlowStep, excerpt};
+use super::identity::{AuthMethod, Form, OAuthClient};
+use super::{Blame, BoundKey, FlowError, FlowErrorKind, TokenSet, TokenType};
 use crate::Seconds;
 use crate::dpop;
-use crate::fetch::FetchError;
 use crate::jose::PrivateKey;
 use crate::metadata::{OAuthError, TokenResponse};
 use crate::scope::Scopes;
@@ -39,26 +40,16 @@ const SECRETS: [&str; 7] = [
 
 /// A token request, which is repeated once when the server demands a DPoP nonce.
 pub(crate) struct TokenRequest {
-    /// What is requested, for the log.
-    pub(crate) what: &'static str,
+    /// What is requested, for the log; a request without it is not logged.
+    pub(crate) what: Option<&'static str>,
     pub(crate) issuer: String,
     pub(crate) endpoint: Url,
-    pub(crate) client: Client,
+    pub(crate) client: OAuthClient,
     pub(crate) form: Form,
     /// The DPoP key.
     pub(crate) key: Option<Arc<PrivateKey>>,
     /// The DPoP nonce that the server provided.
     pub(crate) nonce: Option<String>,
-}
-
-/// The outcome of a token request.
-pub(crate) enum Answer {
-    /// The tokens.
-    Tokens(Box<TokenResponse>),
-    /// The request has to be sent again with a DPoP nonce.
-    Again(Box<Request<Bytes>>),
-    /// An OAuth error.
-    Refused(OAuthError),
 }
 
 impl TokenRequest {
@@ -69,9 +60,8 @@ impl TokenRequest {
         self.client.prove(&self.issuer, &mut form, &mut headers, now)?;
         if let Some(key) = &self.key {
             let proof = dpop::prove(key, "POST", &self.endpoint, None, self.nonce.as_deref(), now);
-            let proof = proof.map_err(|fault| FlowError::Crypto(fault.to_string()))?;
-            let proof = HeaderValue::try_from(proof).map_err(|fault| FlowError::Crypto(fault.to_string()))?;
-            headers.insert("dpop", proof);
+            let proof = HeaderValue::try_from(proof.map_err(FlowError::crypto)?);
+            headers.insert("dpop", proof.map_err(FlowError::crypto)?);
         }
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
         let mut request = request(Method::POST, &self.endpoint, Blame::AuthorizationServer, body.into())?;
@@ -81,38 +71,35 @@ impl TokenRequest {
         Ok(request)
     }
 
-    /// Reads the response.
-    pub(crate) fn answer(
-        &mut self,
-        response: Result<Response<Bytes>, FetchError>,
-        now: Seconds,
-        steps: &mut Vec<FlowStep>,
-    ) -> Result<Answer, FlowError> {
-        let nothing = |why| FlowError::Fetch {
-            url: redacted_url(&self.endpoint),
-            whose: Blame::AuthorizationServer,
-            why,
-        };
-        let response = response.map_err(nothing);
-        let answer = match response {
-            Ok(response) => self.read(&response, now),
-            Err(fault) => Err(fault),
-        };
-        let came = match &answer {
-            Ok(Answer::Tokens(tokens)) => describe(tokens),
-            Ok(Answer::Again(_)) => "it wants a nonce in the proof, so it gets a fresh one".to_owned(),
-            Ok(Answer::Refused(refusal)) => format!("it refused: {refusal}"),
-            Err(_) => "nothing that can be used".to_owned(),
-        };
-        steps.push(FlowStep::new(format!("asked for {} at", self.what), came).at(&self.endpoint));
-        answer
+    /// Sends the request, again where the server demands a DPoP nonce: the tokens, or the error of the token endpoint.
+    pub(crate) async fn send(&mut self, io: &FlowIo) -> Result<Result<TokenResponse, OAuthError>, FlowError> {
+        loop {
+            let request = self.request(io.now())?;
+            let response = io.fetch(request, &self.endpoint, Blame::AuthorizationServer).await;
+            let answer = response.and_then(|response| self.read(&response));
+            if let Some(what) = self.what {
+                let came = match &answer {
+                    Ok(Some(Ok(tokens))) => describe(tokens),
+                    Ok(Some(Err(refusal))) => format!("it refused: {refusal}"),
+                    Ok(None) => "it wants a nonce in the proof, so it gets a fresh one".to_owned(),
+                    Err(_) => "nothing that can be used".to_owned(),
+                };
+                io.step(FlowStep::new(format!("asked for {what} at"), came).at(&self.endpoint));
+            }
+            if let Some(answer) = answer? {
+                return Ok(answer);
+            }
+        }
     }
 
-    fn read(&mut self, response: &Response<Bytes>, now: Seconds) -> Result<Answer, FlowError> {
+    /// Reads the response; none means that the request has to be sent again with the nonce.
+    fn read(
+        &mut self,
+        response: &Response<Bytes>,
+    ) -> Result<Option<Result<TokenResponse, OAuthError>>, FlowError> {
         let status = response.status();
         if status == StatusCode::OK {
-            let tokens = tokens(response.body()).map_err(|why| self.bad(why))?;
-            return Ok(Answer::Tokens(Box::new(tokens)));
+            return tokens(response.body()).map(|tokens| Some(Ok(tokens))).map_err(|why| self.bad(why));
         }
         let said = serde_json::from_slice::<OAuthError>(response.body()).ok();
         let Some(said) = said.filter(|_| is_permanent(status)) else {
@@ -122,10 +109,10 @@ impl TokenRequest {
             let nonce = response.headers().get("dpop-nonce").and_then(|value| value.to_str().ok());
             if let Some(nonce) = nonce.filter(|nonce| (1..=LONGEST_NONCE).contains(&nonce.len())) {
                 self.nonce = Some(nonce.to_owned());
-                return self.request(now).map(|request| Answer::Again(Box::new(request)));
+                return Ok(None);
             }
         }
-        Ok(Answer::Refused(self.redacted(said)))
+        Ok(Some(Err(self.redacted(said))))
     }
 
     /// Removes secrets of the request from an error response.
@@ -141,8 +128,9 @@ impl TokenRequest {
     }
 
     /// The error of an invalid token response.
-    pub(crate) fn bad(&self, why: impl Into<String>) -> FlowError {
-        FlowError::InvalidTokenResponse { issuer: excerpt(&self.issuer), why: why.into() }
+    pub(crate) fn bad(&self, why: impl fmt::Display) -> FlowError {
+        let message = format!("{} sent an invalid token response: {why}", excerpt(&self.issuer));
+        FlowError::new(FlowErrorKind::InvalidTokenResponse, message)
     }
 
     /// Converts a token response.
@@ -177,6 +165,19 @@ impl TokenRequest {
             key: self.key.as_deref().map(BoundKey::of),
         })
     }
+
+    /// Converts the token response of a refresh.
+    pub(crate) fn renewed(
+        &self,
+        tokens: TokenResponse,
+        old: TokenSet,
+        now: Seconds,
+    ) -> Result<TokenSet, FlowError> {
+        let new = self.grant(tokens, &old.resource, &old.scope, old.revocation_endpoint, now)?;
+        // Without a new refresh token, the old one stays valid.
+        let refresh_token = new.refresh_token.or(old.refresh_token);
+        Ok(TokenSet { requested_scope: old.requested_scope, refresh_token, ..new })
+    }
 }
 
 /// True if a retry would not help.
@@ -186,9 +187,9 @@ fn is_permanent(status: StatusCode) -> bool {
 }
 
 /// Parses a token response. Some servers write `expires_in` as a string or with a decimal point.
-fn tokens(body: &[u8]) -> Result<TokenResponse, String> {
-    let mut value: Value = serde_json::from_slice(body).map_err(|_| "it is not JSON".to_owned())?;
-    let Some(members) = value.as_object_mut() else { return Err("it is not an object".to_owned()) };
+fn tokens(body: &[u8]) -> Result<TokenResponse, &'static str> {
+    let mut value: Value = serde_json::from_slice(body).map_err(|_| "it is not JSON")?;
+    let Some(members) = value.as_object_mut() else { return Err("it is not an object") };
     if let Some(seconds) = members.remove("expires_in") {
         let number = match &seconds {
             Value::String(text) => text.parse().ok(),
@@ -202,16 +203,15 @@ fn tokens(body: &[u8]) -> Result<TokenResponse, String> {
     if members.get("scope").is_some_and(|scope| !scope.is_string()) {
         members.remove("scope");
     }
-    let tokens: TokenResponse =
-        serde_json::from_value(value).map_err(|_| "it lacks what makes a token".to_owned())?;
+    let tokens: TokenResponse = serde_json::from_value(value).map_err(|_| "it lacks what makes a token")?;
     let fits =
         |text: &str| (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     if !fits(tokens.access_token.reveal()) {
-        return Err("its token fits into no header".to_owned());
+        return Err("its token fits into no header");
     }
     let refresh = tokens.refresh_token.as_ref();
     if refresh.is_some_and(|token| token.reveal().len() > LONGEST) {
-        return Err("its refresh token is too long".to_owned());
+        return Err("its refresh token is too long");
     }
     Ok(TokenResponse {
         refresh_token: tokens.refresh_token.filter(|token| !token.reveal().is_empty()),

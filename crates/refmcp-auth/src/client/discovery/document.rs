@@ -1,139 +1,105 @@
 //! The search for a metadata document at several URLs.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use http::header::LOCATION;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
 
+use super::super::flow::FlowIo;
 use super::super::flow_step::{FlowStep, excerpt, redacted_url};
-use super::super::{Blame, FlowError, FlowRequest};
-use super::{checked_url, get};
-use crate::fetch::FetchError;
+use super::super::{Blame, FlowError, FlowErrorKind, FlowRequest};
+use super::{checked_url, request};
 
-/// The state of a search.
-pub(crate) struct MetadataSearch {
-    what: &'static str,
+/// A search.
+pub(crate) struct MetadataSearch<'a> {
+    pub(super) io: &'a FlowIo,
+    pub(super) what: &'static str,
     /// The party that publishes the document.
-    whose: Blame,
-    current: Url,
-    rest: VecDeque<Url>,
-    /// True after one redirect, which is allowed once for each URL.
-    hopped: bool,
-    /// The first unexpected response. A 404 is expected.
-    wrong: Option<String>,
-    server: Url,
-    headers: HeaderMap,
+    pub(super) whose: Blame,
+    pub(super) flow_request: &'a FlowRequest,
 }
 
-/// The outcome of one response.
-pub(crate) enum SearchOutcome<T> {
-    /// Send this request next.
-    Again(Request<Bytes>),
-    /// The document and its URL.
-    Found(T, Url),
-    /// No URL has it; the text tells what was found instead.
-    NotFound(Option<String>),
-}
-
-impl MetadataSearch {
-    /// Starts with the first URL.
-    pub(crate) fn begin(
-        what: &'static str,
-        whose: Blame,
-        places: impl IntoIterator<Item = Url>,
-        flow_request: &FlowRequest,
-    ) -> Result<(Self, Request<Bytes>), FlowError> {
-        let mut rest: VecDeque<Url> = places.into_iter().collect();
-        let current = rest.pop_front().ok_or(FlowError::OutOfOrder)?;
-        let (server, headers) = (flow_request.server.clone(), flow_request.headers.clone());
-        let search = Self { what, whose, current, rest, hopped: false, wrong: None, server, headers };
-        let request = search.request()?;
-        Ok((search, request))
-    }
-
-    fn request(&self) -> Result<Request<Bytes>, FlowError> {
-        get(&self.current, self.whose, &self.server, &self.headers)
-    }
-
-    /// Reads the response to the last request.
-    pub(crate) fn look<T: DeserializeOwned>(
-        &mut self,
-        response: Result<Response<Bytes>, FetchError>,
-        steps: &mut Vec<FlowStep>,
-    ) -> Result<SearchOutcome<T>, FlowError> {
-        let response = match response {
-            Ok(response) => response,
-            Err(why) => {
-                steps.push(self.step("nothing came"));
-                return Err(FlowError::Fetch { url: redacted_url(&self.current), whose: self.whose, why });
+impl MetadataSearch<'_> {
+    /// The document and its URL. If no URL has it: the last unexpected response, if there was any. A 404 is expected.
+    pub(super) async fn find<T: DeserializeOwned>(
+        &self,
+        places: Vec<Url>,
+    ) -> Result<Result<(T, Url), Option<String>>, FlowError> {
+        let mut wrong = None;
+        let mut places = places.into_iter().peekable();
+        while let Some(place) = places.next() {
+            let (response, url) = self.get(place).await?;
+            let status = response.status();
+            let (came, is_wrong) = if status.is_client_error() {
+                (format!("it is not there (status {})", status.as_u16()), false)
+            } else if status != StatusCode::OK {
+                (format!("status {}", status.as_u16()), true)
+            } else {
+                match read(response.body()) {
+                    Ok(document) => return Ok(Ok((document, url))),
+                    Err(why) => (why, true),
+                }
+            };
+            let more = places.peek().is_some();
+            let next =
+                if more { "the next place is tried" } else { "there is no other place where it could be" };
+            self.io.step(self.step(&url, came.as_str()).next(next));
+            if is_wrong {
+                wrong = Some(format!("at {}: {came}", redacted_url(&url)));
             }
-        };
-        let status = response.status();
-        if status.is_redirection() {
-            return self.redirected(&response, steps);
         }
-        if status.is_client_error() {
-            return self.next(&format!("it is not there (status {})", status.as_u16()), false, steps);
-        }
-        if status != StatusCode::OK {
-            return self.next(&format!("status {}", status.as_u16()), true, steps);
-        }
-        match read(response.body()) {
-            Ok(document) => Ok(SearchOutcome::Found(document, self.current.clone())),
-            Err(why) => self.next(&why, true, steps),
+        Ok(Err(wrong))
+    }
+
+    /// The response at a URL, after one redirect at most, and the URL that it came from. Extra headers are sent only to the
+    /// server's own origin.
+    async fn get(&self, mut url: Url) -> Result<(Response<Bytes>, Url), FlowError> {
+        let FlowRequest { server, headers, .. } = self.flow_request;
+        let mut hopped = false;
+        loop {
+            let mut request = request(Method::GET, &url, self.whose, Bytes::new())?;
+            if url.origin() == server.origin() {
+                for (name, value) in headers {
+                    request.headers_mut().append(name, value.clone());
+                }
+            }
+            let response = self.io.fetch(request, &url, self.whose).await;
+            if response.as_ref().is_err_and(|fault| fault.kind() == FlowErrorKind::Fetch) {
+                self.io.step(self.step(&url, "nothing came"));
+            }
+            let response = response?;
+            if !response.status().is_redirection() {
+                return Ok((response, url));
+            }
+            url = self.follow(&url, &response, hopped)?;
+            hopped = true;
         }
     }
 
-    fn next<T>(
-        &mut self,
-        came: &str,
-        wrong: bool,
-        steps: &mut Vec<FlowStep>,
-    ) -> Result<SearchOutcome<T>, FlowError> {
-        let step = self.step(came);
-        if wrong {
-            self.wrong = Some(format!("at {}: {came}", redacted_url(&self.current)));
-        }
-        let Some(next) = self.rest.pop_front() else {
-            steps.push(step.next("there is no other place where it could be"));
-            return Ok(SearchOutcome::NotFound(self.wrong.take()));
-        };
-        steps.push(step.next("the next place is tried"));
-        (self.current, self.hopped) = (next, false);
-        self.request().map(SearchOutcome::Again)
-    }
-
-    fn redirected<T>(
-        &mut self,
-        response: &Response<Bytes>,
-        steps: &mut Vec<FlowStep>,
-    ) -> Result<SearchOutcome<T>, FlowError> {
+    fn follow(&self, from: &Url, response: &Response<Bytes>, hopped: bool) -> Result<Url, FlowError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let to = location.and_then(|text| self.current.join(text).ok());
+        let to = location.and_then(|text| from.join(text).ok());
         let to = to.filter(|url| checked_url(url.as_str()).is_ok());
         let shown = to.as_ref().map_or_else(|| excerpt(location.unwrap_or("nowhere")), redacted_url);
-        let near = to.filter(|url| !self.hopped && url.origin() == self.current.origin());
-        let step = self.step(format!("status {}, to {shown}", response.status().as_u16()));
-        let Some(to) = near else {
-            steps.push(step.next("that is not followed: only one step, on the same server, would be"));
-            return Err(FlowError::UnfollowedRedirect {
-                from: redacted_url(&self.current),
-                whose: self.whose,
-                to: shown,
-            });
-        };
-        steps.push(step.next("it is on the same server, so it is followed once"));
-        (self.current, self.hopped) = (to, true);
-        self.request().map(SearchOutcome::Again)
+        let near = to.filter(|url| !hopped && url.origin() == from.origin());
+        let step = self.step(from, format!("status {}, to {shown}", response.status().as_u16()));
+        if let Some(to) = near {
+            self.io.step(step.next("it is on the same server, so it is followed once"));
+            return Ok(to);
+        }
+        self.io.step(step.next("that is not followed: only one step, on the same server, would be"));
+        let message = format!(
+            "{} sends us on to {shown}, which is not followed: it is not on the same server, or not the first time",
+            redacted_url(from)
+        );
+        Err(FlowError::new(FlowErrorKind::UnfollowedRedirect, message).of(self.whose))
     }
 
-    /// A step at the current URL.
-    pub(crate) fn step(&self, came: impl Into<String>) -> FlowStep {
-        FlowStep::new(format!("looked for {} at", self.what), came).at(&self.current)
+    /// A step at a URL.
+    pub(super) fn step(&self, url: &Url, came: impl Into<String>) -> FlowStep {
+        FlowStep::new(format!("looked for {} at", self.what), came).at(url)
     }
 }
 

@@ -4,19 +4,24 @@ mod document;
 mod resource;
 mod server;
 
-pub(crate) use document::{MetadataSearch, SearchOutcome};
-pub(crate) use resource::{Target, read_resource, search_resource};
-pub(crate) use server::{Server, legacy_server, read_server, search_server};
+use document::MetadataSearch;
+pub(crate) use resource::{AuthTarget, discover_resource, insecure};
+pub(crate) use server::{Server, discover_server};
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use url::Url;
 
-use super::flow_step::redacted_url;
 use super::{Blame, FlowError};
 use crate::fetch::FetchError;
 use crate::uri::is_secure;
+
+/// A document that exists, whatever is wrong with it. The error of the flow tells the reason.
+const UNUSABLE: &str = "it is there and cannot be used";
+
+/// The error where a party publishes nothing.
+const NOTHING: &str = "there is nothing where it should tell";
 
 /// Longest accepted URL of a document.
 const LONGEST: usize = 4096;
@@ -50,25 +55,10 @@ pub(crate) fn request(
     whose: Blame,
     body: Bytes,
 ) -> Result<Request<Bytes>, FlowError> {
-    let broken = |_| FlowError::Fetch {
-        url: redacted_url(url),
-        whose,
-        why: FetchError::Broken("it is no URL".into()),
-    };
+    let broken = |_| FlowError::fetch(url, whose, &FetchError::Broken("it is no URL".into()));
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = Uri::try_from(url.as_str()).map_err(broken)?;
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-    Ok(request)
-}
-
-/// A metadata request. Extra headers are sent only to the server's own origin.
-fn get(url: &Url, whose: Blame, server: &Url, headers: &HeaderMap) -> Result<Request<Bytes>, FlowError> {
-    let mut request = request(Method::GET, url, whose, Bytes::new())?;
-    if url.origin() == server.origin() {
-        for (name, value) in headers {
-            request.headers_mut().append(name, value.clone());
-        }
-    }
     Ok(request)
 }

@@ -1,18 +1,17 @@
 //! Protected resource metadata: the resource identifier and its authorization server.
 
-use bytes::Bytes;
-use http::Request;
 use url::Url;
 
+use super::super::flow::FlowIo;
 use super::super::flow_step::{FlowStep, excerpt, redacted_url};
-use super::super::{Blame, FlowError, FlowRequest, StoredState};
-use super::{MetadataSearch, checked_url};
+use super::super::{Blame, FlowError, FlowErrorKind, FlowRequest, StoredState};
+use super::{MetadataSearch, NOTHING, UNUSABLE, checked_url};
 use crate::metadata::ResourceMetadata;
 use crate::scope::Scopes;
 use crate::uri::{PROTECTED_RESOURCE, canonical, is_secure, resource_metadata};
 
 /// The resource and its authorization server.
-pub(crate) struct Target {
+pub(crate) struct AuthTarget {
     /// The resource identifier, byte for byte.
     pub(crate) resource: String,
     /// The issuer, byte for byte.
@@ -25,24 +24,42 @@ pub(crate) struct Target {
     pub(crate) alone: bool,
 }
 
-/// Starts the search for protected resource metadata.
-pub(crate) fn search_resource(
+/// Finds the resource and its authorization server, by protected resource metadata.
+pub(crate) async fn discover_resource(
+    io: &FlowIo,
     flow_request: &mut FlowRequest,
-    steps: &mut Vec<FlowStep>,
-) -> Result<(MetadataSearch, Request<Bytes>), FlowError> {
+    stored: &StoredState,
+) -> Result<AuthTarget, FlowError> {
+    let places = places(io, flow_request)?;
+    let search = MetadataSearch { io, what: "the server's metadata", whose: Blame::Server, flow_request };
+    let (metadata, url) = match search.find(places).await? {
+        Ok(found) => found,
+        Err(wrong) => return alone(io, flow_request, wrong),
+    };
+    let target = read_resource(&metadata, &url, flow_request, stored);
+    let came = match &target {
+        Ok(target) => format!("it is {} and trusts {}", excerpt(&target.resource), excerpt(&target.issuer)),
+        Err(_) => UNUSABLE.to_owned(),
+    };
+    io.step(search.step(&url, came));
+    target
+}
+
+/// The URLs where protected resource metadata may be.
+fn places(io: &FlowIo, flow_request: &mut FlowRequest) -> Result<Vec<Url>, FlowError> {
     as_http(&mut flow_request.server);
     // Credentials in the URL are for the server, not for its metadata. A URL that cannot hold any has none.
     let _ = flow_request.server.set_username("").and_then(|()| flow_request.server.set_password(None));
     let server = &flow_request.server;
     if !is_secure(server) {
-        return Err(FlowError::Insecure(redacted_url(server)));
+        return Err(insecure(&redacted_url(server)));
     }
     let mut places = Vec::new();
     match flow_request.challenge.as_ref().map(|refusal| refusal.get("resource_metadata")) {
         Some(Some(named)) => {
             let step =
                 FlowStep::new("read the server's refusal", format!("its metadata is at {}", excerpt(named)));
-            steps.push(match checked_url(named) {
+            io.step(match checked_url(named) {
                 Ok(url) => {
                     places.push(url);
                     step.next("that is asked for first")
@@ -52,7 +69,7 @@ pub(crate) fn search_resource(
         }
         Some(None) => {
             let step = FlowStep::new("read the server's refusal", "it does not say where its metadata is");
-            steps.push(step.next("the usual places are tried"));
+            io.step(step.next("the usual places are tried"));
         }
         None => {}
     }
@@ -61,7 +78,13 @@ pub(crate) fn search_resource(
             places.push(url);
         }
     }
-    MetadataSearch::begin("the server's metadata", Blame::Server, places, flow_request)
+    Ok(places)
+}
+
+/// The error for a URL that others could listen at.
+pub(crate) fn insecure(url: &str) -> FlowError {
+    let message = format!("{url} is not https: a token sent there could be read by others");
+    FlowError::new(FlowErrorKind::Insecure, message)
 }
 
 /// Metadata of a WebSocket endpoint is fetched over HTTP.
@@ -77,19 +100,41 @@ fn as_http(server: &mut Url) {
     }
 }
 
+/// A server without any metadata may be its own authorization server (revision 2025-03-26). A server with broken metadata,
+/// or whose challenge names metadata that is missing, is not.
+fn alone(io: &FlowIo, flow_request: &FlowRequest, wrong: Option<String>) -> Result<AuthTarget, FlowError> {
+    let named =
+        flow_request.challenge.as_ref().is_some_and(|challenge| challenge.get("resource_metadata").is_some());
+    let why = match wrong {
+        Some(wrong) => Some(wrong),
+        None if named => Some("its refusal names a place where there is nothing".to_owned()),
+        None if !flow_request.legacy_discovery => Some(NOTHING.to_owned()),
+        None => None,
+    };
+    if let Some(why) = why {
+        let server = redacted_url(&flow_request.server);
+        let message = format!("{server} has no usable protected resource metadata: {why}");
+        return Err(FlowError::new(FlowErrorKind::NoResourceMetadata, message));
+    }
+    let issuer = flow_request.server.origin().ascii_serialization();
+    let step = FlowStep::new("found no metadata of the server", "it may be of the oldest kind");
+    io.step(step.next(format!("{issuer} is taken for its own authorization server")));
+    let resource = canonical(&flow_request.server);
+    Ok(AuthTarget { resource, issuer, scopes: None, bound: false, alone: true })
+}
+
 /// Checks protected resource metadata and chooses the authorization server.
-pub(crate) fn read_resource(
+fn read_resource(
     metadata: &ResourceMetadata,
     url: &Url,
     flow_request: &FlowRequest,
     stored: &StoredState,
-) -> Result<Target, FlowError> {
+) -> Result<AuthTarget, FlowError> {
     if !names(url, &flow_request.server).contains(&metadata.resource) {
-        return Err(FlowError::ResourceMismatch {
-            url: redacted_url(url),
-            named: excerpt(&metadata.resource),
-            server: canonical(&flow_request.server),
-        });
+        let (named, server) = (excerpt(&metadata.resource), canonical(&flow_request.server));
+        let message =
+            format!("the metadata at {} is about {named:?} and not about {server}", redacted_url(url));
+        return Err(FlowError::new(FlowErrorKind::ResourceMismatch, message));
     }
     let issuers = &metadata.authorization_servers;
     // A pre-registered client belongs to one authorization server.
@@ -101,14 +146,20 @@ pub(crate) fn read_resource(
     };
     let issuer = issuers.iter().find(is_owner).or_else(|| issuers.iter().find(is_known));
     let issuer = issuer.or_else(|| issuers.first());
-    let issuer = issuer.ok_or_else(|| FlowError::NoAuthorizationServer(redacted_url(url)))?;
-    Ok(Target {
+    let issuer = issuer.ok_or_else(|| no_authorization_server(&redacted_url(url)))?;
+    Ok(AuthTarget {
         resource: metadata.resource.clone(),
         issuer: issuer.clone(),
         scopes: metadata.scopes_supported.as_ref().map(|all| all.iter().map(String::as_str).collect()),
         bound: metadata.dpop_bound_access_tokens_required == Some(true),
         alone: false,
     })
+}
+
+/// The error for a server that names no usable authorization server.
+pub(super) fn no_authorization_server(server: &str) -> FlowError {
+    let message = format!("{server} names no authorization server that can be used");
+    FlowError::new(FlowErrorKind::NoAuthorizationServer, message)
 }
 
 /// Valid resource identifiers of a document: the server's own URL, and the URL that the document's path is derived from, if

@@ -1,12 +1,12 @@
 //! Authorization server metadata and its checks.
 
-use bytes::Bytes;
-use http::Request;
 use url::Url;
 
-use super::super::flow_step::{excerpt, redacted_url};
-use super::super::{Blame, FlowError, FlowRequest, GrantKind};
-use super::{MetadataSearch, checked_url};
+use super::super::flow::FlowIo;
+use super::super::flow_step::{FlowStep, excerpt, redacted_url};
+use super::super::{Blame, FlowError, FlowErrorKind, FlowRequest, GrantKind};
+use super::resource::no_authorization_server;
+use super::{MetadataSearch, NOTHING, UNUSABLE, checked_url};
 use crate::metadata::ServerMetadata;
 use crate::pkce::S256;
 use crate::uri::server_metadata;
@@ -16,28 +16,55 @@ pub(crate) struct Server {
     metadata: ServerMetadata,
 }
 
-/// Starts the search for authorization server metadata.
-pub(crate) fn search_server(
-    issuer: &str,
+/// Finds and checks the metadata of an authorization server. A server that is `alone`, taken for its own authorization
+/// server, may have none.
+pub(crate) async fn discover_server(
+    io: &FlowIo,
     what: &'static str,
+    issuer: &str,
+    alone: bool,
     flow_request: &FlowRequest,
-) -> Result<(MetadataSearch, Request<Bytes>), FlowError> {
+) -> Result<Server, FlowError> {
+    let places = places(issuer, flow_request)?;
+    let search = MetadataSearch { io, what, whose: Blame::AuthorizationServer, flow_request };
+    let (metadata, url) = match search.find(places).await? {
+        Ok(found) => found,
+        Err(None) if alone => {
+            let step =
+                FlowStep::new("found no metadata of an authorization server", "it may be of the oldest kind");
+            io.step(step.next("/authorize, /token and /register are taken for its endpoints"));
+            return Ok(legacy_server(issuer));
+        }
+        Err(wrong) => {
+            let (issuer, why) = (excerpt(issuer), wrong.unwrap_or_else(|| NOTHING.to_owned()));
+            let message = format!("the authorization server {issuer} has no usable metadata: {why}");
+            return Err(FlowError::new(FlowErrorKind::NoServerMetadata, message));
+        }
+    };
+    let server = read_server(metadata, &url, issuer, alone, &flow_request.grant_kind);
+    let came = match &server {
+        Ok(server) => format!("it is {} and can be used", server.issuer()),
+        Err(_) => UNUSABLE.to_owned(),
+    };
+    io.step(search.step(&url, came));
+    server
+}
+
+/// The URLs where authorization server metadata may be.
+fn places(issuer: &str, flow_request: &FlowRequest) -> Result<Vec<Url>, FlowError> {
     let bad = |why: &str| {
-        FlowError::NoAuthorizationServer(format!(
-            "{} ({}, {why})",
-            redacted_url(&flow_request.server),
-            excerpt(issuer)
-        ))
+        let server = redacted_url(&flow_request.server);
+        no_authorization_server(&format!("{server} ({}, {why})", excerpt(issuer)))
     };
     let url = checked_url(issuer).map_err(bad)?;
     if url.query().is_some() {
         return Err(bad("it has parts that do not belong there"));
     }
-    MetadataSearch::begin(what, Blame::AuthorizationServer, server_metadata(&url), flow_request)
+    Ok(server_metadata(&url))
 }
 
 /// Checks authorization server metadata.
-pub(crate) fn read_server(
+fn read_server(
     metadata: ServerMetadata,
     url: &Url,
     issuer: &str,
@@ -47,17 +74,18 @@ pub(crate) fn read_server(
     // A fallback to the server's origin has no configured issuer, so a trailing slash may differ.
     let same = metadata.issuer == issuer || (alone && metadata.issuer.strip_suffix('/') == Some(issuer));
     if !same {
-        return Err(FlowError::IssuerMismatch {
-            url: redacted_url(url),
-            named: excerpt(&metadata.issuer),
-            issuer: excerpt(issuer),
-        });
+        let (url, named, issuer) = (redacted_url(url), excerpt(&metadata.issuer), excerpt(issuer));
+        let message =
+            format!("the metadata at {url} is of the authorization server {named:?} and not of {issuer:?}");
+        return Err(FlowError::new(FlowErrorKind::IssuerMismatch, message));
     }
     let server = Server { metadata };
     server.token_endpoint()?;
     if matches!(grant_kind, GrantKind::AuthorizationCode { .. }) {
         if !ServerMetadata::lists(server.metadata.code_challenge_methods_supported.as_ref(), S256) {
-            return Err(FlowError::PkceUnsupported(server.issuer().to_owned()));
+            let message =
+                format!("the authorization server {} does not announce PKCE with S256", server.issuer());
+            return Err(FlowError::new(FlowErrorKind::PkceUnsupported, message));
         }
         server.authorization_endpoint()?;
     }
@@ -65,7 +93,7 @@ pub(crate) fn read_server(
 }
 
 /// Default endpoints of a server without metadata (revision 2025-03-26).
-pub(crate) fn legacy_server(issuer: &str) -> Server {
+fn legacy_server(issuer: &str) -> Server {
     let endpoint = |path: &str| Some(format!("{issuer}{path}"));
     let metadata = ServerMetadata {
         issuer: issuer.to_owned(),
@@ -111,10 +139,10 @@ impl Server {
 
     fn endpoint(&self, what: &'static str, named: Option<&str>) -> Result<Url, FlowError> {
         let url = named.ok_or("it has none").and_then(checked_url);
-        url.map_err(|why| FlowError::InvalidEndpoint {
-            what,
-            issuer: self.issuer().to_owned(),
-            why: why.to_owned(),
+        url.map_err(|why| {
+            let issuer = self.issuer();
+            let message = format!("the {what} of the authorization server {issuer} cannot be used: {why}");
+            FlowError::new(FlowErrorKind::InvalidEndpoint, message)
         })
     }
 }

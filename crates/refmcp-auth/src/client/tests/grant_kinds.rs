@@ -81,7 +81,7 @@ fn client_credentials_with_a_key() {
         ),
     );
     let error = servers.run(by(GrantKind::ClientCredentials, Some(client))).unwrap_err();
-    assert!(matches!(error, FlowError::ClientAuthentication { .. }));
+    assert_eq!(error.kind(), FlowErrorKind::ClientAuthentication);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn client_credentials_never_register() {
     let mut servers = servers();
     for grant_kind in [GrantKind::ClientCredentials, GrantKind::EnterpriseManaged(Box::new(enterprise()))] {
         let error = servers.run(FlowRequest { grant_kind, ..flow_request() }).unwrap_err();
-        assert!(matches!(error, FlowError::NoClientIdentity { .. }));
+        assert_eq!(error.kind(), FlowErrorKind::NoClientIdentity);
     }
     assert!(!servers.requested().contains(&"https://as.example/register"));
 }
@@ -119,10 +119,8 @@ fn a_jwt_bearer_grant_takes_one_token_request() {
         let mut servers = machines(&json!(["none"]));
         servers.raw(TOKEN, 400, &[("dpop-nonce", "n")], &json!({ "error": error }).to_string());
         let failed = servers.run(by(grant_kind(), None)).unwrap_err();
-        assert!(
-            matches!(&failed, FlowError::TokenDenied { refusal, .. } if refusal.error == error),
-            "{failed:?}"
-        );
+        assert_eq!(failed.kind(), FlowErrorKind::TokenDenied);
+        assert!(failed.to_string().ends_with(error), "{failed}");
         assert_eq!(servers.to(TOKEN).count(), 1);
     }
 }
@@ -148,16 +146,16 @@ fn an_assertion_is_sent_only_to_its_audience() {
         (Value::Null, "it names no audience"),
     ] {
         let error = run(&signed_for(&audience), Some(PreRegistered::new("workload", None))).unwrap_err();
-        assert!(matches!(error, FlowError::AssertionAudience { .. }), "{audience}: {error:?}");
+        assert_eq!(error.kind(), FlowErrorKind::AssertionAudience, "{audience}: {error:?}");
         assert!(error.to_string().ends_with(shown) && error.blame() == Blame::Configuration, "{error}");
     }
     // What says nothing goes only to whom we are told that it is for.
     let pinned =
         |issuer: &str| PreRegistered { issuer: Some(issuer.into()), ..PreRegistered::new("workload", None) };
-    assert!(matches!(run("hush-opaque", None), Err(FlowError::AssertionAudience { .. })));
+    assert_eq!(kind(run("hush-opaque", None)), FlowErrorKind::AssertionAudience);
     run("hush-opaque", Some(pinned(ISSUER))).unwrap();
     let elsewhere = run("hush-opaque", Some(pinned("https://honest.example")));
-    assert!(matches!(elsewhere, Err(FlowError::ClientOfOtherIssuer { .. })));
+    assert_eq!(kind(elsewhere), FlowErrorKind::ClientOfOtherIssuer);
 }
 
 const IDP: &str = "https://idp.example";
@@ -210,7 +208,7 @@ fn identity_provider_metadata_is_checked() {
     servers.json("https://idp.example/token", &vouching());
     let found = EnterpriseIdp { token_endpoint: None, ..enterprise() };
     let flow_request = by(GrantKind::EnterpriseManaged(Box::new(found.clone())), with_secret());
-    assert!(matches!(servers.run(flow_request.clone()), Err(FlowError::NoServerMetadata { .. })));
+    assert_eq!(kind(servers.run(flow_request.clone())), FlowErrorKind::NoServerMetadata);
     let place = "https://idp.example/.well-known/openid-configuration";
     servers.json(place, &json!({ "issuer": IDP, "token_endpoint": "https://idp.example/token" }));
     servers.run(flow_request.clone()).unwrap();
@@ -218,13 +216,13 @@ fn identity_provider_metadata_is_checked() {
         place,
         &json!({ "issuer": "https://evil.example", "token_endpoint": "https://evil.example/token" }),
     );
-    assert!(matches!(servers.run(flow_request), Err(FlowError::IssuerMismatch { .. })));
+    assert_eq!(kind(servers.run(flow_request)), FlowErrorKind::IssuerMismatch);
     for insecure in [
         EnterpriseIdp { token_endpoint: Some(url("http://idp.example/token")), ..found.clone() },
         EnterpriseIdp { issuer: "http://idp.example".into(), ..found.clone() },
     ] {
         let flow_request = by(GrantKind::EnterpriseManaged(Box::new(insecure)), with_secret());
-        assert!(matches!(servers.run(flow_request), Err(FlowError::Insecure(_))));
+        assert_eq!(kind(servers.run(flow_request)), FlowErrorKind::Insecure);
     }
 }
 
@@ -239,12 +237,13 @@ fn only_an_id_jag_is_sent_on() {
         servers.json("https://idp.example/token", &with(vouching(), &changes));
         let error =
             servers.run(by(GrantKind::EnterpriseManaged(Box::new(enterprise())), with_secret())).unwrap_err();
-        assert!(matches!(error, FlowError::InvalidTokenResponse { .. }), "{error:?}");
+        assert_eq!(error.kind(), FlowErrorKind::InvalidTokenResponse, "{error:?}");
         assert_eq!(servers.to(TOKEN).count(), 0);
     }
     let mut servers = machines(&json!(["client_secret_basic"]));
     servers.raw("https://idp.example/token", 400, &[], r#"{"error":"invalid_grant"}"#);
     let error =
         servers.run(by(GrantKind::EnterpriseManaged(Box::new(enterprise())), with_secret())).unwrap_err();
-    assert!(matches!(&error, FlowError::TokenDenied { issuer, .. } if issuer == IDP), "{error:?}");
+    assert_eq!(error.kind(), FlowErrorKind::TokenDenied);
+    assert!(error.to_string().starts_with(&format!("{IDP} gave no token")), "{error}");
 }

@@ -52,10 +52,7 @@ fn a_client_id_metadata_document_needs_support() {
     servers.json(SERVER_METADATA, &with(server(), &json!({ "client_id_metadata_document_supported": true })));
     for bad in ["http://localhost/client.json", "https://client.example/"] {
         flow_request.identity.document = Some(url(bad));
-        assert!(
-            matches!(servers.run(flow_request.clone()), Err(FlowError::NoClientIdentity { .. })),
-            "{bad}"
-        );
+        assert_eq!(kind(servers.run(flow_request.clone())), FlowErrorKind::NoClientIdentity, "{bad}");
     }
 }
 
@@ -137,23 +134,21 @@ fn a_failed_registration_gives_advice() {
         let mut servers = servers();
         servers.raw("https://as.example/register", 400, &[], body);
         let error = servers.run(flow_request()).unwrap_err();
-        assert!(
-            matches!(&error, FlowError::RegistrationFailed { redirect: about, .. } if *about == redirect),
-            "{error:?}"
-        );
+        let (refused, failed) = (FlowErrorKind::RedirectUriRefused, FlowErrorKind::RegistrationFailed);
+        assert_eq!(error.kind(), if redirect { refused } else { failed }, "{error:?}");
         assert!(error.advice().contains("by hand") && error.advice().contains("redirect URI") == redirect);
     }
     for body in ["{}", "[]", r#"{"client_id":""}"#, r#"{"client_id":"a\nb"}"#, r#"{"client_id":7}"#] {
         let mut servers = servers();
         servers.raw("https://as.example/register", 201, &[], body);
-        assert!(matches!(servers.run(flow_request()), Err(FlowError::RegistrationFailed { .. })), "{body}");
+        assert_eq!(kind(servers.run(flow_request())), FlowErrorKind::RegistrationFailed, "{body}");
     }
     let mut servers = servers();
     servers.json(
         "https://as.example/register",
         &json!({ "client_id": "x", "redirect_uris": ["https://evil.example"] }),
     );
-    assert!(matches!(servers.run(flow_request()), Err(FlowError::RegistrationFailed { redirect: true, .. })));
+    assert_eq!(kind(servers.run(flow_request())), FlowErrorKind::RedirectUriRefused);
     assert!(servers.browsed.is_empty());
 }
 
@@ -162,12 +157,12 @@ fn a_missing_client_identity_gives_advice() {
     let mut servers = servers();
     servers.json(SERVER_METADATA, &with(server(), &json!({ "registration_endpoint": null })));
     let error = servers.run(flow_request()).unwrap_err();
-    assert!(matches!(error, FlowError::NoClientIdentity { .. }));
+    assert_eq!(error.kind(), FlowErrorKind::NoClientIdentity);
     assert_eq!(error.blame(), Blame::Configuration);
     assert!(error.advice().contains("give its id"));
     servers.json(SERVER_METADATA, &server());
     let unwilling = FlowRequest { identity: ClientIdentity::default(), ..flow_request() };
-    assert!(matches!(servers.run(unwilling), Err(FlowError::NoClientIdentity { .. })));
+    assert_eq!(kind(servers.run(unwilling)), FlowErrorKind::NoClientIdentity);
 }
 
 #[test]
@@ -184,9 +179,9 @@ fn a_pre_registered_client_is_bound_to_its_issuer() {
     servers.seen.clear();
     let stored = StoredState { tokens: Some(grant), ..StoredState::default() };
     let error = servers.run_knowing(flow_request.clone(), stored).unwrap_err();
-    assert!(matches!(error, FlowError::ClientOfOtherIssuer { .. }), "{error:?}");
+    assert_eq!(error.kind(), FlowErrorKind::ClientOfOtherIssuer, "{error:?}");
     flow_request.identity.registered.as_mut().unwrap().issuer = Some(ISSUER.to_owned());
-    assert!(matches!(servers.run(flow_request), Err(FlowError::ClientOfOtherIssuer { .. })));
+    assert_eq!(kind(servers.run(flow_request)), FlowErrorKind::ClientOfOtherIssuer);
     assert!(
         servers.browsed.len() == 1 && servers.requested().iter().all(|asked| asked.contains("well-known"))
     );
@@ -214,7 +209,8 @@ fn a_client_stays_bound_without_tokens() {
         let mut servers = trusting(&[SECOND]);
         let flow_request = FlowRequest { grant_kind, ..with_all() };
         let error = servers.run_knowing(flow_request, stored.clone()).unwrap_err();
-        assert!(matches!(&error, FlowError::ClientOfOtherIssuer { of, .. } if of == ISSUER), "{error:?}");
+        assert_eq!(error.kind(), FlowErrorKind::ClientOfOtherIssuer);
+        assert!(error.to_string().contains(&format!("is registered with {ISSUER} and not")), "{error}");
         assert!(servers.browsed.is_empty() && servers.to(&format!("{SECOND}/token")).count() == 0);
     }
     // Another client is not meant, and one whose issuer is named goes there.
@@ -248,7 +244,7 @@ fn tokens_are_not_refreshed_with_the_secret_of_another_issuer() {
     servers.seen.clear();
     flow_request.identity.registered.as_mut().unwrap().issuer = Some(SECOND.to_owned());
     let error = servers.refresh(&grant, &flow_request.identity).unwrap_err();
-    assert!(matches!(error, FlowError::ClientAuthentication { .. }) && servers.seen.is_empty(), "{error:?}");
+    assert!(error.kind() == FlowErrorKind::ClientAuthentication && servers.seen.is_empty(), "{error:?}");
 }
 
 #[test]

@@ -90,6 +90,19 @@ fn flow_request() -> FlowRequest {
     FlowRequest::new(url(SERVER), GrantKind::AuthorizationCode { redirect_uri: url(REDIRECT) }, identity)
 }
 
+/// Why a flow ended.
+fn kind(ended: Result<TokenSet, FlowError>) -> FlowErrorKind {
+    ended.unwrap_err().kind()
+}
+
+/// Why a flow cannot go on.
+fn failure(next: FlowAction) -> FlowErrorKind {
+    match next {
+        FlowAction::Failed(error) => error.kind(),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn refused(status: u16, challenge: &str) -> Option<ChallengeResponse> {
     let challenges = crate::Challenge::parse_all(challenge);
     Some(ChallengeResponse { status: http::StatusCode::from_u16(status).unwrap(), challenges })

@@ -68,13 +68,13 @@ fn a_denied_refresh_needs_a_login() {
         r#"{"error":"invalid_grant","error_description":"hush-refresh is used up"}"#,
     );
     let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::RefreshDenied { .. }) && error.needs_login());
+    assert!(error.kind() == FlowErrorKind::RefreshDenied && error.needs_login());
     assert_eq!(servers.seen.len(), 1);
     servers.raw(TOKEN, 503, &[], "");
     assert!(!servers.refresh(&grant, &ClientIdentity::default()).unwrap_err().needs_login());
     grant.refresh_token = None;
     let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::NoRefreshToken(_)) && error.needs_login());
+    assert!(error.kind() == FlowErrorKind::NoRefreshToken && error.needs_login());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn token_sets_contain_no_pre_registered_secrets() {
     servers.refresh(&grant, &flow_request.identity).unwrap();
     assert!(servers.last_to(TOKEN).header("authorization").unwrap().starts_with("Basic "));
     let error = servers.refresh(&grant, &ClientIdentity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::ClientAuthentication { .. }));
+    assert_eq!(error.kind(), FlowErrorKind::ClientAuthentication);
     // One that registered itself keeps its own.
     servers.json("https://as.example/register", &json!({ "client_id": "d", "client_secret": "hush-own" }));
     let grant = servers.run(super::flow_request()).unwrap();
@@ -167,7 +167,7 @@ fn a_dpop_bound_token_is_refreshed_with_its_key() {
     let broken = BoundKey { pkcs8: Secret::new("hush"), ..grant.key.clone().unwrap() };
     let error =
         servers.refresh(&TokenSet { key: Some(broken), ..grant }, &ClientIdentity::default()).unwrap_err();
-    assert!(matches!(error, FlowError::Crypto(_)));
+    assert_eq!(error.kind(), FlowErrorKind::Crypto);
 }
 
 #[test]
@@ -215,8 +215,6 @@ fn a_revocation_is_authenticated_by_private_key_jwt() {
         })
         .collect();
     assert!(names.len() == 2 && names[0] != names[1]);
-    assert!(matches!(
-        revocations(&grant, &ClientIdentity::default(), NOW),
-        Err(FlowError::ClientAuthentication { .. })
-    ));
+    let error = revocations(&grant, &ClientIdentity::default(), NOW).unwrap_err();
+    assert_eq!(error.kind(), FlowErrorKind::ClientAuthentication);
 }

@@ -127,7 +127,7 @@ fn an_unknown_client_at_the_redirect_registers_again_once() {
         let mut servers = saying(400, NO_SUCH_CODE);
         servers.back = vec![("error", error.into()), ("iss", ISSUER.into())];
         let error = servers.run_knowing(flow_request(), knowing()).unwrap_err();
-        assert!(matches!(error, FlowError::AuthorizationDenied { .. }), "{error:?}");
+        assert_eq!(error.kind(), FlowErrorKind::AuthorizationDenied, "{error:?}");
         assert_eq!((servers.browsed.len(), servers.to(REGISTER).count()), (2, 1));
         assert_eq!(saved(&servers), [("none", "earlier"), ("registration", "dynamic")]);
     }
@@ -135,7 +135,7 @@ fn an_unknown_client_at_the_redirect_registers_again_once() {
     let mut servers = saying(400, NO_SUCH_CODE);
     servers.back = vec![("error", "invalid_client".into()), ("iss", "https://evil.example".into())];
     let error = servers.run_knowing(flow_request(), knowing()).unwrap_err();
-    assert!(matches!(error, FlowError::RedirectIssuer { .. }) && servers.browsed.len() == 1, "{error:?}");
+    assert!(error.kind() == FlowErrorKind::RedirectIssuer && servers.browsed.len() == 1, "{error:?}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_unknown_client_at_the_token_endpoint_registers_again_once() {
     servers.raw(TOKEN, 401, &[], UNKNOWN);
     servers.seen.clear();
     let error = servers.run_knowing(flow_request(), knowing()).unwrap_err();
-    assert!(matches!(error, FlowError::TokenDenied { .. }), "{error:?}");
+    assert_eq!(error.kind(), FlowErrorKind::TokenDenied, "{error:?}");
     assert_eq!((servers.browsed.len(), servers.to(TOKEN).count(), servers.to(REGISTER).count()), (3, 2, 1));
 }
 
